@@ -114,7 +114,7 @@ TOML_SO  := $(O)/libexec/minspect/toml.so
 include lib/mpk/library.mk
 include lib/python/python.mk
 .DEFAULT_GOAL := all
-RUN_ALL := $(if $(filter release deb,$(notdir $(O))),$(RUN_SDK) $(RUN_ARCHIVE) $(RUN_WITH_STATE))
+RUN_ALL := $(if $(filter release deb,$(notdir $(O))),$(RUN_SDK) $(RUN_ARCHIVE) $(RUN_WITH_STATE)) $(if $(filter release,$(notdir $(O))),$(PY_BUILT))
 
 all: $(O)/bin/mpack $(O)/bin/minspect $(RUN_ALL) $(TOML_SO) $(SA_OBJ) $(SA_LEGACY_OBJ)
 
@@ -281,10 +281,10 @@ coverage:
 		--html-details out/cov/coverage.html --txt out/cov/coverage.txt --print-summary
 
 # --- static checks -----------------------------------------------------------------
-HEADERS := $(sort $(shell find lib formats cmd -name '*.h'))
+HEADERS := $(sort $(filter-out $(if $(PY_BUILT),,lib/python/%),$(shell find lib formats cmd -name '*.h')))
 headers-check: $(O)/gen/common/config.h
 	$(Q)printf '%s\n' $(HEADERS) | xargs -P $$(nproc) -I{} sh -c "echo 'typedef int mpk_nothing;' | \
-		$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -Werror -fsyntax-only -include {} -x c -"
+		$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) $(PY_BUILT:%=-isystem $(PY_INCLUDE)) -I$(O)/gen $(ALL_CFLAGS) -Werror -fsyntax-only -include {} -x c -"
 
 lint: all
 	$(Q)sh scripts/lint $(O)
@@ -353,7 +353,8 @@ compile_commands.json: FORCE
 	$(Q)for s in $(ALL_SRC); do printf '{"directory":"%s","file":"%s","command":"%s"},\n' '$(CURDIR)' "$$s" "$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -c $$s"; done | sed '1s/^/[/;$$s/,$$/]/' > $@
 
 # --- against the world -------------------------------------------------------------
-interop: all
+# Tests that import the package would be left out without its extension.
+interop: all $(PY_BUILT)
 	$(Q)sh tests/interop/run --bin $(O)/bin
 
 # Every call that can fail does, in turn; FAULTS=--all tries each.

@@ -19,7 +19,7 @@ NAME = "mpk_tools"
 PROGRAMS = {"bin/mpack": "programs/bin/mpack", "bin/minspect": "programs/bin/minspect",
             "libexec/minspect/toml.so": "programs/libexec/minspect/toml.so",
             "libexec/mpack/libmpkrun-pic.a": "programs/libexec/mpack/libmpkrun-pic.a",
-            "librun/state/libmpk-run.so.0": "libmpk-run.so.0"}
+            "python/_core.abi3.so": "_core.abi3.so"}
 METADATA = """Metadata-Version: 2.1
 Name: mpk-tools
 Version: {version}
@@ -76,7 +76,7 @@ def main(version, build, out):
         if name.endswith((".py", ".pyi", ".typed")):
             with open(os.path.join(HERE, "mpk", name), "rb") as f:
                 files["mpk/" + name] = (f.read(), 0o644)
-    tag = f"py3-none-manylinux_{libc[0]}_{libc[1]}_{platform.machine()}"
+    tag = f"cp39-abi3-manylinux_{libc[0]}_{libc[1]}_{platform.machine()}"
     info = f"{NAME}-{version}.dist-info/"
     with open(os.path.join(HERE, "README.md"), encoding="utf-8") as f:
         files[info + "METADATA"] = (METADATA.format(version=version, readme=f.read()).encode(), 0o644)

@@ -1,11 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-# python.mk - make wheel: the Python package with both programs; included by the Makefile
+# python.mk - the extension module of the package mpk; make wheel: the package with both programs; included by the Makefile
 #
+# The extension has the library within it and is CPython's stable ABI of 3.9: one file for all later ones. It is built
+# where Python.h is, and left out elsewhere, as nothing else needs it.
+PY_INCLUDE ?= $(shell python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null)
+PY_SRC   := $(sort $(wildcard lib/python/core/*.c))
+PY_OBJ   := $(PY_SRC:%.c=$(O)/%.o)
+PY_CORE  := $(O)/python/_core.abi3.so
+PY_BUILT := $(if $(wildcard $(PY_INCLUDE)/Python.h),$(PY_CORE))
+# Slots of types hold functions and texts as void *, which ISO C and -Wwrite-strings have not.
+$(PY_OBJ): private CPPFLAGS += -DPy_LIMITED_API=0x03090000 -DPY_SSIZE_T_CLEAN -isystem $(PY_INCLUDE)
+$(PY_OBJ): private ALL_CFLAGS += -Wno-pedantic -Wno-write-strings
+
+$(PY_CORE): $(PY_OBJ) $(RUN_WITH_STATE)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && printf '{ global: PyInit__core; local: *; };' > $(@D)/exports.map
+	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(@D)/exports.map $(RUN_LDFLAGS) \
+		-o $@.new $(PY_OBJ) $(filter %.o,$(PY_RUN)) $(filter %.a,$(PY_RUN)) $(RUN_NEEDS) && mv -f $@.new $@
+# What the library with caches is made of.
+PY_RUN = $(O)/run-state/$(RUN_LIST).o $(O)/librun/run.a
+
+# Without them the package does not work, and the tests that import it would not say so.
+python: $(PY_CORE)
+
 # The programs are linked once more, with the archives of libelf, zlib, LZ4 and Zstandard and without LLVM, so that
-# the wheel needs the C library alone. Its library has caches: a package of 3 MB does not count 50 KiB. How old that may be is what the system it is built on decides.
+# the wheel needs the C library alone. How old that may be is what the system it is built on decides.
 WHEEL_BUILD := out/wheel/build
 WHEEL_FILES := $(addprefix $(WHEEL_BUILD)/,bin/mpack bin/minspect libexec/minspect/toml.so \
-	libexec/mpack/libmpkrun-pic.a librun/state/libmpk-run.so.0)
+	libexec/mpack/libmpkrun-pic.a python/_core.abi3.so)
 WHEEL_EU    := $(WHEEL_BUILD)/libeu.a
 WHEEL_LIBS  := -Wl,-Bstatic -lelf $(WHEEL_EU) -lz -llz4 -lzstd -Wl,-Bdynamic -lm -ldl -pthread
 
@@ -17,4 +39,5 @@ wheel: $(WHEEL_EU)
 		$(WHEEL_FILES)
 	$(Q)python3 lib/python/build_wheel.py '$(VERSION)' $(WHEEL_BUILD) out/wheel
 
-.PHONY: wheel
+-include $(PY_OBJ:.o=.d)
+.PHONY: python wheel

@@ -215,7 +215,7 @@ def peers(b, root):
         print(f"SKIP: peers: {missing}", flush=True)
         return
     shutil.copytree(root / "lib/python/mpk", folder / "mpk", dirs_exist_ok=True)
-    shutil.copy(pathlib.Path(b.bin).parent / "librun/libmpk-run.so.0", folder / "mpk")
+    shutil.copy(pathlib.Path(b.bin).parent / "python/_core.abi3.so", folder / "mpk")
     print(f"{'an MLP from Python':<30} {'shipped':>10} {'import':>9} {'load':>9} {'first':>9} {'a call':>9} {'memory':>9}")
     for what, text in RUN.items():
         python = tvm if what.startswith("TVM") else other

@@ -138,7 +138,7 @@ def weights(b, root):
     if not os.access(tvm, os.X_OK):
         missing = "no virtual environment with TVM; run make interop once"
     shutil.copytree(root / "lib/python/mpk", folder / "mpk", dirs_exist_ok=True)
-    shutil.copy(pathlib.Path(b.bin).parent / "librun/libmpk-run.so.0", folder / "mpk")
+    shutil.copy(pathlib.Path(b.bin).parent / "python/_core.abi3.so", folder / "mpk")
     (folder / "mpk/programs").symlink_to(pathlib.Path(b.bin).parent.resolve())
     for python, text in ((tvm, MAKE), (other, CONVERT)):
         if not missing:

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the interop tests share: running the programs under test, and the count at the end."""
+import importlib
 import os
 import pathlib
+import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -29,6 +32,17 @@ def mpack():
 @pytest.fixture
 def minspect():
     return lambda *args, **options: run("minspect", *args, **options)
+
+
+@pytest.fixture(scope="session")
+def mpk(tmp_path_factory):
+    """The Python package: its sources and the extension of the build that is tested."""
+    folder = tmp_path_factory.mktemp("package")
+    shutil.copytree(ROOT / "lib/python/mpk", folder / "mpk", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(pathlib.Path(BIN).parent / "python/_core.abi3.so", folder / "mpk")
+    (folder / "mpk/programs").symlink_to(pathlib.Path(BIN).parent)
+    sys.path.insert(0, str(folder))
+    return importlib.import_module("mpk")
 
 
 def pytest_terminal_summary(terminalreporter):

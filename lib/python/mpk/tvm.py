@@ -77,18 +77,11 @@ def _write(path: str, text: str) -> None:
         f.write(text)
 
 
-def _view(blob: Any) -> memoryview:
+def _view(blob: Any) -> Any:
     """The bytes of a tensor on the CPU, without a copy."""
-    import ctypes  # pylint: disable=import-outside-toplevel
+    import numpy  # pylint: disable=import-outside-toplevel
 
-    from ._run import _of_capsule  # pylint: disable=import-outside-toplevel
-
-    tensor, _ = _of_capsule(blob)
-    count = 1
-    for i in range(tensor.ndim):
-        count *= tensor.shape[i]
-    memory = (ctypes.c_char * (count * tensor.bits // 8)).from_address(tensor.data + tensor.byte_offset)
-    return memoryview(memory).cast("B")
+    return numpy.from_dlpack(blob).view(numpy.uint8)
 
 
 def fcompile(output: str, objects: Sequence[str], options: Sequence[str] | str | None = None, cc: str | None = None,

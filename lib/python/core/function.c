@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* function.c - mpk.Function: what a call takes and gives
+ *
+ * The interpreter's lock is given up while the library works: a call, and what may wait for one.
+ */
+#include "core.h"
+
+#include <structmember.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+struct function {
+	PyObject ob_base;
+	PyObject *attributes; /* __dict__: what help() reads, and what users add */
+	mpkr_function *handle;
+	struct mpk_py_open *open;
+	PyObject *name, *signature;
+	bool is_known;      /* the rest is set */
+	bool gives_tensors; /* as far as its file says, and nothing else */
+	bool may_write;     /* it is no model */
+	uint8_t *kinds;     /* enum mpkr_kind, of inputs */
+	size_t kind_count, output_count;
+};
+
+static struct function *function_of(PyObject *self)
+{
+	return (void *)self;
+}
+
+PyObject *mpk_py_function(mpkr_function *handle, PyObject *name, PyObject *signature,
+			  struct mpk_py_open *open)
+{
+	struct function *made = PyObject_GC_New(struct function, mpk_py.function);
+
+	if (!made) {
+		mpkr_drop(handle);
+		return NULL;
+	}
+	memset((char *)made + sizeof made->ob_base, 0, sizeof *made - sizeof made->ob_base);
+	made->handle = handle;
+	made->open = open;
+	open->refs++;
+	Py_INCREF(name);
+	Py_INCREF(signature);
+	made->name = name;
+	made->signature = signature;
+	made->attributes = PyDict_New();
+	PyObject_GC_Track((PyObject *)made);
+	if (!made->attributes ||
+	    PyDict_SetItem(made->attributes, mpk_py.doc, made->signature) < 0 ||
+	    PyDict_SetItemString(made->attributes, "__name__", made->name) < 0)
+		Py_CLEAR(made);
+	return (PyObject *)made;
+}
+
+static int function_traverse(PyObject *self, visitproc visit, void *arg)
+{
+	Py_VISIT(function_of(self)->attributes);
+#if PY_VERSION_HEX >= 0x03090000
+	Py_VISIT(Py_TYPE(self));
+#endif
+	return 0;
+}
+
+static int function_clear(PyObject *self)
+{
+	Py_CLEAR(function_of(self)->attributes);
+	return 0;
+}
+
+static void function_dealloc(PyObject *self)
+{
+	struct function *f = function_of(self);
+	PyTypeObject *type = Py_TYPE(self);
+
+	PyObject_GC_UnTrack(self);
+	mpkr_drop(f->handle);
+	mpk_py_open_drop(f->open);
+	free(f->kinds);
+	Py_XDECREF(f->attributes);
+	Py_XDECREF(f->name);
+	Py_XDECREF(f->signature);
+	PyObject_GC_Del(self);
+	Py_DECREF(type);
+}
+
+/* --- what it takes and gives --------------------------------------------------------------------------- */
+
+typedef int ask_type(const mpkr_function *function, size_t i, struct mpkr_type *out);
+
+static int learn(struct function *f)
+{
+	struct mpkr_type t;
+	size_t inputs = 0, outputs = 0;
+	bool gives_tensors = true;
+	uint8_t *kinds;
+
+	if (f->is_known)
+		return 0;
+	while (mpkr_input(f->handle, inputs, &t) == MPKR_OK)
+		inputs++;
+	kinds = malloc(inputs + 1);
+	if (!kinds) {
+		PyErr_NoMemory();
+		return -1;
+	}
+	for (size_t i = 0; i < inputs && mpkr_input(f->handle, i, &t) == MPKR_OK; i++)
+		/* a tensor of one element is passed for a number, too */
+		kinds[i] = (uint8_t)(t.kind == MPKR_KIND_TENSOR && t.ndim <= 0 ? MPKR_KIND_ANY
+									       : t.kind);
+	while (mpkr_output(f->handle, outputs, &t) == MPKR_OK) {
+		gives_tensors &= t.kind == MPKR_KIND_TENSOR;
+		outputs++;
+	}
+	f->kinds = kinds;
+	f->kind_count = inputs;
+	f->output_count = outputs;
+	f->gives_tensors = outputs && gives_tensors;
+	f->may_write = !outputs;
+	f->is_known = true;
+	return 0;
+}
+
+static PyObject *type_tuple(const int64_t *extents, int32_t count)
+{
+	PyObject *shape = PyTuple_New(count);
+
+	for (int32_t i = 0; shape && i < count; i++)
+		if (PyTuple_SetItem(shape, i, PyLong_FromLongLong(extents[i])) < 0)
+			Py_CLEAR(shape);
+	return shape;
+}
+
+/* mpk.Type of one input or output. */
+static PyObject *make_type(const struct mpkr_type *t)
+{
+	static const char *const kinds[] = { "any", "tensor", "number", "shape", "text", "other" };
+	PyObject *made = PyStructSequence_New(mpk_py.type), *dtype, *shape;
+
+	if (!made)
+		return NULL;
+	Py_INCREF(Py_None);
+	Py_INCREF(Py_None);
+	dtype = t->dtype.bits ? mpk_py_dtype_name(t->dtype) : Py_None;
+	shape = t->ndim >= 0 && t->ndim <= MPKR_RANK_MAX ? type_tuple(t->shape, t->ndim) : Py_None;
+	PyStructSequence_SetItem(
+		made, 0,
+		PyUnicode_FromString(t->kind <= MPKR_KIND_OTHER ? kinds[t->kind] : "other"));
+	PyStructSequence_SetItem(made, 1, PyUnicode_FromString(t->name ? t->name : ""));
+	PyStructSequence_SetItem(made, 2, dtype);
+	PyStructSequence_SetItem(made, 3, shape);
+	if (dtype != Py_None)
+		Py_DECREF(Py_None);
+	if (shape != Py_None)
+		Py_DECREF(Py_None);
+	if (PyErr_Occurred())
+		Py_CLEAR(made);
+	return made;
+}
+
+static PyObject *list_types(struct function *f, ask_type *ask)
+{
+	PyObject *list = PyList_New(0);
+	struct mpkr_type t;
+
+	for (size_t i = 0; list && ask(f->handle, i, &t) == MPKR_OK; i++) {
+		PyObject *type = make_type(&t);
+
+		if (!type || PyList_Append(list, type) < 0)
+			Py_CLEAR(list);
+		Py_XDECREF(type);
+	}
+	return list;
+}
+
+static PyObject *get_inputs(PyObject *self, void *unused)
+{
+	(void)unused;
+	return list_types(function_of(self), mpkr_input);
+}
+
+static PyObject *get_outputs(PyObject *self, void *unused)
+{
+	(void)unused;
+	return list_types(function_of(self), mpkr_output);
+}
+
+static PyObject *get_name(PyObject *self, void *unused)
+{
+	(void)unused;
+	Py_INCREF(function_of(self)->name);
+	return function_of(self)->name;
+}
+
+static PyObject *get_signature(PyObject *self, void *unused)
+{
+	(void)unused;
+	Py_INCREF(function_of(self)->signature);
+	return function_of(self)->signature;
+}
+
+/* For inspect.signature and so for help(): what mpk._run makes of the inputs. */
+static PyObject *get_inspected(PyObject *self, void *unused)
+{
+	PyObject *module = PyImport_ImportModule("mpk._run"), *made = NULL;
+
+	(void)unused;
+	if (module)
+		made = PyObject_CallMethod(module, "_inspected", "O", self);
+	Py_XDECREF(module);
+	return made;
+}
+
+static PyObject *function_repr(PyObject *self)
+{
+	return PyUnicode_FromFormat("<mpk.Function %U>", function_of(self)->signature);
+}
+
+/* --- results -------------------------------------------------------------------------------------------- */
+
+/* What results are given as: what the first array among the arguments is. */
+enum like { LIKE_TENSOR, LIKE_NUMPY, LIKE_TORCH };
+
+static enum like find_like(const struct mpk_py_leaves *leaves)
+{
+	for (size_t i = 0; i < leaves->count; i++) {
+		PyObject *object = leaves->items[i].object, *type;
+
+		if (leaves->items[i].form != MPK_PY_ARRAY)
+			continue;
+		type = mpk_py_numpy("ndarray");
+		if (type && PyType_IsSubtype(Py_TYPE(object), (PyTypeObject *)type))
+			return LIKE_NUMPY;
+		type = mpk_py_torch("Tensor");
+		if (type && PyType_IsSubtype(Py_TYPE(object), (PyTypeObject *)type))
+			return LIKE_TORCH;
+		if (leaves->items[i].capsule)
+			break;
+	}
+	return LIKE_TENSOR;
+}
+
+/* Takes the result over. */
+static PyObject *give(struct mpkr_result *result, enum like like)
+{
+	PyObject *tensor = mpk_py_tensor(result), *from, *made;
+
+	if (!tensor || like == LIKE_TENSOR)
+		return tensor;
+	if (like == LIKE_NUMPY)
+		return mpk_py_tensor_numpy(tensor);
+	from = mpk_py_torch("from_dlpack");
+	if (!from)
+		return tensor;
+	made = PyObject_CallFunctionObjArgs(from, tensor, NULL);
+	Py_DECREF(tensor);
+	return made;
+}
+
+/* Several results are a tuple, one is itself, none is None. Takes the list over; NULL is passed on. */
+static PyObject *unpack(PyObject *list)
+{
+	const Py_ssize_t count = list ? PyList_Size(list) : 0;
+	PyObject *made;
+
+	if (!list)
+		return NULL;
+	if (count > 1) {
+		made = PyList_AsTuple(list);
+	} else {
+		made = count ? PyList_GetItem(list, 0) : Py_None;
+		Py_INCREF(made);
+	}
+	Py_DECREF(list);
+	return made;
+}
+
+static int append(PyObject *list, PyObject *item)
+{
+	const int failed = item ? PyList_Append(list, item) : -1;
+
+	Py_XDECREF(item);
+	return failed;
+}
+
+/* --- calls of tensors ------------------------------------------------------------------------------------- */
+
+enum { FEW = 8 };
+
+static PyObject *call_tensors(struct function *f, const struct mpk_py_leaves *leaves)
+{
+	const struct mpkr_tensor *few_in[FEW], **in = few_in;
+	struct mpkr_result *few_results[FEW], **results = few_results;
+	struct mpkr_error err;
+	PyObject *list = NULL;
+	size_t count = 0;
+	int code;
+
+	if (leaves->count > FEW)
+		in = malloc(leaves->count * sizeof *in);
+	if (f->output_count > FEW)
+		results = malloc(f->output_count * sizeof *results);
+	if (!in || !results) {
+		PyErr_NoMemory();
+		goto out;
+	}
+	for (size_t i = 0; i < leaves->count; i++)
+		in[i] = leaves->items[i].form == MPK_PY_NONE ? NULL : &leaves->items[i].tensor;
+	Py_BEGIN_ALLOW_THREADS code =
+		mpkr_call(f->handle, in, leaves->count, results, f->output_count, &count, &err);
+	Py_END_ALLOW_THREADS if (code)
+	{
+		mpk_py_raise_call(&err);
+		goto out;
+	}
+	const enum like like = find_like(leaves);
+
+	if (count == 1) {
+		list = give(results[0], like);
+		goto out;
+	}
+	list = PyList_New(0);
+	for (size_t i = 0; i < count; i++)
+		if (!list)
+			mpkr_free(results[i]);
+		else if (append(list, give(results[i], like)) < 0)
+			Py_CLEAR(list);
+	list = unpack(list);
+out:
+	if (in != few_in)
+		free(in);
+	if (results != few_results)
+		free(results);
+	return list;
+}
+
+/* --- calls of values --------------------------------------------------------------------------------------- */
+
+static int add_result(PyObject *list, mpkr_value *value, enum like like, int32_t device_type);
+
+static int add_items(PyObject *list, mpkr_value *tuple, enum like like, int32_t device_type)
+{
+	const size_t count = mpkr_value_count(tuple);
+	struct mpkr_error err;
+
+	if (Py_EnterRecursiveCall(" in tuples of results"))
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		mpkr_value *item;
+
+		if (mpkr_value_item(tuple, i, &item, &err)) {
+			mpk_py_raise(&err);
+			Py_LeaveRecursiveCall();
+			return -1;
+		}
+		if (add_result(list, item, like, device_type) < 0) {
+			Py_LeaveRecursiveCall();
+			return -1;
+		}
+	}
+	Py_LeaveRecursiveCall();
+	return 0;
+}
+
+/* Takes the value over. */
+static int add_result(PyObject *list, mpkr_value *value, enum like like, int32_t device_type)
+{
+	const enum mpkr_kind kind = mpkr_value_kind(value);
+	struct mpkr_result *result = NULL;
+	struct mpkr_error err;
+	int failed = 0;
+
+	if (kind == MPKR_KIND_OBJECT)
+		return append(list, mpk_py_value(value));
+	if (kind == MPKR_KIND_TUPLE) {
+		failed = add_items(list, value, like, device_type);
+	} else if (kind != MPKR_KIND_NONE) {
+		if (mpkr_value_tensor(value, device_type, &result, &err)) {
+			mpk_py_raise(&err);
+			failed = -1;
+		} else if (result) {
+			failed = append(list, give(result, like));
+		}
+	}
+	mpkr_value_drop(value);
+	return failed;
+}
+
+/* Results stay on the device where the first array is. */
+static int32_t home_of(const struct mpk_py_leaves *leaves)
+{
+	for (size_t i = 0; i < leaves->count; i++)
+		if (leaves->items[i].form == MPK_PY_ARRAY) {
+			const int32_t type = leaves->items[i].tensor.device.device_type;
+
+			return type == MPKR_DEVICE_CUDA || type == MPKR_DEVICE_ROCM
+				       ? 0
+				       : MPKR_DEVICE_CPU;
+		}
+	return MPKR_DEVICE_CPU;
+}
+
+static PyObject *call_values(struct function *f, struct mpk_py_leaves *leaves)
+{
+	struct mpkr_arg few[FEW], *args = few;
+	struct mpkr_error err;
+	PyObject *list = NULL;
+	mpkr_value *out;
+	int code;
+
+	if (leaves->count > FEW && !(args = malloc(leaves->count * sizeof *args)))
+		return PyErr_NoMemory();
+	if (mpk_py_leaves_make(leaves, f->open->handle, args) < 0)
+		goto out;
+	Py_BEGIN_ALLOW_THREADS code = mpkr_call_value(f->handle, args, leaves->count, &out, &err);
+	Py_END_ALLOW_THREADS if (code)
+	{
+		mpk_py_raise_call(&err);
+		goto out;
+	}
+	if (mpkr_value_kind(out) == MPKR_KIND_NONE) {
+		mpkr_value_drop(out);
+		Py_INCREF(Py_None);
+		list = Py_None;
+		goto out;
+	}
+	list = PyList_New(0);
+	if (!list)
+		mpkr_value_drop(out);
+	else if (add_result(list, out, find_like(leaves), home_of(leaves)) < 0)
+		Py_CLEAR(list);
+	list = unpack(list);
+out:
+	if (args != few)
+		free(args);
+	return list;
+}
+
+static bool has_values(const struct mpk_py_leaves *leaves)
+{
+	for (size_t i = 0; i < leaves->count; i++)
+		if (leaves->items[i].form == MPK_PY_VALUE || leaves->items[i].form == MPK_PY_SHAPE)
+			return true;
+	return false;
+}
+
+static PyObject *function_call(PyObject *self, PyObject *args, PyObject *keywords)
+{
+	struct function *f = function_of(self);
+	struct mpk_py_leaves leaves;
+	PyObject *given = NULL;
+	int failed;
+
+	if (keywords && PyDict_Size(keywords)) {
+		PyErr_Format(PyExc_TypeError, "%U takes no keyword arguments", f->name);
+		return NULL;
+	}
+	if (learn(f) < 0)
+		return NULL;
+	memset(&leaves, 0, offsetof(struct mpk_py_leaves, few));
+	leaves.kinds = f->kinds;
+	leaves.kind_count = f->kind_count;
+	leaves.copies_read_only = f->may_write;
+	leaves.stream = f->open->stream;
+	const Py_ssize_t count = PyTuple_Size(args);
+
+	failed = 0;
+	for (Py_ssize_t i = 0; !failed && i < count; i++)
+		failed = mpk_py_leaves_add(&leaves, PyTuple_GetItem(args, i));
+	if (!failed) {
+		if (f->gives_tensors && !has_values(&leaves))
+			given = call_tensors(f, &leaves);
+		else
+			given = call_values(f, &leaves);
+	}
+	if (given && f->may_write && mpk_py_leaves_check(&leaves) < 0)
+		Py_CLEAR(given);
+	mpk_py_leaves_fini(&leaves);
+	return given;
+}
+
+static PyObject *function_session(PyObject *self, PyObject *unused)
+{
+	struct function *f = function_of(self);
+	mpkr_function *made;
+	struct mpkr_error err;
+	int code;
+
+	(void)unused;
+	Py_BEGIN_ALLOW_THREADS code = mpkr_session(f->handle, &made, &err);
+	Py_END_ALLOW_THREADS if (code) return mpk_py_raise(&err);
+	return mpk_py_function(made, f->name, f->signature, f->open);
+}
+
+static int add_struct_type(PyObject *module)
+{
+	static PyStructSequence_Field fields[] = {
+		{ "kind", "\"tensor\", \"number\", \"shape\", \"text\", \"any\" or \"other\"" },
+		{ "name", "\"\" for none" },
+		{ "dtype", "\"float32\"; None: any" },
+		{ "shape",
+		  "a tuple of extents, -1 where one is not known before the call; None: any" },
+		{ NULL, NULL }
+	};
+	static PyStructSequence_Desc desc = { "mpk.Type", "What an input or output is.", fields,
+					      4 };
+
+	mpk_py.type = PyStructSequence_NewType(&desc);
+	if (!mpk_py.type)
+		return -1;
+	Py_INCREF(mpk_py.type);
+	if (PyModule_AddObject(module, "Type", (PyObject *)mpk_py.type) == 0)
+		return 0;
+	Py_DECREF(mpk_py.type);
+	return -1;
+}
+
+int mpk_py_add_function(PyObject *module)
+{
+	static PyMethodDef methods[] = {
+		{ "session", function_session, METH_NOARGS,
+		  "session() -> Function\n\nThe same function in a session of its own: code and weights are shared, calls run\n"
+		  "side by side." },
+		{ NULL, NULL, 0, NULL }
+	};
+	static PyGetSetDef attributes[] = {
+		{ "name", get_name, NULL, "by which it was found", NULL },
+		{ "signature", get_signature, NULL, "\"forward(x: f32[4, 24]) -> (f32[4, 24])\"",
+		  NULL },
+		{ "inputs", get_inputs, NULL,
+		  "what the function takes, a list of Type; tuples count as what is in them. Empty where the file does not say",
+		  NULL },
+		{ "outputs", get_outputs, NULL, "what it gives, as far as the file says", NULL },
+		{ "__signature__", get_inspected, NULL, "for inspect.signature", NULL },
+		{ NULL, NULL, NULL, NULL, NULL }
+	};
+	static PyMemberDef members[] = { { "__dictoffset__", T_PYSSIZET,
+					   offsetof(struct function, attributes), READONLY, NULL },
+					 { NULL, 0, 0, 0, NULL } };
+	static PyType_Slot slots[] = {
+		{ Py_tp_doc,
+		  "A function of a model; call it with arrays, numbers, texts, shapes, values, and tuples of these.\n\n"
+		  "Results are NumPy arrays or PyTorch tensors where the first array among the arguments is one, else\n"
+		  "mpk.Tensor; a cache, a state and other objects are an mpk.Value; several come as a tuple. Raises TypeError for\n"
+		  "a wrong number or kind of arguments, ValueError for a shape or element type that the function does not take,\n"
+		  "OverflowError for an integer outside 64 bits, what the model raises, and mpk.Error. Calls of functions of one\n"
+		  "model wait for each other: see session()." },
+		{ Py_tp_new, mpk_py_refuse_new },
+		{ Py_tp_dealloc, function_dealloc },
+		{ Py_tp_traverse, function_traverse },
+		{ Py_tp_clear, function_clear },
+		{ Py_tp_call, function_call },
+		{ Py_tp_repr, function_repr },
+		{ Py_tp_methods, methods },
+		{ Py_tp_getset, attributes },
+		{ Py_tp_members, members },
+		{ 0, NULL }
+	};
+	static PyType_Spec spec = { "mpk.Function", sizeof(struct function), 0,
+				    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots };
+
+	mpk_py.function = mpk_py_add_type(module, &spec, NULL);
+	return mpk_py.function ? add_struct_type(module) : -1;
+}

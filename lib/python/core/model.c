@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model.c - mpk.Model: a library that is open, whose functions are its attributes and items */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct model {
+	PyObject ob_base;
+	struct mpk_py_open *open; /* NULL: closed */
+	PyObject *path;
+	PyObject *functions;  /* by name, of those that were asked for */
+	PyObject *attributes; /* those of them that are attributes */
+};
+
+static struct model *model_of(PyObject *self)
+{
+	return (void *)self;
+}
+
+void mpk_py_open_drop(struct mpk_py_open *open)
+{
+	if (!open || --open->refs)
+		return;
+	mpkr_close(open->handle);
+	free(open);
+}
+
+/* The model, to be dropped; NULL with an exception: it is closed. */
+static struct mpk_py_open *hold(PyObject *self)
+{
+	struct mpk_py_open *open = model_of(self)->open;
+
+	if (open)
+		open->refs++;
+	else
+		PyErr_SetString(PyExc_ValueError, "the model is closed");
+	return open;
+}
+
+/* --- opened and closed ----------------------------------------------------------------------------------- */
+
+static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+	static char *names[] = { "path", "device", "threads", "stream", NULL };
+	PyObject *path, *bytes = NULL, *stream = Py_None;
+	int device_type = 0, device_id = 0, code;
+	Py_ssize_t threads = 0;
+	struct mpkr_options options = { .size = sizeof options };
+	struct mpkr_error err;
+	struct mpk_py_open *open;
+	struct model *made;
+
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|(ii)nO:Model", names, &path,
+					 &device_type, &device_id, &threads, &stream))
+		return NULL;
+	if (threads < 0 || threads > 1 << 20) {
+		PyErr_SetString(PyExc_ValueError, "threads is a number of at least 0");
+		return NULL;
+	}
+	options.device.device_type = device_type;
+	options.device.device_id = device_id;
+	options.threads = (unsigned)threads;
+	if (stream != Py_None) {
+		options.stream = PyLong_AsVoidPtr(stream);
+		if (!options.stream && PyErr_Occurred())
+			return NULL;
+	}
+	if (!PyUnicode_FSConverter(path, &bytes))
+		return NULL;
+	open = calloc(1, sizeof *open);
+	made = open ? PyObject_New(struct model, type) : NULL;
+	if (!made) {
+		if (!open)
+			PyErr_NoMemory();
+		free(open);
+		Py_DECREF(bytes);
+		return NULL;
+	}
+	memset((char *)made + sizeof made->ob_base, 0, sizeof *made - sizeof made->ob_base);
+	const char *name = PyBytes_AsString(bytes);
+
+	Py_BEGIN_ALLOW_THREADS code = mpkr_open(name, &options, &open->handle, &err);
+	Py_END_ALLOW_THREADS Py_DECREF(bytes);
+	if (code) {
+		free(open);
+		Py_DECREF(made);
+		return mpk_py_raise(&err);
+	}
+	open->refs = 1;
+	open->stream = options.stream;
+	made->open = open;
+	made->path = PyOS_FSPath(path);
+	made->functions = PyDict_New();
+	made->attributes = PyDict_New();
+	if (!made->path || !made->functions || !made->attributes)
+		Py_CLEAR(made);
+	return (PyObject *)made;
+}
+
+static void model_dealloc(PyObject *self)
+{
+	struct model *m = model_of(self);
+	PyTypeObject *type = Py_TYPE(self);
+	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
+	Py_XDECREF(m->functions);
+	Py_XDECREF(m->attributes);
+	Py_XDECREF(m->path);
+	mpk_py_open_drop(m->open);
+	release(self);
+	Py_DECREF(type);
+}
+
+static PyObject *model_close(PyObject *self, PyObject *unused)
+{
+	struct mpk_py_open *open = model_of(self)->open;
+
+	(void)unused;
+	model_of(self)->open = NULL;
+	PyDict_Clear(model_of(self)->functions);
+	PyDict_Clear(model_of(self)->attributes);
+	mpk_py_open_drop(open);
+	Py_INCREF(Py_None);
+	return Py_None;
+}
+
+static PyObject *model_enter(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	Py_INCREF(self);
+	return self;
+}
+
+static PyObject *model_exit(PyObject *self, PyObject *args)
+{
+	(void)args;
+	return model_close(self, NULL);
+}
+
+static PyObject *model_repr(PyObject *self)
+{
+	return PyUnicode_FromFormat("<mpk.Model %S>", model_of(self)->path);
+}
+
+static PyObject *get_path(PyObject *self, void *unused)
+{
+	(void)unused;
+	Py_INCREF(model_of(self)->path);
+	return model_of(self)->path;
+}
+
+/* --- functions --------------------------------------------------------------------------------------------- */
+
+static PyObject *list_functions(struct mpk_py_open *open)
+{
+	PyObject *list = PyList_New(0);
+	size_t count;
+
+	Py_BEGIN_ALLOW_THREADS count = mpkr_function_count(open->handle);
+	Py_END_ALLOW_THREADS for (size_t i = 0; list && i < count; i++)
+	{
+		const char *text = mpkr_function_name(open->handle, i);
+		PyObject *name = PyUnicode_DecodeUTF8(
+			text ? text : "", (Py_ssize_t)strlen(text ? text : ""), "replace");
+
+		if (!name || PyList_Append(list, name) < 0)
+			Py_CLEAR(list);
+		Py_XDECREF(name);
+	}
+	return list;
+}
+
+static PyObject *get_functions(PyObject *self, void *unused)
+{
+	struct mpk_py_open *open = hold(self);
+	PyObject *list = open ? list_functions(open) : NULL;
+
+	(void)unused;
+	mpk_py_open_drop(open);
+	return list;
+}
+
+/* The text that the library has for it; it holds as long as the model. */
+static const char *signature_of(mpkr_model *model, const char *name)
+{
+	const size_t count = mpkr_function_count(model);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *known = mpkr_function_name(model, i);
+
+		if (known && strcmp(known, name) == 0)
+			return mpkr_function_signature(model, i);
+	}
+	return NULL;
+}
+
+/* @key     its name; @signature  NULL: nobody knows */
+static PyObject *make_function(mpkr_function *found, PyObject *key, const char *signature,
+			       struct mpk_py_open *open)
+{
+	PyObject *text = signature ? PyUnicode_DecodeUTF8(signature, (Py_ssize_t)strlen(signature),
+							  "replace")
+				   : PyUnicode_FromFormat("%U(...)", key),
+		 *made = NULL;
+
+	if (text)
+		made = mpk_py_function(found, key, text, open);
+	else
+		mpkr_drop(found);
+	Py_XDECREF(text);
+	return made;
+}
+
+/* The library's name of an item, which lasts as long as what is returned; NULL with KeyError: it has a NUL, as no
+ * function's has. */
+static PyObject *name_of(PyObject *key, const char **out)
+{
+	PyObject *bytes;
+	size_t length;
+
+	if (!PyUnicode_Check(key)) {
+		PyErr_SetString(PyExc_TypeError, "a function is asked for by its name, a text");
+		return NULL;
+	}
+	bytes = mpk_py_utf8(key, out, &length);
+	if (bytes && strlen(*out) != length) {
+		PyErr_Format(PyExc_KeyError, "no function %R", key);
+		Py_CLEAR(bytes);
+	}
+	return bytes;
+}
+
+static PyObject *find(PyObject *self, PyObject *key)
+{
+	struct mpk_py_open *open;
+	const char *name, *signature = NULL;
+	PyObject *made, *known, *bytes = name_of(key, &name);
+	mpkr_function *found;
+	struct mpkr_error err;
+	int code;
+
+	open = bytes ? hold(self) : NULL;
+	if (!open) {
+		Py_XDECREF(bytes);
+		return NULL;
+	}
+	Py_BEGIN_ALLOW_THREADS code = mpkr_find(open->handle, name, &found, &err);
+	if (!code)
+		signature = signature_of(open->handle, name);
+	Py_END_ALLOW_THREADS made =
+		code ? mpk_py_raise(&err) : make_function(found, key, signature, open);
+	mpk_py_open_drop(open);
+	Py_DECREF(bytes);
+	if (!made)
+		return NULL;
+	/* another thread may have found it meanwhile: everybody has the same one */
+	known = PyDict_GetItemWithError(model_of(self)->functions, key);
+	if (known) {
+		Py_DECREF(made);
+		Py_INCREF(known);
+		return known;
+	}
+	if (PyErr_Occurred() ||
+	    (model_of(self)->open && PyDict_SetItem(model_of(self)->functions, key, made) < 0))
+		Py_CLEAR(made);
+	return made;
+}
+
+static PyObject *model_item(PyObject *self, PyObject *key)
+{
+	PyObject *known;
+
+	if (!model_of(self)->open) {
+		PyErr_SetString(PyExc_ValueError, "the model is closed");
+		return NULL;
+	}
+	known = PyDict_GetItemWithError(model_of(self)->functions, key);
+	if (known || PyErr_Occurred()) {
+		Py_XINCREF(known);
+		return known;
+	}
+	return find(self, key);
+}
+
+/* Not there: AttributeError with what KeyError says. */
+static void turn_into_attribute_error(void)
+{
+	PyObject *type, *value, *trace, *args;
+
+	if (!PyErr_ExceptionMatches(PyExc_KeyError))
+		return;
+	PyErr_Fetch(&type, &value, &trace);
+	PyErr_NormalizeException(&type, &value, &trace);
+	args = value ? PyObject_GetAttrString(value, "args") : NULL;
+	PyErr_SetObject(PyExc_AttributeError, args ? args : Py_None);
+	Py_XDECREF(args);
+	Py_XDECREF(type);
+	Py_XDECREF(value);
+	Py_XDECREF(trace);
+}
+
+static PyObject *model_attribute(PyObject *self, PyObject *name)
+{
+	PyObject *found = PyDict_GetItemWithError(model_of(self)->attributes, name);
+	bool is_private;
+
+	if (found) {
+		Py_INCREF(found);
+		return found;
+	}
+	if (PyErr_Occurred())
+		return NULL;
+	found = PyObject_GenericGetAttr(self, name);
+	if (found || !PyErr_ExceptionMatches(PyExc_AttributeError))
+		return found;
+	is_private = PyUnicode_GetLength(name) == 0 || PyUnicode_ReadChar(name, 0) == '_';
+	if (is_private)
+		return NULL;
+	PyErr_Clear();
+	found = model_item(self, name);
+	if (!found)
+		turn_into_attribute_error();
+	else if (PyDict_SetItem(model_of(self)->attributes, name, found) < 0)
+		Py_CLEAR(found);
+	return found;
+}
+
+static PyObject *model_dir(PyObject *self, PyObject *unused)
+{
+	PyObject *names = PyObject_CallMethod((PyObject *)&PyBaseObject_Type, "__dir__", "O", self);
+	PyObject *more = names && model_of(self)->open ? get_functions(self, NULL) : NULL,
+		 *all = NULL;
+
+	(void)unused;
+	if (more)
+		all = PySequence_Concat(names, more);
+	else if (names && !PyErr_Occurred()) {
+		all = names;
+		names = NULL;
+	}
+	Py_XDECREF(more);
+	Py_XDECREF(names);
+	return all;
+}
+
+/* --- kernels, parameters, tuples ----------------------------------------------------------------------------- */
+
+static int take_extents(PyObject *object, uint64_t out[3])
+{
+	PyObject *tuple;
+	int64_t extent;
+	bool is_good;
+
+	if (PyIndex_Check(object))
+		tuple = PyTuple_Pack(1, object);
+	else
+		tuple = PySequence_Tuple(object);
+	if (!tuple)
+		return -1;
+	is_good = PyTuple_Size(tuple) >= 1 && PyTuple_Size(tuple) <= 3;
+	for (Py_ssize_t i = 0; is_good && i < PyTuple_Size(tuple); i++) {
+		if (mpk_py_extent(PyTuple_GetItem(tuple, i), &extent) < 0) {
+			Py_DECREF(tuple);
+			return -1;
+		}
+		is_good = extent >= 1;
+		out[i] = (uint64_t)extent;
+	}
+	Py_DECREF(tuple);
+	if (!is_good)
+		PyErr_SetString(PyExc_ValueError,
+				"a launch has one to three extents of at least 1");
+	return is_good ? 0 : -1;
+}
+
+static PyObject *model_kernel(PyObject *self, PyObject *args, PyObject *keywords)
+{
+	static char *names[] = { "name", "grid", "block", "shared", NULL };
+	PyObject *key, *grid = NULL, *block = NULL, *shared = NULL, *made, *bytes;
+	struct mpkr_launch launch = { .size = sizeof launch, .grid = { 1 }, .block = { 1 } };
+	struct mpkr_error err;
+	struct mpk_py_open *open;
+	mpkr_function *found;
+	const char *name;
+	int64_t room = 0;
+	int code;
+
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$OOO:kernel", names, &key, &grid,
+					 &block, &shared))
+		return NULL;
+	if ((grid && take_extents(grid, launch.grid) < 0) ||
+	    (block && take_extents(block, launch.block) < 0) ||
+	    (shared && mpk_py_extent(shared, &room) < 0))
+		return NULL;
+	if (room < 0) {
+		PyErr_SetString(PyExc_ValueError, "shared is a number of bytes");
+		return NULL;
+	}
+	launch.shared_bytes = (uint64_t)room;
+	bytes = name_of(key, &name);
+	open = bytes ? hold(self) : NULL;
+	if (!open) {
+		Py_XDECREF(bytes);
+		return NULL;
+	}
+	Py_BEGIN_ALLOW_THREADS code = mpkr_find_kernel(open->handle, name, &launch, &found, &err);
+	Py_END_ALLOW_THREADS made =
+		code ? mpk_py_raise(&err) : make_function(found, key, NULL, open);
+	mpk_py_open_drop(open);
+	Py_DECREF(bytes);
+	return made;
+}
+
+static PyObject *model_bind_params(PyObject *self, PyObject *path)
+{
+	struct mpk_py_open *open;
+	struct mpkr_error err;
+	PyObject *bytes;
+	const char *name;
+	int code;
+
+	if (!PyUnicode_FSConverter(path, &bytes))
+		return NULL;
+	open = hold(self);
+	if (!open) {
+		Py_DECREF(bytes);
+		return NULL;
+	}
+	name = PyBytes_AsString(bytes);
+	Py_BEGIN_ALLOW_THREADS code = mpkr_bind_params(open->handle, name, &err);
+	Py_END_ALLOW_THREADS Py_DECREF(bytes);
+	mpk_py_open_drop(open);
+	if (code)
+		return mpk_py_raise(&err);
+	Py_INCREF(Py_None);
+	return Py_None;
+}
+
+static PyObject *model_tuple(PyObject *self, PyObject *items)
+{
+	struct mpk_py_leaves leaves;
+	PyObject *list = PySequence_Tuple(items), *made = NULL;
+	struct mpk_py_open *open = list ? hold(self) : NULL;
+	struct mpkr_arg *args = NULL;
+	struct mpkr_error err;
+	mpkr_value *value;
+	int failed = open ? 0 : -1, code;
+
+	memset(&leaves, 0, offsetof(struct mpk_py_leaves, few));
+	for (Py_ssize_t i = 0; !failed && i < PyTuple_Size(list); i++)
+		failed = mpk_py_leaves_add(&leaves, PyTuple_GetItem(list, i));
+	if (!failed && !(args = malloc((leaves.count + 1) * sizeof *args))) {
+		PyErr_NoMemory();
+		failed = -1;
+	}
+	if (!failed && mpk_py_leaves_make(&leaves, open->handle, args) == 0) {
+		Py_BEGIN_ALLOW_THREADS code =
+			mpkr_value_tuple(open->handle, args, leaves.count, &value, &err);
+		Py_END_ALLOW_THREADS made = code ? mpk_py_raise(&err) : mpk_py_value(value);
+	}
+	free(args);
+	mpk_py_leaves_fini(&leaves);
+	mpk_py_open_drop(open);
+	Py_XDECREF(list);
+	return made;
+}
+
+int mpk_py_add_model(PyObject *module)
+{
+	static PyMethodDef methods[] = {
+		{ "close", model_close, METH_NOARGS,
+		  "close()\n\nGive the model back. Functions and results that are left stay good." },
+		{ "bind_params", model_bind_params, METH_O,
+		  "bind_params(path)\n\nGive the model weights that its file has not: a .params file or tensor cache of TVM,\n"
+		  "safetensors, GGUF without quantized tensors, or an .npz file of numpy.savez. Before the first look-up." },
+		{ "tuple", model_tuple, METH_O,
+		  "tuple(items) -> Value\n\nArrays, numbers, texts, shapes and values as one argument; arrays are copied once. It\n"
+		  "is what a function takes that has all weights in one tuple: decode(hidden, cache, model.tuple(weights))." },
+		{ "kernel", (PyCFunction)(void (*)(void))model_kernel, METH_VARARGS | METH_KEYWORDS,
+		  "kernel(name, *, grid=1, block=1, shared=0) -> Function\n\n"
+		  "Device code of the file by itself, without the host code that launches it. It is called with what its own\n"
+		  "parameters take, and writes into the arrays that it is given. Nobody knows how much of them it touches: a\n"
+		  "launch that reaches beyond damages memory of the device.\n\n"
+		  ":param name: of the kernel, or \"/0#name\" for that of the module at a path of the file's tree\n"
+		  ":param grid: blocks along x, or x, y, z; :param block: threads of a block; :param shared: bytes of dynamic\n"
+		  "    shared memory" },
+		{ "__enter__", model_enter, METH_NOARGS, NULL },
+		{ "__exit__", model_exit, METH_VARARGS, NULL },
+		{ "__dir__", model_dir, METH_NOARGS, NULL },
+		{ NULL, NULL, 0, NULL }
+	};
+	static PyGetSetDef attributes[] = {
+		{ "path", get_path, NULL, "as it was opened", NULL },
+		{ "functions", get_functions, NULL,
+		  "the names of what can be called: functions of models first, then host functions",
+		  NULL },
+		{ NULL, NULL, NULL, NULL, NULL }
+	};
+	static PyType_Slot slots[] = {
+		{ Py_tp_doc,
+		  "A library that is open. Its functions are attributes and items: model.forward(x), model[\"forward\"]." },
+		{ Py_tp_new, model_new },
+		{ Py_tp_dealloc, model_dealloc },
+		{ Py_tp_repr, model_repr },
+		{ Py_tp_getattro, model_attribute },
+		{ Py_mp_subscript, model_item },
+		{ Py_tp_methods, methods },
+		{ Py_tp_getset, attributes },
+		{ 0, NULL }
+	};
+	static PyType_Spec spec = { "mpk.Model", sizeof(struct model), 0, Py_TPFLAGS_DEFAULT,
+				    slots };
+
+	mpk_py.model = mpk_py_add_type(module, &spec, NULL);
+	return mpk_py.model ? 0 : -1;
+}

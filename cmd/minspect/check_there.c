@@ -13,6 +13,7 @@
 #include <gnu/libc-version.h>
 #endif
 
+#include "amdgpu/amdgpu.h"
 #include "base/strmap.h"
 #include "common/diag.h"
 #include "io/path.h"
@@ -223,6 +224,47 @@ static int set_release(const char *text, struct mpk_there *out)
 			      MPK_RELEASE_NEWEST, text);
 }
 
+/* Without its features. */
+static bool is_amd_processor(const char *arch)
+{
+	struct mpk_span name = mpk_span_of(arch, strcspn(arch, ":"));
+	const char *known;
+
+	for (size_t i = 0; (known = mpk_amdgpu_processor(i)) != NULL; i++)
+		if (mpk_span_is(name, known))
+			return true;
+	return false;
+}
+
+/* A device that is none, with those that are nearest. */
+static int refuse_device(const char *arch)
+{
+	struct mpk_span names[256];
+	size_t count = 0, near;
+	const char *known;
+	unsigned sm[2];
+
+	if (strncmp(arch, "gfx", 3) == 0) {
+		while (count < MPK_ARRAY_COUNT(names) &&
+		       (known = mpk_amdgpu_processor(count)) != NULL)
+			names[count++] = mpk_span_str(known);
+		near = mpk_closest(mpk_span_of(arch, strcspn(arch, ":")), names, count);
+		return mpk_diag_usage("--device-arch: there is no '%s'; did you mean %s?", arch,
+				      near < count ? (const char *)names[near].data : "gfx90a");
+	}
+	if ((strncmp(arch, "sm_", 3) == 0 || strncmp(arch, "compute_", 8) == 0) &&
+	    arch[strcspn(arch, "0123456789")]) {
+		bool both = mpk_cuda_device_near(arch, sm) == 2;
+
+		return both ? mpk_diag_usage(
+				      "--device-arch: there is no '%s'; did you mean sm_%u or sm_%u?",
+				      arch, sm[0], sm[1])
+			    : mpk_diag_usage("--device-arch: there is no '%s'; did you mean sm_%u?",
+					     arch, sm[0]);
+	}
+	return mpk_diag_usage("--device-arch takes a GPU such as sm_90 or gfx90a, not '%s'", arch);
+}
+
 /* compute_90 is no device: PTX that serves those which are yet to come. */
 static int minspect_check_set_device(const char *arch, bool own_code, struct mpk_there *out)
 {
@@ -238,9 +280,9 @@ static int minspect_check_set_device(const char *arch, bool own_code, struct mpk
 		out->amd = arch;
 	else
 		out->cuda.sm = mpk_cuda_device_parse(arch);
-	if (out->amd || out->cuda.sm)
+	if (out->amd ? is_amd_processor(arch) : out->cuda.sm != 0)
 		return MPK_EXIT_OK;
-	return mpk_diag_usage("--device-arch takes a GPU such as sm_90 or gfx90a, not '%s'", arch);
+	return refuse_device(arch);
 }
 
 static int set_driver(const char *text, struct mpk_there *out)

@@ -78,6 +78,9 @@ enum mpk_code mpk_amdgpu_read_head(struct mpk_span bytes, struct mpk_amdgpu *out
 enum mpk_code mpk_amdgpu_read(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_amdgpu *out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_amdgpu_processor - the names of all processors that are known, also generic ones, by an index; NULL: no more */
+const char *mpk_amdgpu_processor(size_t i);
+
 /* mpk_amdgpu_runs - whether code for one target runs on a device: the same processor, or a generic
  * one that is generic for it, and no feature that one has on and the other off
  * @target, @device   as above; a device without features is one of either sort */

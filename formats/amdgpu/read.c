@@ -2,7 +2,7 @@
 /* read.c - the head of AMD GPU code objects: version, processor and features, and what runs where
  *
  * The numbers are LLVM's (docs/AMDGPUUsage.rst, "ELF Code Object", EF_AMDGPU_MACH and feature
- * flags), and so are the rules for generic processors. Which kernels there are is in metadata.c.
+ * flags) and stand in processors.def, and so are the rules for generic processors. Which kernels there are is in metadata.c.
  */
 #include "amdgpu/amdgpu.h"
 
@@ -20,73 +20,37 @@ enum {
 	V3_SRAMECC = 0x200,
 };
 
-/* EF_AMDGPU_MACH_AMDGCN_*, from 0x20 on; NULL: reserved */
-static const char *const processors[] = {
-	"gfx600",
-	"gfx601",
-	"gfx700",
-	"gfx701",
-	"gfx702",
-	"gfx703",
-	"gfx704",
-	NULL,
-	"gfx801",
-	"gfx802",
-	"gfx803",
-	"gfx810",
-	"gfx900",
-	"gfx902",
-	"gfx904",
-	"gfx906",
-	"gfx908",
-	"gfx909",
-	"gfx90c",
-	"gfx1010",
-	"gfx1011",
-	"gfx1012",
-	"gfx1030",
-	"gfx1031",
-	"gfx1032",
-	"gfx1033",
-	"gfx602",
-	"gfx705",
-	"gfx805",
-	"gfx1035",
-	"gfx1034",
-	"gfx90a",
-	"gfx940",
-	"gfx1100",
-	"gfx1013",
-	"gfx1150",
-	"gfx1103",
-	"gfx1036",
-	"gfx1101",
-	"gfx1102",
-	"gfx1200",
-	NULL,
-	"gfx1151",
-	"gfx941",
-	"gfx942",
-	NULL,
-	"gfx1201",
-	"gfx950",
-	NULL,
-	"gfx9-generic",
-	"gfx10-1-generic",
-	"gfx10-3-generic",
-	"gfx11-generic",
-	"gfx1152",
-	NULL,
-	NULL,
-	"gfx1153",
-	"gfx12-generic",
-	NULL,
-	NULL,
-	NULL,
-	NULL,
-	NULL,
-	"gfx9-4-generic",
+struct processor {
+	unsigned number;
+	const char *name, *generic;
 };
+
+static const struct processor processors[] = {
+#define MPK_AMDGPU_PROCESSOR(number_, name_, generic_, llvm_) { number_, name_, generic_ },
+#include "amdgpu/processors.def"
+#undef MPK_AMDGPU_PROCESSOR
+};
+
+static const struct processor *processor_of(uint32_t number)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(processors); i++)
+		if (processors[i].number == number)
+			return &processors[i];
+	return NULL;
+}
+
+static const struct processor *processor_named(struct mpk_span name)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(processors); i++)
+		if (mpk_span_is(name, processors[i].name))
+			return &processors[i];
+	return NULL;
+}
+
+const char *mpk_amdgpu_processor(size_t i)
+{
+	return i < MPK_ARRAY_COUNT(processors) ? processors[i].name : NULL;
+}
 
 /* Two bits: 0 unsupported, 1 any, 2 off, 3 on. Only the last two are part of a target's name. */
 static const char *feature(uint32_t bits, const char *off, const char *on)
@@ -112,15 +76,12 @@ static void put_features(uint32_t flags, uint8_t abi, char *out, size_t size)
 /* A processor that is newer than the table is shown by its number. */
 static void set_target(uint32_t flags, uint8_t abi, char out[MPK_AMDGPU_TARGET])
 {
-	uint32_t number = flags & 0xff, at = number - 0x20;
-	const char *name =
-		number >= 0x20 && at < MPK_ARRAY_COUNT(processors) ? processors[at] : NULL;
+	const struct processor *p = processor_of(flags & 0xff);
 	char text[16], features[24];
 
-	if (!name)
-		(void)snprintf(text, sizeof text, "processor 0x%x", number);
+	(void)snprintf(text, sizeof text, "processor 0x%x", flags & 0xff);
 	put_features(flags, abi, features, sizeof features);
-	(void)snprintf(out, MPK_AMDGPU_TARGET, "%s%s", name ? name : text, features);
+	(void)snprintf(out, MPK_AMDGPU_TARGET, "%s%s", p ? p->name : text, features);
 }
 
 /* By the machine in the header alone: a code object that is damaged is still one. */
@@ -147,30 +108,12 @@ enum mpk_code mpk_amdgpu_read_head(struct mpk_span bytes, struct mpk_amdgpu *out
 
 /* --- compatibility ------------------------------------------------------------------------ */
 
-/* "Generic processors": which ones code for a generic one runs on. */
-static const struct {
-	const char *generic, *processors;
-} generics[] = {
-	{ "gfx9-generic", " gfx900 gfx902 gfx904 gfx906 gfx909 gfx90c " },
-	{ "gfx9-4-generic", " gfx940 gfx941 gfx942 gfx950 " },
-	{ "gfx10-1-generic", " gfx1010 gfx1011 gfx1012 gfx1013 " },
-	{ "gfx10-3-generic", " gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036 " },
-	{ "gfx11-generic", " gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153 " },
-	{ "gfx12-generic", " gfx1200 gfx1201 " },
-};
-
-/* The lists have a blank at both ends, so that "gfx90" is not found in "gfx900". */
 static bool same_processor(struct mpk_span target, struct mpk_span device)
 {
-	char word[MPK_AMDGPU_TARGET + 2];
+	const struct processor *p = processor_named(device);
 
-	if (mpk_span_equal(target, device))
-		return true;
-	(void)snprintf(word, sizeof word, " %.*s ", (int)device.len, (const char *)device.data);
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(generics); i++)
-		if (mpk_span_is(target, generics[i].generic))
-			return strstr(generics[i].processors, word) != NULL;
-	return false;
+	return mpk_span_equal(target, device) ||
+	       (p && p->generic[0] && mpk_span_is(target, p->generic));
 }
 
 /* '+', '-', or NUL when the target does not say. */

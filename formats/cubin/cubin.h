@@ -41,9 +41,10 @@ struct mpk_cubin_kernel {
 };
 
 struct mpk_cubin {
-	unsigned sm;             /* 90 for sm_90 */
-	bool arch_specific;      /* sm_90a: runs on this architecture only */
-	unsigned abi;            /* ELF ABI version: 7 up to CUDA 12, 8 from CUDA 13 */
+	unsigned sm;        /* 90 for sm_90 */
+	bool arch_specific; /* sm_90a: runs on this architecture only */
+	bool family_specific; /* sm_100f: the options in its note say so, the code is as that for sm_100 */
+	unsigned abi;         /* ELF ABI version: 7 up to CUDA 12, 8 from CUDA 13 */
 	bool relocatable;        /* made with -rdc=true: cannot be loaded before a link */
 	uint64_t constant_bytes; /* __constant__ variables of the module */
 	uint64_t global_bytes;   /* __device__ variables of the module */
@@ -69,7 +70,7 @@ enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, str
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_cubin_read_head - read what holds for the file as a whole, no kernels
- * @out     sm, arch_specific, abi and relocatable are filled, the rest is zero
+ * @out     sm, arch_specific, family_specific, abi, relocatable, tool and options are filled, the rest is zero
  * Returns  as mpk_cubin_read */
 enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;

@@ -54,6 +54,45 @@ static enum mpk_code take_compat(struct mpk_cursor c, struct mpk_cubin *out, str
 	return MPK_OK;
 }
 
+/* The text at an offset of the note's strings, as long as it lies within them. */
+static struct mpk_span note_text(struct mpk_span strings, uint32_t off)
+{
+	size_t len;
+
+	if (off >= strings.len)
+		return (struct mpk_span){ 0 };
+	len = strnlen((const char *)strings.data + off, strings.len - off);
+	while (len && strings.data[off + len - 1] == ' ')
+		len--;
+	return mpk_span_of(strings.data + off, len);
+}
+
+/* "-arch sm_100f", as ptxas notes its command line. */
+static bool names_family(struct mpk_span options)
+{
+	static const char arch[] = "-arch sm_";
+	const uint8_t *at =
+		options.len ? memmem(options.data, options.len, arch, sizeof arch - 1) : NULL;
+	size_t n = at ? (size_t)(at - options.data) + sizeof arch - 1 : options.len;
+
+	while (n < options.len && options.data[n] >= '0' && options.data[n] <= '9')
+		n++;
+	return n < options.len && options.data[n] == 'f';
+}
+
+void mpk_cubin_take_tool_note(struct mpk_span data, struct mpk_cubin *out)
+{
+	enum { NAME_OFF = 12, DESC_OFF = 24, TEXTS_OFF = DESC_OFF + 24 };
+	struct mpk_span texts;
+
+	if (data.len < TEXTS_OFF || memcmp(data.data + NAME_OFF, "NVIDIA Corp", 12) != 0)
+		return;
+	texts = mpk_span_of(data.data + TEXTS_OFF, data.len - TEXTS_OFF);
+	out->tool = note_text(texts, mpk_load_u32(data.data + DESC_OFF + 12));
+	out->options = note_text(texts, mpk_load_u32(data.data + DESC_OFF + 20));
+	out->family_specific = names_family(out->options);
+}
+
 enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
 				  struct mpk_error *err)
 {
@@ -68,11 +107,16 @@ enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
 		struct mpk_span data;
 
 		MPK_TRY(mpk_cubin_elf_section(&elf, i, &s, err));
-		if (!mpk_span_is(s.name, ".nv.compat"))
+		bool is_note = mpk_span_is(s.name, ".note.nv.tkinfo");
+
+		if (!is_note && !mpk_span_is(s.name, ".nv.compat"))
 			continue;
 		MPK_TRY(mpk_cubin_elf_data(&elf, &s, &data, err));
 		MPK_TRY(mpk_cubin_spend(&elf, &spent, data.len, err));
-		MPK_TRY(take_compat(mpk_cursor_of(data, s.off, "payload"), &cubin, err));
+		if (is_note)
+			mpk_cubin_take_tool_note(data, &cubin);
+		else
+			MPK_TRY(take_compat(mpk_cursor_of(data, s.off, "payload"), &cubin, err));
 	}
 	*out = cubin;
 	return MPK_OK;

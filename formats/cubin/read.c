@@ -301,33 +301,13 @@ static enum mpk_code read_info(struct reader *r, const struct mpk_cubin_section 
 
 /* --- notes: FORMAT.md 5 -------------------------------------------------------------- */
 
-/* The text at an offset of the note's strings, as long as it lies within them. */
-static struct mpk_span note_text(struct mpk_span strings, uint32_t off)
-{
-	size_t len;
-
-	if (off >= strings.len)
-		return (struct mpk_span){ 0 };
-	len = strnlen((const char *)strings.data + off, strings.len - off);
-	while (len && strings.data[off + len - 1] == ' ')
-		len--;
-	return mpk_span_of(strings.data + off, len);
-}
-
-/* A note of another shape is not an error: nothing but two texts comes from it. */
 static enum mpk_code read_tool_note(struct reader *r, const struct mpk_cubin_section *s,
 				    struct mpk_error *err)
 {
-	enum { NAME_OFF = 12, DESC_OFF = 24, TEXTS_OFF = DESC_OFF + 24 };
 	struct mpk_span data;
 
 	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &data, err));
-	if (data.len < TEXTS_OFF || memcmp(data.data + NAME_OFF, "NVIDIA Corp", 12) != 0)
-		return MPK_OK;
-	r->out->tool =
-		note_text(cubin_skip(data, TEXTS_OFF), mpk_load_u32(data.data + DESC_OFF + 12));
-	r->out->options =
-		note_text(cubin_skip(data, TEXTS_OFF), mpk_load_u32(data.data + DESC_OFF + 20));
+	mpk_cubin_take_tool_note(data, r->out);
 	return MPK_OK;
 }
 

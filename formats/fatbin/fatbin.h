@@ -33,6 +33,7 @@ struct mpk_fatbin_entry {
 	bool family_specific; /* sm_100f */
 	bool debug;
 	unsigned ptx_major, ptx_minor; /* PTX: its .version; else 0 */
+	unsigned abi;                  /* a cubin: its ELF ABI version, as the header says it */
 	enum mpk_fatbin_packing packing;
 	struct mpk_span data;  /* the image, or its packed bytes; may end with padding */
 	uint64_t data_off;     /* of data in the payload */

@@ -130,6 +130,8 @@ static enum mpk_code fatbin_read_entry(struct mpk_cursor *c, struct mpk_fatbin_e
 	if (e.kind == MPK_FATBIN_PTX) {
 		e.ptx_major = h.major;
 		e.ptx_minor = h.minor;
+	} else if (e.kind == MPK_FATBIN_ELF) {
+		e.abi = h.minor;
 	}
 	MPK_TRY(take_data(&h, &e, off, err));
 	MPK_TRY(fatbin_take_name(head, &h, &e, off, err));

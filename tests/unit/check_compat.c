@@ -9,8 +9,8 @@
 
 /* By hand from the Programming Guide; the devices are those of ALL, in this order. */
 #define ALL                                                                                        \
-	" 20 21 30 32 35 37 50 52 53 60 61 62 70 72 75 80 86 87 88 89 90 100 101 103 110 120 121 "
-#define FROM_90 " 90 100 101 103 110 120 121 "
+	" 20 21 30 32 35 37 50 52 53 60 61 62 70 72 75 80 86 87 88 89 90 100 101 103 107 110 120 121 "
+#define FROM_90 " 90 100 101 103 107 110 120 121 "
 
 static const struct {
 	unsigned sm;
@@ -38,14 +38,15 @@ static const struct {
 	{ 89, 0, false, " 89 " },
 	{ 90, 0, false, " 90 " },
 	{ 90, 'a', false, " 90 " },
-	{ 100, 0, false, " 100 103 " },
+	{ 100, 0, false, " 100 103 107 " },
 	{ 100, 'a', false, " 100 " },
-	{ 100, 'f', false, " 100 103 " },
+	{ 100, 'f', false, " 100 103 107 " },
 	{ 101, 0, false, " 101 " },
 	{ 101, 'a', false, " 101 " },
 	{ 101, 'f', false, " 101 " },
-	{ 103, 0, false, " 103 " },
-	{ 103, 'f', false, " 103 " },
+	{ 103, 0, false, " 103 107 " },
+	{ 103, 'f', false, " 103 107 " },
+	{ 107, 0, false, " 107 " },
 	{ 110, 0, false, " 110 " },
 	{ 110, 'a', false, " 110 " },
 	{ 110, 'f', false, " 110 " },
@@ -62,10 +63,10 @@ static const struct {
 	{ 89, 0, true, " 89" FROM_90 },
 	{ 90, 0, true, FROM_90 },
 	{ 90, 'a', true, " 90 " },
-	{ 100, 0, true, " 100 101 103 110 120 121 " },
+	{ 100, 0, true, " 100 101 103 107 110 120 121 " },
 	{ 100, 'a', true, " 100 " },
-	{ 100, 'f', true, " 100 103 " },
-	{ 103, 'f', true, " 103 " },
+	{ 100, 'f', true, " 100 103 107 " },
+	{ 103, 'f', true, " 103 107 " },
 	{ 110, 0, true, " 110 120 121 " },
 	{ 110, 'f', true, " 110 " },
 	{ 120, 'f', true, " 120 121 " },
@@ -96,7 +97,7 @@ START_TEST(every_pair)
 			      images[_i].ptx ? "compute" : "sm", t.sm, t.suffix ? t.suffix : ' ',
 			      d->sm);
 	}
-	ck_assert_uint_eq(seen, 27);
+	ck_assert_uint_eq(seen, 28);
 }
 END_TEST
 
@@ -228,6 +229,19 @@ START_TEST(tables_ascend)
 }
 END_TEST
 
+/* Near ones of a number that is no device: below and above, or the last alone. */
+START_TEST(near_devices)
+{
+	unsigned near[2];
+
+	ck_assert_uint_eq(mpk_cuda_device_near("sm_91", near), 2);
+	ck_assert_uint_eq(near[0], 90);
+	ck_assert_uint_eq(near[1], 100);
+	ck_assert_uint_eq(mpk_cuda_device_near("sm_999", near), 1);
+	ck_assert_uint_eq(near[0], 121);
+}
+END_TEST
+
 START_TEST(parses_devices)
 {
 	static const struct {
@@ -239,6 +253,7 @@ START_TEST(parses_devices)
 		{ "compute_86", 86 }, { "sm_130", 130 }, { "sm_91", 0 },
 		{ "sm_", 0 },         { "", 0 },         { "sm_90b", 0 },
 		{ "8.6.1", 0 },       { "ada", 0 },      { "sm_9000", 0 },
+		{ "sm_777", 0 },      { "sm_999", 0 },   { "sm_107", 107 },
 		{ "-80", 0 },
 	};
 
@@ -401,6 +416,7 @@ int main(void)
 	tcase_add_test(tc, drivers);
 	tcase_add_test(tc, tables_ascend);
 	tcase_add_test(tc, parses_devices);
+	tcase_add_test(tc, near_devices);
 	tcase_add_test(tc, parses_drivers);
 	tcase_add_test(tc, releases);
 	tcase_add_test(tc, loaders);

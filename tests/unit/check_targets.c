@@ -121,7 +121,11 @@ static const struct {
 	{ 0x4c, 2, "gfx942" },
 	{ 0x51, 4, "gfx9-generic" },
 	{ 0x5f, 4, "gfx9-4-generic" },
-	{ 0x49, 2, "processor 0x49" },
+	{ 0x49, 2, "gfx1250" },
+	{ 0x57, 2, "gfx1154" },
+	{ 0x5b, 4, "gfx12-5-generic" },
+	{ 0x63, 4, "gfx13-generic" },
+	{ 0x27, 2, "processor 0x27" },
 	{ 0x60, 2, "processor 0x60" },
 	{ 0x1f, 2, "processor 0x1f" },
 };
@@ -202,6 +206,11 @@ START_TEST(amd_runs)
 		{ "gfx11-generic", "gfx1151:xnack-", true },
 		{ "gfx10-3-generic", "gfx1012", false },
 		{ "gfx906", "gfx9-generic", false },
+		{ "gfx12-5-generic", "gfx1251", true },
+		{ "gfx12-5-generic", "gfx1201", false },
+		{ "gfx11-7-generic", "gfx1170", true },
+		{ "gfx11-generic", "gfx1170", false },
+		{ "gfx11-generic", "gfx1154", true },
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(pairs); i++)

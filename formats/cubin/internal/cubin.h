@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
+#include "cubin/cubin.h"
 #include "cubin/elf.h"
 
 /* How much stack a kernel needs with all that it calls, if anybody knows (FORMAT.md 4.1) */
@@ -31,5 +32,11 @@ struct mpk_cubin_stack {
 enum mpk_code mpk_cubin_stack_calls(struct mpk_span graph,
 				    struct mpk_cubin_stack *(*at)(void *arg, uint32_t symbol),
 				    void *arg, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_cubin_take_tool_note - the texts of .note.nv.tkinfo, and what its options say of the architecture (FORMAT.md 5)
+ * A note of another shape is not an error: nothing comes from it.
+ * @data    of the section
+ * @out     tool, options and family_specific are set; views of data */
+void mpk_cubin_take_tool_note(struct mpk_span data, struct mpk_cubin *out);
 
 #endif

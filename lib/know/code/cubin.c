@@ -40,8 +40,8 @@ static enum mpk_code read_cubin(struct mpk_code_info *info, void *content, struc
 	}
 	info->complete = true;
 	info->sm = c->sm;
-	(void)snprintf(info->target, sizeof info->target, "sm_%u%s", c->sm,
-		       c->arch_specific ? "a" : "");
+	mpk_cuda_target_name(MPK_TARGET_BINARY, c->sm, mpk_cuda_suffix(c), info->target,
+			     sizeof info->target);
 	return MPK_OK;
 }
 

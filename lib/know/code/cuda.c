@@ -4,7 +4,7 @@
  * The rules are those of the CUDA C++ Programming Guide, "Application Compatibility": a cubin runs
  * on devices of its own major compute capability from its own minor on, those for "a" targets on
  * exactly that one, those for "f" targets on their family; PTX is compiled by any driver that knows
- * its version, for any later device. What NVIDIA's pages have as tables are tables here, with the
+ * its version, for any later device. What NVIDIA's pages have as tables is in cuda.def, with the
  * pages named.
  */
 #include "code/cuda.h"
@@ -18,47 +18,17 @@
 #include "fatbin/fatbin.h"
 #include "ptx/ptx.h"
 
-/* Devices: "CUDA GPU Compute Capability" and, for the older ones, "Legacy CUDA GPU Compute
- * Capability" (developer.nvidia.com/cuda-gpus, cuda-legacy-gpus), whose Jetson column is tegra here;
- * since: the "Release History" of the PTX ISA, column of supported targets; for sm_100 and sm_101 the first
- * release that was published.
- * Drivers: the same history, column PTX ISA version, and the toolkit's release notes, "CUDA Toolkit
- * and Corresponding Driver Versions". */
-
-/* sm_101 was renamed sm_110 by CUDA 13.0; their cubins differ in the number that drivers compare.
- * sm_88 is a target of ptxas 13.0 and in no list of devices: taken as an embedded one, which claims
- * the least. */
 const struct mpk_cuda_gpu mpk_cuda_devices[] = {
-	{ 20, false, { 3, 0 } },   { 21, false, { 3, 2 } },
-	{ 30, false, { 4, 1 } },   { 32, true, { 6, 0 } },
-	{ 35, false, { 5, 0 } },   { 37, false, { 6, 5 } },
-	{ 50, false, { 6, 0 } },   { 52, false, { 6, 5 } },
-	{ 53, true, { 7, 0 } },    { 60, false, { 8, 0 } },
-	{ 61, false, { 8, 0 } },   { 62, true, { 8, 0 } },
-	{ 70, false, { 9, 0 } },   { 72, true, { 9, 1 } },
-	{ 75, false, { 10, 0 } },  { 80, false, { 11, 0 } },
-	{ 86, false, { 11, 1 } },  { 87, true, { 11, 4 } },
-	{ 88, true, { 13, 0 } },   { 89, false, { 11, 8 } },
-	{ 90, false, { 11, 8 } },  { 100, false, { 12, 8 } },
-	{ 101, true, { 12, 8 } },  { 103, false, { 12, 9 } },
-	{ 110, true, { 13, 0 } },  { 120, false, { 12, 8 } },
-	{ 121, false, { 12, 9 } }, { 0 },
+#define MPK_CUDA_GPU(sm_, tegra_, major_, minor_) { sm_, tegra_, { major_, minor_ } },
+#include "code/cuda.def"
+	{ 0 },
 };
 
 const struct mpk_cuda_driver mpk_cuda_drivers[] = {
-	{ { 5, 0 }, { 3, 1 }, 304 },  { { 5, 5 }, { 3, 2 }, 319 },  { { 6, 0 }, { 4, 0 }, 331 },
-	{ { 6, 5 }, { 4, 1 }, 340 },  { { 7, 0 }, { 4, 2 }, 346 },  { { 7, 5 }, { 4, 3 }, 352 },
-	{ { 8, 0 }, { 5, 0 }, 375 },  { { 9, 0 }, { 6, 0 }, 384 },  { { 9, 1 }, { 6, 1 }, 390 },
-	{ { 9, 2 }, { 6, 2 }, 396 },  { { 10, 0 }, { 6, 3 }, 410 }, { { 10, 1 }, { 6, 4 }, 418 },
-	{ { 10, 2 }, { 6, 5 }, 440 }, { { 11, 0 }, { 7, 0 }, 450 }, { { 11, 1 }, { 7, 1 }, 455 },
-	{ { 11, 2 }, { 7, 2 }, 460 }, { { 11, 3 }, { 7, 3 }, 465 }, { { 11, 4 }, { 7, 4 }, 470 },
-	{ { 11, 5 }, { 7, 5 }, 495 }, { { 11, 6 }, { 7, 6 }, 510 }, { { 11, 7 }, { 7, 7 }, 515 },
-	{ { 11, 8 }, { 7, 8 }, 520 }, { { 12, 0 }, { 8, 0 }, 525 }, { { 12, 1 }, { 8, 1 }, 530 },
-	{ { 12, 2 }, { 8, 2 }, 535 }, { { 12, 3 }, { 8, 3 }, 545 }, { { 12, 4 }, { 8, 4 }, 550 },
-	{ { 12, 5 }, { 8, 5 }, 555 }, { { 12, 6 }, { 8, 5 }, 560 }, { { 12, 7 }, { 8, 6 }, 565 },
-	{ { 12, 8 }, { 8, 7 }, 570 }, { { 12, 9 }, { 8, 8 }, 575 }, { { 13, 0 }, { 9, 0 }, 580 },
-	{ { 13, 1 }, { 9, 1 }, 590 }, { { 13, 2 }, { 9, 2 }, 0 },   { { 13, 3 }, { 9, 3 }, 0 },
-	{ { 13, 4 }, { 9, 4 }, 0 },   { { 0, 0 }, { 0, 0 }, 0 },
+#define MPK_CUDA_DRIVER(major_, minor_, ptx_major_, ptx_minor_, branch_)                           \
+	{ { major_, minor_ }, { ptx_major_, ptx_minor_ }, branch_ },
+#include "code/cuda.def"
+	{ { 0, 0 }, { 0, 0 }, 0 },
 };
 
 /* Major and minor, not one number: 12.10 would be greater than 12.9. */
@@ -197,6 +167,9 @@ size_t mpk_cuda_choose(const struct mpk_code_target *images, size_t count,
 	return chosen;
 }
 
+/* Devices of a major version or two behind the table's last are those that nobody has heard of yet; others cannot be. */
+enum { MAJORS_AHEAD = 2 };
+
 unsigned mpk_cuda_device_parse(const char *text)
 {
 	unsigned long major, minor;
@@ -219,12 +192,29 @@ unsigned mpk_cuda_device_parse(const char *text)
 	if (*end || major > 999)
 		return 0;
 	for (size_t i = 0; mpk_cuda_devices[i].sm; i++) {
+		unsigned sm = mpk_cuda_devices[i].sm;
 		bool last = !mpk_cuda_devices[i + 1].sm;
 
-		if (mpk_cuda_devices[i].sm == major || (last && major > mpk_cuda_devices[i].sm))
+		if (sm == major || (last && major > sm && major / 10 <= sm / 10 + MAJORS_AHEAD))
 			return (unsigned)major;
 	}
 	return 0;
+}
+
+size_t mpk_cuda_device_near(const char *text, unsigned out[2])
+{
+	unsigned long wanted = strtoul(text + strcspn(text, "0123456789"), NULL, 10);
+	size_t n = 0;
+
+	for (const struct mpk_cuda_gpu *d = mpk_cuda_devices; d->sm; d++) {
+		if (d->sm > wanted && n) {
+			out[1] = d->sm;
+			return 2;
+		}
+		out[0] = d->sm;
+		n = 1;
+	}
+	return n;
 }
 
 /* A driver's own number: the newest row of a branch that is not above it. */
@@ -264,6 +254,36 @@ bool mpk_cuda_driver_parse(const char *text, struct mpk_cuda_version *out)
 /* Nothing is unpacked and no kernel is read, so that a listing of a large library is quick and a program that
  * only runs models needs neither LZ4 nor zstd. */
 
+void mpk_cuda_target_name(enum mpk_code_target_kind kind, unsigned sm, char suffix, char *out,
+			  size_t size)
+{
+	static const char *const prefixes[] = {
+		[MPK_TARGET_BINARY] = "sm",
+		[MPK_TARGET_PTX] = "compute",
+		[MPK_TARGET_LTO] = "lto",
+		[MPK_TARGET_OTHER] = "other",
+	};
+
+	(void)snprintf(out, size, "%s_%u%.*s", prefixes[kind], sm, suffix ? 1 : 0, &suffix);
+}
+
+char mpk_cuda_suffix(const struct mpk_cubin *cubin)
+{
+	return cubin->arch_specific ? 'a' : cubin->family_specific ? 'f' : '\0';
+}
+
+enum mpk_code_target_kind mpk_cuda_entry_kind(const struct mpk_fatbin_entry *e)
+{
+	static const enum mpk_code_target_kind kinds[] = {
+		[MPK_FATBIN_PTX] = MPK_TARGET_PTX,
+		[MPK_FATBIN_ELF] = MPK_TARGET_BINARY,
+		[MPK_FATBIN_LTO] = MPK_TARGET_LTO,
+		[MPK_FATBIN_OTHER] = MPK_TARGET_OTHER,
+	};
+
+	return kinds[e->kind];
+}
+
 /* --- one image ------------------------------------------------------------------------- */
 
 static enum mpk_code ptx_targets(struct mpk_span bytes, struct mpk_arena *arena,
@@ -281,8 +301,7 @@ static enum mpk_code ptx_targets(struct mpk_span bytes, struct mpk_arena *arena,
 				       .ptx_minor = p.minor,
 				       .bytes = bytes.len,
 				       .plain_bytes = bytes.len };
-	(void)snprintf(t->name, sizeof t->name, "compute_%u%.*s", p.sm, p.suffix ? 1 : 0,
-		       &p.suffix);
+	mpk_cuda_target_name(t->kind, t->sm, t->suffix, t->name, sizeof t->name);
 	*out = t;
 	*count = 1;
 	return MPK_OK;
@@ -299,14 +318,14 @@ static enum mpk_code cubin_targets(struct mpk_span bytes, struct mpk_arena *aren
 	MPK_TRY(mpk_cubin_read_head(bytes, &c, err));
 	*t = (struct mpk_code_target){ .kind = MPK_TARGET_BINARY,
 				       .sm = c.sm,
-				       .suffix = c.arch_specific ? 'a' : '\0',
+				       .suffix = mpk_cuda_suffix(&c),
 				       .abi = c.abi,
 				       .what = "cubin",
 				       .packing = "stored",
 				       .bytes = bytes.len,
 				       .plain_bytes = bytes.len,
 				       .relocatable = c.relocatable };
-	(void)snprintf(t->name, sizeof t->name, "sm_%u%s", c.sm, c.arch_specific ? "a" : "");
+	mpk_cuda_target_name(t->kind, t->sm, t->suffix, t->name, sizeof t->name);
 	*out = t;
 	*count = 1;
 	return MPK_OK;
@@ -322,21 +341,13 @@ struct target_list {
 /* What the entries announce: drivers choose by that. */
 static enum mpk_code add_target(const struct mpk_fatbin_entry *e, void *arg, struct mpk_error *err)
 {
-	static const struct {
-		enum mpk_code_target_kind kind;
-		const char *prefix;
-	} rows[] = {
-		[MPK_FATBIN_PTX] = { MPK_TARGET_PTX, "compute" },
-		[MPK_FATBIN_ELF] = { MPK_TARGET_BINARY, "sm" },
-		[MPK_FATBIN_LTO] = { MPK_TARGET_LTO, "lto" },
-		[MPK_FATBIN_OTHER] = { MPK_TARGET_OTHER, "other" },
-	};
 	struct target_list *list = arg;
 	struct mpk_code_target *t;
 
 	MPK_TRY_ALLOC(mpk_vec_reserve(&list->items, &list->cap, list->count + 1, sizeof *t), err);
 	t = &list->items[list->count++];
-	*t = (struct mpk_code_target){ .kind = rows[e->kind].kind,
+	*t = (struct mpk_code_target){ .kind = mpk_cuda_entry_kind(e),
+				       .abi = e->abi,
 				       .sm = e->sm,
 				       .ptx_major = e->ptx_major,
 				       .ptx_minor = e->ptx_minor,
@@ -346,9 +357,8 @@ static enum mpk_code add_target(const struct mpk_fatbin_entry *e, void *arg, str
 	t->packing = mpk_fatbin_packing_name(e->packing);
 	t->bytes = e->data.len;
 	t->plain_bytes = e->plain_bytes;
-	t->suffix = e->arch_specific ? 'a' : e->family_specific ? 'f' : '\0';
-	(void)snprintf(t->name, sizeof t->name, "%s_%u%s", rows[e->kind].prefix, e->sm,
-		       mpk_fatbin_suffix(e));
+	t->suffix = *mpk_fatbin_suffix(e);
+	mpk_cuda_target_name(t->kind, t->sm, t->suffix, t->name, sizeof t->name);
 	return MPK_OK;
 }
 

@@ -17,6 +17,8 @@
 #include "base/span.h"
 #include "code/format.h"
 
+struct mpk_fatbin_entry; /* fatbin/fatbin.h */
+
 struct mpk_cuda_version {
 	unsigned major, minor; /* 12.4; 0.0: not known */
 };
@@ -58,6 +60,19 @@ enum mpk_cuda_fit {
 enum mpk_cuda_fit mpk_cuda_fit(const struct mpk_code_target *image,
 			       const struct mpk_cuda_place *place);
 
+/* mpk_cuda_target_name - "sm_90a", "compute_80", "lto_90", "other_100": what an image is for, in the one form that every action
+ * prints and takes
+ * @suffix  'a' or 'f', or NUL
+ * @out     receives it, cut to size bytes */
+void mpk_cuda_target_name(enum mpk_code_target_kind kind, unsigned sm, char suffix, char *out,
+			  size_t size);
+
+/* mpk_cuda_suffix - of a cubin: 'a', 'f' or NUL
+ * mpk_cuda_entry_kind - what an image of a fatbin is */
+struct mpk_cubin;
+char mpk_cuda_suffix(const struct mpk_cubin *cubin);
+enum mpk_code_target_kind mpk_cuda_entry_kind(const struct mpk_fatbin_entry *e);
+
 /* mpk_cuda_choose - the image that a driver takes: machine code for the nearest architecture below
  * the device's, else the newest PTX
  * Returns  an index; count when none runs */
@@ -65,8 +80,12 @@ size_t mpk_cuda_choose(const struct mpk_code_target *images, size_t count,
 		       const struct mpk_cuda_place *place);
 
 /* mpk_cuda_device_parse - "sm_86", "sm_90a", "8.6" as compute capability
- * Returns  86; 0: no device of that name is known */
+ * Returns  86, also for one that is soon behind the newest that is known; 0: there is no such device */
 unsigned mpk_cuda_device_parse(const char *text);
+
+/* mpk_cuda_device_near - the devices next to a number that is none: the one below and the one above
+ * Returns  how many there are in out, 1 or 2 */
+size_t mpk_cuda_device_near(const char *text, unsigned out[2]);
 
 /* mpk_cuda_driver_parse - "12.4", "13", or a driver's own version "550.54.14"
  * Returns  whether it is one that is known, or newer than all of these */

@@ -52,6 +52,10 @@ static enum mpk_code fatbin_read_image(const struct mpk_fatbin_entry *e, uint64_
 	if (!format)
 		return MPK_OK;
 	MPK_TRY(mpk_code_info_read_as(format, arena, out, err));
+	/* code for a family is as that for its first member: the entry alone tells, of code before CUDA 13 */
+	if (e->kind == MPK_FATBIN_ELF && e->family_specific && !out->problem && out->sm == e->sm)
+		mpk_cuda_target_name(MPK_TARGET_BINARY, e->sm, 'f', out->target,
+				     sizeof out->target);
 	return out->problem && e->packing != MPK_FATBIN_STORED
 		       ? mpk_code_info_unplace(out, arena, err)
 		       : MPK_OK;
@@ -90,11 +94,11 @@ static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, stru
 /* "sm_90a cubin", "compute_90 PTX" */
 static void put_entry(const struct mpk_fatbin_entry *e, struct mpk_strbuf *out)
 {
-	mpk_strbuf_printf(out, "%s_%u%s %s",
-			  e->kind == MPK_FATBIN_PTX   ? "compute"
-			  : e->kind == MPK_FATBIN_LTO ? "lto"
-						      : "sm",
-			  e->sm, mpk_fatbin_suffix(e), mpk_fatbin_kind_name(e->kind));
+	char name[24];
+
+	mpk_cuda_target_name(mpk_cuda_entry_kind(e), e->sm, *mpk_fatbin_suffix(e), name,
+			     sizeof name);
+	mpk_strbuf_printf(out, "%s %s", name, mpk_fatbin_kind_name(e->kind));
 }
 
 static void fatbin_put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -145,15 +149,16 @@ static void fatbin_put_json(const struct mpk_code_info *info, struct mpk_json *j
 {
 	const struct mpk_fatbin *f = info->content;
 	struct mpk_json_at *list = mpk_json_array(j, at, "images"), *o;
+	char name[24];
 
 	for (size_t i = 0; i < f->entry_count; i++) {
 		const struct mpk_fatbin_entry *e = &f->entries[i];
 
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "kind", kinds[e->kind]);
-		mpk_json_printf(j, o, "target", "%s_%u%s",
-				e->kind == MPK_FATBIN_PTX ? "compute" : "sm", e->sm,
-				mpk_fatbin_suffix(e));
+		mpk_cuda_target_name(mpk_cuda_entry_kind(e), e->sm, *mpk_fatbin_suffix(e), name,
+				     sizeof name);
+		mpk_json_text(j, o, "target", name);
 		mpk_json_text(j, o, "packing", packings[e->packing]);
 		mpk_json_u64(j, o, "bytes", e->data.len);
 		mpk_json_u64(j, o, "plain_bytes",

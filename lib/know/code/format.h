@@ -182,8 +182,8 @@ struct mpk_code_target {
 	char suffix;   /* CUDA: 'a' or 'f', or NUL */
 	unsigned ptx_major, ptx_minor; /* PTX: its .version */
 	unsigned kind_code;            /* of a fatbin's entry, as stored */
-	unsigned abi;     /* ELF ABI version of a cubin that is alone; 0: not looked at */
-	bool relocatable; /* a cubin that must be linked first */
+	unsigned abi;                  /* ELF ABI version of a cubin; 0: not known */
+	bool relocatable;              /* a cubin that must be linked first */
 	const char
 		*what; /* "cubin", "PTX", "code object", "LLVM bitcode"; NULL: "PTX" or "cubin" */
 	const char *packing;         /* "stored", "LZ4", "zstd", "zlib"; NULL: stored */

@@ -275,17 +275,14 @@ static enum mpk_code text_code(struct mpk_disasm_job *j, const char *path,
 	return MPK_OK;
 }
 
-/* One of several: all of it where it is wanted by its target. */
+/* All of an image that is wanted by its target. */
 static enum mpk_code image(struct mpk_disasm_job *j, const char *path,
 			   const struct mpk_code_info *code)
 {
 	struct mpk_span wanted = j->wanted.name;
 	enum mpk_code status;
 
-	if (!code->bytes.len)
-		return MPK_OK; /* of the host, whose code is elsewhere */
-	if (wanted.len && mpk_part_is_image(code, wanted))
-		j->wanted.name = (struct mpk_span){ 0 };
+	j->wanted.name = (struct mpk_span){ 0 };
 	status = mpk_disasm_device(j, path, code);
 	j->wanted.name = wanted;
 	return status;
@@ -298,10 +295,14 @@ enum mpk_code mpk_disasm_device(struct mpk_disasm_job *j, const char *path,
 
 	if (f && code->problem)
 		return mpk_disasm_note(j, code->problem->code, code->problem);
+	/* images without bytes are of the host, whose code is elsewhere */
 	for (size_t i = 0; i < code->image_count; i++)
-		MPK_TRY(image(j, path, &code->images[i]));
+		if (code->images[i].bytes.len)
+			MPK_TRY(mpk_disasm_device(j, path, &code->images[i]));
 	if (code->image_count)
 		return MPK_OK;
+	if (j->wanted.name.len && mpk_part_is_image(code, j->wanted.name))
+		return image(j, path, code);
 	if (!f)
 		return cannot(j, code);
 	if (f == &mpk_format_cubin)

@@ -163,6 +163,7 @@ int minspect_check(const struct minspect_options *o)
 {
 	const struct minspect_action action = { .look = minspect_check_look,
 						.end = minspect_check_end,
+						.takes_libraries = true,
 						.takes_any = o->abi != NULL };
 	struct mpk_arena arena = { 0 };
 	struct mpk_there common = { 0 };

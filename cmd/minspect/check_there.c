@@ -130,7 +130,7 @@ static enum mpk_code set_search(const struct minspect_options *o, struct mpk_are
 		MPK_TRY_ALLOC(dirs[n++], err);
 	}
 	/* With --libs only those folders count: the libraries of this machine are not there. */
-	out->search = (struct mpk_search){ dirs, n, !out->libs };
+	out->search = (struct mpk_search){ .dirs = dirs, .dir_count = n, .system = !out->libs };
 	out->searchable = out->libs || minspect_check_is_here(&out->machine);
 	return MPK_OK;
 }

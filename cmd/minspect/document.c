@@ -333,8 +333,11 @@ static int check_memory(const char *name, int status)
 static enum mpk_code take_any(const struct looking *k, const struct minspect_file *file,
 			      enum mpk_code code)
 {
-	return code == MPK_E_NO_BLOB && k->action->takes_any && file->image.elf_class ? MPK_OK
-										      : code;
+	const struct mpk_image *image = &file->image;
+	bool takes = image->container == MPK_CONTAINER_ELF_SO ? k->action->takes_libraries
+							      : k->action->takes_any;
+
+	return code == MPK_E_NO_BLOB && takes && image->elf_class ? MPK_OK : code;
 }
 
 /* Returns  an exit status; -1: it holds nothing */

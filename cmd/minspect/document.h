@@ -47,8 +47,8 @@ struct minspect_action {
 	/* Prints what comes before the files; file and view are NULL, at is the document. NULL:
 	 * nothing. */
 	void (*begin)(const struct minspect_options *o, struct minspect_look *l);
-	/* Looks at libraries of archives and folders, too, in which nothing is found that it could say by itself. */
-	bool takes_any;
+	/* Looks at shared libraries, and at objects too, in which no module and no code for GPUs is found. */
+	bool takes_libraries, takes_any;
 	/* Looks at a zip archive that is named without a member; returns an exit status. NULL: the
 	 * libraries in it are looked at that hold something. */
 	int (*archive)(struct minspect_look *l);

@@ -133,27 +133,30 @@ static void marks_add(struct mpk_marks *marks, const struct mpk_symbol *s)
 	static const char *const hybrid[] = { "TVMFFIFunctionCall",
 					      "TVMFFIErrorSetRaisedFromCStr" };
 	static const char *const legacy[] = { "TVMFuncCall", "TVMAPISetLastError" };
+	/* what a library that is linked into a program calls for each of its functions */
+	static const char *const registering[] = { "TVMBackendRegisterSystemLibSymbol",
+						   "TVMFFIEnvModRegisterSystemLibSymbol" };
 	const char *name = s->name;
 	size_t prefix;
 
-	if (s->defined && mpk_name_starts(name, FFI_PREFIX) && !is_ffi_special(name))
-		marks->current = true;
-	if (s->defined && mpk_symbol_suffix(name, "__tvm_ffi__library_ctx", &prefix))
-		marks->current = true;
-	if (s->defined && mpk_symbol_suffix(name, "__tvm_ffi_library_ctx", &prefix))
-		marks->hybrid = true;
-	if (s->defined && mpk_symbol_suffix(name, "__tvm_module_ctx", &prefix))
-		marks->legacy = true;
-	if (s->defined && strcmp(name, "__tvm_main__") == 0)
-		marks->tvm = true;
-
+	bool function = s->defined && mpk_name_starts(name, FFI_PREFIX) && !is_ffi_special(name);
+	bool current = s->defined && mpk_symbol_suffix(name, "__tvm_ffi__library_ctx", &prefix);
+	bool hybrid_ctx = s->defined && mpk_symbol_suffix(name, "__tvm_ffi_library_ctx", &prefix);
+	bool legacy_ctx = s->defined && mpk_symbol_suffix(name, "__tvm_module_ctx", &prefix);
 	bool pointer = s->defined && mpk_name_starts(name, "__TVM");
+	bool registers = mpk_name_is_one_of(name, registering, MPK_ARRAY_COUNT(registering));
+
+	marks->current |= function || current;
+	marks->hybrid |= hybrid_ctx;
+	marks->legacy |= legacy_ctx;
+	marks->tvm |= function || current || hybrid_ctx || legacy_ctx || pointer ||
+		      (s->defined && strcmp(name, "__tvm_main__") == 0) ||
+		      (!s->defined && registers);
 	if (!pointer && (s->defined || !mpk_name_starts(name, "TVM")))
 		return;
 	name += pointer ? 2 : 0;
 	marks->hybrid |= mpk_name_is_one_of(name, hybrid, MPK_ARRAY_COUNT(hybrid));
 	marks->legacy |= mpk_name_is_one_of(name, legacy, MPK_ARRAY_COUNT(legacy));
-	marks->tvm |= pointer || mpk_name_starts(name, "TVMBackend");
 }
 
 /* Defined, and visible outside of its file. */
@@ -457,8 +460,10 @@ static void set_convention(struct mpk_exports *out, const struct mpk_marks *mark
 
 	if (!out->has_blob) {
 		out->gen_known = gen || marks->current || marks->hybrid || marks->legacy;
-		if (!out->gen_known && !marks->tvm)
+		if (!gen && !marks->tvm) {
+			out->gen_known = false;
 			return;
+		}
 		out->gen = gen              ? *gen
 			   : marks->current ? MPK_GEN_CURRENT
 			   : marks->hybrid  ? MPK_GEN_HYBRID

@@ -64,7 +64,7 @@ struct mpk_symbol_source {
 /* What the names in a symbol table say about the generation; collected one by one. */
 struct mpk_marks {
 	bool current, hybrid, legacy; /* symbols that only this generation has */
-	bool tvm;                     /* symbols that some generation has */
+	bool tvm; /* symbols that modules alone have; false: it may call TVM, as TVM's own libraries do */
 };
 
 /* What all symbols of a file say together. Zero-initialise. */

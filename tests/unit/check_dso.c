@@ -200,7 +200,7 @@ START_TEST(searches)
 {
 	static const char *const dirs[] = { "tests/data/none", "tests/data/legacy",
 					    "tests/data/ffi" };
-	const struct mpk_search search = { dirs, 3, false }, nowhere = { 0 };
+	const struct mpk_search search = { .dirs = dirs, .dir_count = 3 }, nowhere = { 0 };
 	const GElf_Ehdr x86 = machine_of(EM_X86_64), arm = machine_of(EM_AARCH64);
 	const char *path;
 
@@ -220,7 +220,7 @@ START_TEST(needs_of_needs)
 {
 	static const char *const dirs[] = { "tests/data/ffi" };
 	static const char *const assumed[] = { "libtvm_ffi.so", "libgcc_s.so.1", "libc.so.6" };
-	const struct mpk_search search = { dirs, 1, false };
+	const struct mpk_search search = { .dirs = dirs, .dir_count = 1 };
 	const GElf_Ehdr x86 = machine_of(EM_X86_64);
 	struct mpk_scope scope = { .arena = &arena,
 				   .search = &search,
@@ -248,6 +248,64 @@ START_TEST(needs_of_needs)
 }
 END_TEST
 
+/* What is bound: its own symbols, those of what it needs, and weak ones; libtvm_ffi.so is not there. */
+START_TEST(binds)
+{
+	static const char *const assumed[] = { "libtvm_ffi.so" };
+	const struct mpk_search search = { .system = true };
+	const GElf_Ehdr x86 = machine_of(EM_X86_64);
+	struct mpk_scope scope = { .arena = &arena,
+				   .search = &search,
+				   .like = &x86,
+				   .assumed = assumed,
+				   .assumed_count = 1 };
+	const struct mpk_unversioned *unversioned;
+	const struct mpk_unbound *list;
+	struct mpk_dso file;
+	size_t count, ffi = 0;
+
+	ck_assert_int_eq(mpk_dso_of(robust_load(&arena, LIBRARY), 0, LIBRARY, &arena, &file, NULL),
+			 MPK_OK);
+	ck_assert_int_eq(mpk_scope_load(&scope, &file, NULL), MPK_OK);
+	if (mpk_scope_dso(&scope, "libstdc++.so.6")) {
+		ck_assert_uint_eq(scope.missing_count, 0);
+		ck_assert_int_eq(mpk_scope_bind(&scope, &list, &count, NULL), MPK_OK);
+		for (size_t i = 0; i < count; i++)
+			ffi += strncmp(list[i].name, "TVMFFI", 6) == 0 && list[i].by == &file;
+		ck_assert_uint_ge(ffi, 1);
+		ck_assert_uint_eq(count, ffi);
+		ck_assert_int_eq(mpk_scope_versions(&scope, &unversioned, &count, NULL), MPK_OK);
+		ck_assert_uint_eq(count, 0);
+	} else {
+		ck_assert_uint_ge(scope.missing_count, 1);
+	}
+	mpk_scope_fini(&scope);
+	mpk_dso_close(&file);
+}
+END_TEST
+
+/* By the rules of versions: GLIBC_2.2.5 and GLIBC_2.34 of one name are two definitions. */
+START_TEST(binds_versions)
+{
+	const struct mpk_version old = { .name = "CXXABI_1.3" }, none = { .name = "CXXABI_0.1" };
+	const struct mpk_search search = { .system = true };
+	const GElf_Ehdr x86 = machine_of(EM_X86_64);
+	struct mpk_dso dso;
+	const char *path;
+
+	ck_assert_int_eq(mpk_search_find(&search, "libstdc++.so.6", &x86, &arena, &path, NULL),
+			 MPK_OK);
+	if (!path)
+		return;
+	ck_assert_int_eq(mpk_dso_read(path, &arena, &dso, NULL), MPK_OK);
+	ck_assert(mpk_dso_binds(&dso, "__cxa_throw", &old));
+	ck_assert(mpk_dso_binds(&dso, "__cxa_throw", NULL));
+	ck_assert(!mpk_dso_binds(&dso, "__cxa_throw", &none));
+	ck_assert(!mpk_dso_binds(&dso, "nobody", NULL));
+	mpk_dso_close(&dso);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("dso");
@@ -265,6 +323,8 @@ int main(void)
 	tcase_add_loop_test(tc, loaders, 0, (int)MPK_ARRAY_COUNT(names));
 	tcase_add_test(tc, searches);
 	tcase_add_test(tc, needs_of_needs);
+	tcase_add_test(tc, binds);
+	tcase_add_test(tc, binds_versions);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -101,12 +101,9 @@ static enum mpk_code scan(const struct mpk_elf *e, struct kinds *kinds, struct m
 enum mpk_code mpk_dso_read_loaders(struct mpk_dso *dso, struct mpk_arena *arena,
 				   struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 	struct kinds kinds = { 0 };
-	enum mpk_code code = mpk_elf_open(dso->map.bytes, 0, &elf, err);
+	enum mpk_code code = scan(&dso->elf, &kinds, err);
 
-	if (code == MPK_OK)
-		code = scan(&elf, &kinds, err);
 	if (code == MPK_OK) {
 		dso->loaders = mpk_arena_keep(arena, kinds.items, kinds.count, sizeof *kinds.items);
 		dso->loader_count = kinds.count;
@@ -116,93 +113,210 @@ enum mpk_code mpk_dso_read_loaders(struct mpk_dso *dso, struct mpk_arena *arena,
 	return code;
 }
 
-/* --- the rest --------------------------------------------------------------------------- */
+/* --- definitions --------------------------------------------------------------------------- */
 
-/* What others may bind to: not local, hidden or internal, and not what the library itself needs. */
-static enum mpk_code dso_read_symbols(const struct mpk_elf *e, struct mpk_dso *out,
-				      struct mpk_error *err)
+/* The types and bindings that a reference is bound to; a symbol without a place is none. */
+static bool is_definition(const struct mpk_symbol *s)
 {
-	struct mpk_symtab table;
-	struct mpk_symbol s;
-	size_t found;
+	bool has_type = s->type == STT_NOTYPE || s->type == STT_OBJECT || s->type == STT_FUNC ||
+			s->type == STT_COMMON || s->type == STT_TLS || s->type == STT_GNU_IFUNC;
 
-	MPK_TRY(mpk_symtab_dynamic(e, &table, err));
-	for (size_t i = 1; i < table.count; i++) {
-		MPK_TRY(mpk_symtab_get(&table, i, &s, err));
-		if (!s.defined || s.bind == STB_LOCAL || s.visibility == STV_HIDDEN ||
-		    s.visibility == STV_INTERNAL || !s.name[0])
+	return s->defined && has_type &&
+	       (s->bind == STB_GLOBAL || s->bind == STB_WEAK || s->bind == STB_GNU_UNIQUE) &&
+	       s->visibility != STV_HIDDEN && s->visibility != STV_INTERNAL && s->name[0] &&
+	       /* an absolute symbol of value 0 is one */
+	       (s->value || s->type == STT_TLS || !s->section);
+}
+
+/* Without a table of hashes: all names, and the way from one symbol to the next of its name. */
+static enum mpk_code read_all_names(struct mpk_dso *d, struct mpk_arena *arena,
+				    struct mpk_error *err)
+{
+	struct mpk_symbol s;
+	size_t last;
+
+	d->next_of_name = mpk_arena_array(arena, d->table.count + 1, sizeof *d->next_of_name);
+	MPK_TRY_ALLOC(d->next_of_name, err);
+	memset(d->next_of_name, 0, (d->table.count + 1) * sizeof *d->next_of_name);
+	for (size_t i = d->table.count; i-- > 1;) {
+		int added;
+
+		MPK_TRY(mpk_symtab_get(&d->table, i, &s, err));
+		if (!is_definition(&s) || i > UINT32_MAX)
 			continue;
-		if (mpk_strmap_put(&out->symbols, mpk_span_str(s.name), 0, &found) < 0)
-			return mpk_fail_nomem(err);
+		added = mpk_strmap_put(&d->names, mpk_span_str(s.name), i, &last);
+		MPK_TRY_ALLOC(added >= 0, err);
+		/* the map keeps the last symbol of a name; the others follow it */
+		if (!added) {
+			d->next_of_name[i] = d->next_of_name[last];
+			d->next_of_name[last] = (uint32_t)i;
+		}
 	}
 	return MPK_OK;
 }
 
-/* A library without a soname is known by its file name. */
-static enum mpk_code read_soname(const struct mpk_elf *e, struct mpk_dso *out,
-				 struct mpk_error *err)
+/* A library without dynamic symbols has no names. */
+static enum mpk_code dso_read_symbols(struct mpk_dso *d, struct mpk_arena *arena,
+				      struct mpk_error *err)
 {
+	struct mpk_error ignored = { 0 };
+	struct mpk_linking l;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_symtab_loaded(&d->elf, &d->table, err));
+	MPK_TRY(mpk_versions_read(&d->elf, arena, &d->versions, err));
+	code = mpk_linking_open(&d->elf, &l, &ignored);
+	if (code == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
+	if (code == MPK_OK) {
+		d->hash = mpk_arena_alloc(arena, sizeof *d->hash);
+		MPK_TRY_ALLOC(d->hash, err);
+		mpk_hash_open(&l, &d->table, d->hash);
+		if (d->hash->exists)
+			return MPK_OK;
+		d->hash = NULL;
+	}
+	return read_all_names(d, arena, err);
+}
+
+static size_t next_symbol(const struct mpk_dso *d, const char *name, size_t after)
+{
+	size_t first;
+
+	if (d->hash)
+		return mpk_hash_next(d->hash, name, after);
+	if (after)
+		return d->next_of_name[after];
+	return mpk_strmap_find(&d->names, mpk_span_str(name), &first) ? first : 0;
+}
+
+/* Versions in which a symbol was before there was any are 1 and 2; later ones are only found by a reference without
+ * a version when there is one that is not hidden. */
+enum { FIRST_LATER_VERSION = 3 };
+
+bool mpk_dso_binds(const struct mpk_dso *dso, const char *symbol, const struct mpk_version *version)
+{
+	size_t later = 0;
+	struct mpk_symbol s;
+
+	for (size_t i = next_symbol(dso, symbol, 0); i; i = next_symbol(dso, symbol, i)) {
+		const struct mpk_version *own;
+		unsigned index;
+		bool is_hidden;
+
+		if (mpk_symtab_get(&dso->table, i, &s, NULL) != MPK_OK || !is_definition(&s))
+			continue;
+		own = mpk_versions_of(&dso->versions, i, &index, &is_hidden);
+		if (!dso->versions.symbols_off)
+			return true;
+		if (!version && index < FIRST_LATER_VERSION)
+			return true;
+		if (!version)
+			later += !is_hidden;
+		else if (own ? strcmp(own->name, version->name) == 0
+			     : !version->is_hidden && !is_hidden)
+			return true;
+	}
+	return later == 1;
+}
+
+bool mpk_dso_defines(const struct mpk_dso *dso, const char *symbol)
+{
+	struct mpk_symbol s;
+
+	for (size_t i = next_symbol(dso, symbol, 0); i; i = next_symbol(dso, symbol, i))
+		if (mpk_symtab_get(&dso->table, i, &s, NULL) == MPK_OK && is_definition(&s))
+			return true;
+	return false;
+}
+
+/* --- the rest --------------------------------------------------------------------------- */
+
+/* A library without a soname is known by its file name. DT_RPATH counts only where there is no DT_RUNPATH. */
+static enum mpk_code read_texts(struct mpk_dso *out, struct mpk_error *err)
+{
+	const uint64_t df_1_nodeflib = 0x800;
 	struct mpk_span strings;
 	Elf_Data *dynamic = NULL;
 	uint64_t at;
 	size_t count;
 
-	MPK_TRY(mpk_dynamic_open(e, &dynamic, &count, err));
-	if (!count || !mpk_dynamic_find(dynamic, count, DT_SONAME, &at))
+	MPK_TRY(mpk_dynamic_open(&out->elf, &dynamic, &count, err));
+	if (!count)
 		return MPK_OK;
-	MPK_TRY(mpk_dynamic_strings(e, dynamic, count, &strings, err));
-	out->soname = mpk_elf_string(strings, at);
+	MPK_TRY(mpk_dynamic_strings(&out->elf, dynamic, count, &strings, err));
+	if (mpk_dynamic_find(dynamic, count, DT_SONAME, &at))
+		out->soname = mpk_elf_string(strings, at);
+	if (mpk_dynamic_find(dynamic, count, DT_RUNPATH, &at))
+		out->runpath = mpk_elf_string(strings, at);
+	else if (mpk_dynamic_find(dynamic, count, DT_RPATH, &at))
+		out->rpath = mpk_elf_string(strings, at);
+	out->no_system = mpk_dynamic_find(dynamic, count, DT_FLAGS_1, &at) && at & df_1_nodeflib;
 	return MPK_OK;
 }
 
-static enum mpk_code dso_read_all(struct mpk_arena *arena, struct mpk_dso *out,
-				  struct mpk_error *err)
+static enum mpk_code dso_read_all(uint64_t base, bool is_host, struct mpk_arena *arena,
+				  struct mpk_dso *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
-
-	if (!mpk_span_starts(out->map.bytes, ELFMAG))
+	if (!mpk_span_starts(out->bytes, ELFMAG))
 		return mpk_fail(err, MPK_E_CORRUPT, "this is no ELF file");
-	MPK_TRY(mpk_elf_open(out->map.bytes, 0, &elf, err));
+	MPK_TRY(mpk_elf_open(out->bytes, base, &out->elf, err));
 	/* Position-independent programs are of this type, too. */
-	if (elf.header.e_type != ET_DYN)
+	if (out->elf.header.e_type != ET_DYN && !(is_host && out->elf.header.e_type == ET_EXEC))
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "this ELF file is no shared library");
-	out->machine = elf.header.e_machine;
-	out->elf_class = elf.header.e_ident[EI_CLASS];
-	out->elf_data = elf.header.e_ident[EI_DATA];
-	MPK_TRY(dso_read_symbols(&elf, out, err));
-	MPK_TRY(read_soname(&elf, out, err));
-	MPK_TRY(mpk_elf_needed(&elf, arena, &out->needed, &out->needed_count, err));
-	return mpk_versions_defined(&elf, arena, &out->versions, &out->version_count, err);
+	out->machine = out->elf.header.e_machine;
+	out->elf_class = out->elf.header.e_ident[EI_CLASS];
+	out->elf_data = out->elf.header.e_ident[EI_DATA];
+	MPK_TRY(dso_read_symbols(out, arena, err));
+	MPK_TRY(read_texts(out, err));
+	return mpk_elf_needed(&out->elf, arena, &out->needed, &out->needed_count, err);
 }
 
-/* Out stays untouched on failure; the error names the file, as the user has named another one. */
+/* The error names the file, as the user has named another one. */
+static enum mpk_code read_path(const char *path, bool is_host, struct mpk_arena *arena,
+			       struct mpk_dso *out, struct mpk_error *err)
+{
+	enum mpk_code code;
+
+	*out = (struct mpk_dso){ .path = path, .map.fd = -1 };
+	MPK_TRY(mpk_mapping_open(path, &out->map, err));
+	out->bytes = out->map.bytes;
+	code = dso_read_all(0, is_host, arena, out, err);
+	if (code != MPK_OK) {
+		mpk_dso_close(out);
+		mpk_error_at_file(err, path);
+	}
+	return code;
+}
+
 enum mpk_code mpk_dso_read(const char *path, struct mpk_arena *arena, struct mpk_dso *out,
 			   struct mpk_error *err)
 {
-	struct mpk_dso dso = { .path = path, .map.fd = -1 };
+	return read_path(path, false, arena, out, err);
+}
+
+enum mpk_code mpk_dso_read_host(const char *path, struct mpk_arena *arena, struct mpk_dso *out,
+				struct mpk_error *err)
+{
+	return read_path(path, true, arena, out, err);
+}
+
+enum mpk_code mpk_dso_of(struct mpk_span bytes, uint64_t base, const char *path,
+			 struct mpk_arena *arena, struct mpk_dso *out, struct mpk_error *err)
+{
 	enum mpk_code code;
 
-	MPK_TRY(mpk_mapping_open(path, &dso.map, err));
-	code = dso_read_all(arena, &dso, err);
-	if (code != MPK_OK) {
-		mpk_dso_close(&dso);
-		mpk_error_at_file(err, path);
-		return code;
-	}
-	*out = dso;
-	return MPK_OK;
+	*out = (struct mpk_dso){ .path = path, .map.fd = -1, .bytes = bytes };
+	code = dso_read_all(base, true, arena, out, err);
+	if (code != MPK_OK)
+		mpk_dso_close(out);
+	return code;
 }
 
 void mpk_dso_close(struct mpk_dso *dso)
 {
-	mpk_strmap_fini(&dso->symbols);
+	mpk_strmap_fini(&dso->names);
 	mpk_strmap_fini(&dso->globals);
+	mpk_elf_close(&dso->elf);
 	mpk_mapping_close(&dso->map);
-}
-
-bool mpk_dso_defines(const struct mpk_dso *dso, const char *symbol)
-{
-	size_t value;
-
-	return mpk_strmap_find(&dso->symbols, mpk_span_str(symbol), &value);
 }

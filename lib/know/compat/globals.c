@@ -346,14 +346,12 @@ static bool is_of_tvm_ffi(const struct mpk_dso *dso)
 
 enum mpk_code mpk_dso_read_globals(struct mpk_dso *dso, struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 	struct mpk_reach reach;
 	enum mpk_code code;
 
 	if (dso->globals_read || !is_of_tvm_ffi(dso))
 		return MPK_OK;
-	MPK_TRY(mpk_elf_open(dso->map.bytes, 0, &elf, err));
-	MPK_TRY(mpk_reach_open(&elf, &reach, err));
+	MPK_TRY(mpk_reach_open(&dso->elf, &reach, err));
 	code = read_names(&reach, &dso->globals, err);
 	dso->globals_known = reach.count > 0;
 	dso->globals_read = code == MPK_OK;

@@ -309,6 +309,19 @@ static bool has_prefix(const char *name, const char *prefix)
 	return strncmp(name, prefix, len) == 0 && name[len] >= 'A' && name[len] <= 'Z';
 }
 
+/* Where the names of a nested name begin in a mangled one, of a function, a variable, a table or a guard; NULL: it is
+ * none */
+static const char *cxx_scope(const char *name)
+{
+	if (strncmp(name, "_Z", 2) != 0)
+		return NULL;
+	name += 2;
+	if (name[0] && name[1] &&
+	    ((name[0] == 'T' && strchr("VTIS", name[1])) || (name[0] == 'G' && name[1] == 'V')))
+		name += 2;
+	return *name == 'N' ? name + 1 + strspn(name + 1, "rVKRO") : NULL;
+}
+
 /* "TVMFFI" is before "TVM", which it begins with; a prefix counts only with a capital after it,
  * so that "cu" is not found in "cudaMalloc". C++ symbols of TVM are recognised by their
  * namespaces. */
@@ -335,9 +348,9 @@ const char *mpk_symbol_owner(const char *name)
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(owners); i++)
 		if (has_prefix(name, owners[i].prefix))
 			return owners[i].owner;
-	return strncmp(name, "_ZN3tvm3ffi", 11) == 0 || strncmp(name, "_ZNK3tvm3ffi", 12) == 0
-		       ? "tvm-ffi"
-	       : strncmp(name, "_ZN3tvm", 7) == 0 || strncmp(name, "_ZNK3tvm", 8) == 0
-		       ? "TVM's runtime"
-		       : NULL;
+	name = cxx_scope(name);
+	return !name                               ? NULL
+	       : strncmp(name, "3tvm3ffi", 8) == 0 ? "tvm-ffi"
+	       : strncmp(name, "3tvm", 4) == 0     ? "TVM's runtime"
+						   : NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scope.c - which libraries a process would have after dlopen, and where they would be found
  *
- * The rules are those of ld.so(8): the directories that are given and those of DT_RUNPATH, then
+ * The rules are those of ld.so(8): the directories of DT_RPATH, those that are given, those of DT_RUNPATH, then
  * /etc/ld.so.cache, then those that are built in. Nothing is loaded, as that would run constructors
  * of strange libraries: files are opened and read. A candidate of another machine, class or byte
  * order is passed over, as the dynamic linker does.
@@ -16,12 +16,14 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cursor.h"
 #include "base/strmap.h"
+#include "base/vec.h"
 #include "elf/symbols.h"
 #include "io/mapping.h"
 #include "io/path.h"
@@ -72,7 +74,8 @@ static enum mpk_code try_dir(const char *dir, const char *name, const GElf_Ehdr 
 			     struct mpk_arena *arena, const char **out, struct mpk_error *err)
 {
 	char path[PATH_MAX]; /* a longer one cannot be opened */
-	int len = snprintf(path, sizeof path, "%s/%s", dir, name);
+	bool ends = *dir && dir[strlen(dir) - 1] == '/';
+	int len = snprintf(path, sizeof path, "%s%s%s", dir, ends ? "" : "/", name);
 
 	if (len < 0 || (size_t)len >= sizeof path || !scope_fits(path, like))
 		return MPK_OK;
@@ -172,36 +175,20 @@ enum mpk_code mpk_search_find(const struct mpk_search *search, const char *name,
 	return *out || !search->system ? MPK_OK : search_system(name, like, arena, out, err);
 }
 
-/* --- DT_RUNPATH ------------------------------------------------------------------------- */
-
-/* DT_RPATH counts only where there is no DT_RUNPATH; both have the same form. */
-static const char *runpath_of(const struct mpk_elf *e, struct mpk_error *err, enum mpk_code *code)
-{
-	struct mpk_span strings;
-	Elf_Data *dynamic = NULL;
-	uint64_t at;
-	size_t count;
-
-	*code = mpk_dynamic_open(e, &dynamic, &count, err);
-	if (*code != MPK_OK || !count ||
-	    (!mpk_dynamic_find(dynamic, count, DT_RUNPATH, &at) &&
-	     !mpk_dynamic_find(dynamic, count, DT_RPATH, &at)))
-		return NULL;
-	*code = mpk_dynamic_strings(e, dynamic, count, &strings, err);
-	return *code == MPK_OK ? mpk_elf_string(strings, at) : NULL;
-}
+/* --- DT_RPATH and DT_RUNPATH ----------------------------------------------------------------- */
 
 /* One directory of the list, $ORIGIN or ${ORIGIN} at its beginning replaced. */
 static char *expand(struct mpk_span dir, const char *path, struct mpk_arena *arena)
 {
 	static const char *const words[] = { "$ORIGIN", "${ORIGIN}" };
 	const char *name = mpk_path_name(path);
-	int origin = (int)(name - path);
+	int origin = (int)(name - path) - (name - path > 1); /* without the last slash */
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
 		if (mpk_span_starts(dir, words[i]))
-			return mpk_arena_printf(arena, "%s%.*s%.*s", origin ? "" : ".", origin,
-						path, (int)(dir.len - strlen(words[i])),
+			return mpk_arena_printf(arena, "%s%.*s%.*s", name == path ? "." : "",
+						origin < 0 ? 0 : origin, path,
+						(int)(dir.len - strlen(words[i])),
 						(const char *)dir.data + strlen(words[i]));
 	return mpk_arena_text(arena, dir);
 }
@@ -235,38 +222,92 @@ static enum mpk_code add_dirs(const char *list, const char *path, struct mpk_are
 	return MPK_OK;
 }
 
-/* The library's own directories first, then those of the search. */
-enum mpk_code mpk_search_with_runpath(const struct mpk_search *search, const struct mpk_elf *e,
-				      const char *path, struct mpk_arena *arena,
-				      struct mpk_search *out, struct mpk_error *err)
+static enum mpk_code list_dirs(const char *list, const char *path, struct mpk_arena *arena,
+			       const char *const **out, size_t *count, struct mpk_error *err)
 {
-	enum mpk_code code;
-	const char *list = runpath_of(e, err, &code);
-	size_t n = 0, most = 1;
 	const char **dirs;
+	size_t most = 1;
 
-	if (code != MPK_OK)
-		return code;
-	for (const char *p = list; p && *p; p++)
+	if (!list)
+		return MPK_OK;
+	for (const char *p = list; *p; p++)
 		most += *p == ':';
-	dirs = mpk_arena_array(arena, most + search->dir_count, sizeof *dirs);
+	dirs = mpk_arena_array(arena, most, sizeof *dirs);
 	MPK_TRY_ALLOC(dirs, err);
-	if (list)
-		MPK_TRY(add_dirs(list, path, arena, dirs, &n, err));
-	for (size_t i = 0; i < search->dir_count; i++)
-		dirs[n++] = search->dirs[i];
-	*out = (struct mpk_search){ .dirs = dirs, .dir_count = n, .system = search->system };
+	*out = dirs;
+	return add_dirs(list, path, arena, dirs, count, err);
+}
+
+static enum mpk_code read_dirs(struct mpk_dso *d, struct mpk_arena *arena, struct mpk_error *err)
+{
+	if (d->is_searched)
+		return MPK_OK;
+	d->is_searched = true;
+	MPK_TRY(list_dirs(d->rpath, d->path, arena, &d->rpaths, &d->rpath_count, err));
+	return list_dirs(d->runpath, d->path, arena, &d->runpaths, &d->runpath_count, err);
+}
+
+static enum mpk_code try_dirs(const char *const *dirs, size_t count, const char *name,
+			      const GElf_Ehdr *like, struct mpk_arena *arena, const char **out,
+			      struct mpk_error *err)
+{
+	for (size_t i = 0; !*out && i < count; i++)
+		MPK_TRY(try_dir(dirs[i], name, like, arena, out, err));
 	return MPK_OK;
 }
 
-/* By DT_SONAME, or by the name of the file, which is what a second DT_NEEDED is compared with. */
+/* The folders of DT_RPATH are those of whoever was loaded for whom, those of DT_RUNPATH are for one library alone.
+ * @by      NULL: the process */
+static enum mpk_code find_for(struct mpk_scope *scope, struct mpk_dso *by, const char *name,
+			      const char **out, struct mpk_span *bytes, struct mpk_error *err)
+{
+	const struct mpk_search *search = scope->search;
+	const GElf_Ehdr *like = scope->like;
+	struct mpk_arena *arena = scope->arena;
+
+	*out = NULL;
+	if (by)
+		MPK_TRY(read_dirs(by, arena, err));
+	if (by && name[0] == '$') {
+		name = expand(mpk_span_str(name), by->path, arena);
+		MPK_TRY_ALLOC(name, err);
+	}
+	if (strchr(name, '/')) {
+		*out = scope_fits(name, like) ? name : NULL;
+		return MPK_OK;
+	}
+	for (const struct mpk_dso *d = by; d && !by->runpath; d = d->by)
+		if (!d->runpath)
+			MPK_TRY(try_dirs(d->rpaths, d->rpath_count, name, like, arena, out, err));
+	MPK_TRY(try_dirs(search->dirs, search->dir_count, name, like, arena, out, err));
+	if (by)
+		MPK_TRY(try_dirs(by->runpaths, by->runpath_count, name, like, arena, out, err));
+	if (!*out && search->sibling)
+		MPK_TRY(search->sibling(search->sibling_arg, name,
+					by            ? by->path
+					: scope->file ? scope->file->path
+						      : "",
+					arena, out, bytes, err));
+	return *out || !search->system || (by && by->no_system)
+		       ? MPK_OK
+		       : search_system(name, like, arena, out, err);
+}
+
+/* --- what is loaded ------------------------------------------------------------------------- */
+
+/* By DT_SONAME, or by the name that it was found by, which is what a second DT_NEEDED is compared with. */
+static bool dso_is(const struct mpk_dso *d, const char *name)
+{
+	return (d->soname && strcmp(d->soname, name) == 0) ||
+	       (d->name && strcmp(d->name, name) == 0) || strcmp(mpk_path_name(d->path), name) == 0;
+}
+
 const struct mpk_dso *mpk_scope_dso(const struct mpk_scope *scope, const char *name)
 {
 	for (const struct mpk_dso *d = scope->first; d; d = d->next)
-		if ((d->soname && strcmp(d->soname, name) == 0) ||
-		    strcmp(mpk_path_name(d->path), name) == 0)
+		if (dso_is(d, name))
 			return d;
-	return NULL;
+	return scope->file && dso_is(scope->file, name) ? scope->file : NULL;
 }
 
 static bool is_assumed(const struct mpk_scope *scope, const char *name)
@@ -278,27 +319,31 @@ static bool is_assumed(const struct mpk_scope *scope, const char *name)
 }
 
 /* NULL in *out: it is missing, or does not read. */
-static enum mpk_code open_one(struct mpk_scope *scope, const char *name, struct mpk_dso **out,
-			      struct mpk_error *err)
+static enum mpk_code open_one(struct mpk_scope *scope, struct mpk_dso *by, const char *name,
+			      struct mpk_dso **out, struct mpk_error *err)
 {
 	struct mpk_error problem = { 0 };
+	struct mpk_span bytes = { 0 };
 	struct mpk_dso *dso;
 	const char *path;
+	enum mpk_code code;
 
 	*out = NULL;
-	MPK_TRY(mpk_search_find(scope->search, name, scope->like, scope->arena, &path, err));
+	MPK_TRY(find_for(scope, by, name, &path, &bytes, err));
 	if (!path)
 		return MPK_OK;
 	dso = mpk_arena_alloc(scope->arena, sizeof *dso);
 	MPK_TRY_ALLOC(dso, err);
-	if (mpk_dso_read(path, scope->arena, dso, &problem) == MPK_OK)
+	code = bytes.len ? mpk_dso_of(bytes, 0, path, scope->arena, dso, &problem)
+			 : mpk_dso_read(path, scope->arena, dso, &problem);
+	if (code == MPK_OK)
 		*out = dso;
 	return problem.code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
 }
 
 /* Beyond the limits a name counts as found or assumed: a hostile library must not keep the
  * search going. */
-static enum mpk_code need_one(struct mpk_scope *scope, const char *name,
+static enum mpk_code need_one(struct mpk_scope *scope, struct mpk_dso *by, const char *name,
 			      enum mpk_scope_state *state, struct mpk_error *err)
 {
 	struct mpk_dso *dso;
@@ -306,18 +351,26 @@ static enum mpk_code need_one(struct mpk_scope *scope, const char *name,
 	*state = MPK_SCOPE_FOUND;
 	if (mpk_scope_dso(scope, name) || scope->count >= MPK_SCOPE_MAX)
 		return MPK_OK;
+	for (size_t i = 0; i < scope->missing_count; i++)
+		if (strcmp(scope->missing[i].name, name) == 0) {
+			*state = MPK_SCOPE_MISSING;
+			return MPK_OK;
+		}
 	if (scope->searched == MPK_SCOPE_SEARCHES) {
 		*state = MPK_SCOPE_ASSUMED;
 		scope->guessed = true;
 		return MPK_OK;
 	}
 	scope->searched++;
-	MPK_TRY(open_one(scope, name, &dso, err));
+	MPK_TRY(open_one(scope, by, name, &dso, err));
 	if (!dso) {
 		*state = is_assumed(scope, name) ? MPK_SCOPE_ASSUMED : MPK_SCOPE_MISSING;
 		scope->guessed |= *state == MPK_SCOPE_ASSUMED;
 		return MPK_OK;
 	}
+	dso->by = by;
+	dso->name = name;
+	dso->is_new = by && by->is_new;
 	if (scope->last)
 		scope->last->next = dso;
 	else
@@ -327,31 +380,70 @@ static enum mpk_code need_one(struct mpk_scope *scope, const char *name,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_scope_need(struct mpk_scope *scope, const char *name, enum mpk_scope_state *state,
-			     struct mpk_scope_gap *gap, struct mpk_error *err)
+/* What was read is appended, so that one pass reaches the needs of needs.
+ * @from    the first of them
+ * @gap     receives the first that is missing, when its name is NULL
+ * @keeps   whether all are listed in the scope */
+static enum mpk_code need_all(struct mpk_scope *scope, struct mpk_dso *from, bool keeps,
+			      struct mpk_scope_gap *gap, struct mpk_error *err)
 {
-	const struct mpk_dso *before = scope->last, *d;
-	enum mpk_scope_state each;
+	enum mpk_scope_state state;
 
-	MPK_TRY(need_one(scope, name, state, err));
-	*gap = (struct mpk_scope_gap){ .name = name };
-	/* what was read is appended, so that one pass reaches the needs of needs */
-	for (d = before ? before->next : scope->first; d; d = d->next) {
+	for (struct mpk_dso *d = from; d; d = d == scope->file ? scope->first : d->next) {
 		for (size_t i = 0; i < d->needed_count; i++) {
-			MPK_TRY(need_one(scope, d->needed[i], &each, err));
-			if (each != MPK_SCOPE_MISSING || *state == MPK_SCOPE_MISSING)
+			size_t before = scope->searched;
+
+			MPK_TRY(need_one(scope, d, d->needed[i], &state, err));
+			if (state != MPK_SCOPE_MISSING)
 				continue;
-			*state = MPK_SCOPE_MISSING;
-			*gap = (struct mpk_scope_gap){ d->needed[i], d };
+			if (!gap->name)
+				*gap = (struct mpk_scope_gap){ d->needed[i], d };
+			if (!keeps || before == scope->searched)
+				continue;
+			MPK_TRY_ALLOC(mpk_vec_reserve(&scope->missing, &scope->missing_cap,
+						      scope->missing_count + 1,
+						      sizeof *scope->missing),
+				      err);
+			scope->missing[scope->missing_count++] =
+				(struct mpk_scope_gap){ d->needed[i], d };
 		}
 	}
 	return MPK_OK;
+}
+
+enum mpk_code mpk_scope_need(struct mpk_scope *scope, const char *name, enum mpk_scope_state *state,
+			     struct mpk_scope_gap *gap, struct mpk_error *err)
+{
+	struct mpk_dso *before = scope->last;
+	struct mpk_scope_gap found = { 0 };
+
+	MPK_TRY(need_one(scope, NULL, name, state, err));
+	*gap = (struct mpk_scope_gap){ .name = name };
+	if (*state == MPK_SCOPE_MISSING || scope->last == before)
+		return MPK_OK;
+	MPK_TRY(need_all(scope, before ? before->next : scope->first, false, &found, err));
+	if (found.name) {
+		*state = MPK_SCOPE_MISSING;
+		*gap = found;
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_scope_load(struct mpk_scope *scope, struct mpk_dso *file, struct mpk_error *err)
+{
+	struct mpk_scope_gap ignored = { 0 };
+
+	file->is_new = true;
+	scope->file = file;
+	return need_all(scope, file, true, &ignored, err);
 }
 
 void mpk_scope_fini(struct mpk_scope *scope)
 {
 	for (struct mpk_dso *d = scope->first; d; d = d->next)
 		mpk_dso_close(d);
+	free(scope->missing);
 	scope->first = scope->last = NULL;
-	scope->count = 0;
+	scope->missing = NULL;
+	scope->count = scope->missing_count = scope->missing_cap = 0;
 }

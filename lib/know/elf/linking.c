@@ -462,31 +462,33 @@ static bool hash_is_named(const struct mpk_hash *h, uint32_t index, const char *
 	       s.defined && strcmp(s.name, name) == 0;
 }
 
+/* @after   a symbol of the chain, behind which the search goes on; 0: from its beginning
+ * @index   receives what is found */
 static enum mpk_hash_found hash_follow(struct mpk_hash *h, uint32_t index, uint32_t hash,
-				       const char *name)
+				       const char *name, size_t after, size_t *found)
 {
 	uint32_t link;
 
 	do {
+		*found = index;
 		if (!h->left)
 			return MPK_HASH_FOUND;
 		h->left--;
 		if (!read_u32(h->elf, h->chains + 4 * ((uint64_t)index - h->first), &link))
 			return MPK_HASH_STRAYS;
-		if ((link | 1) == (hash | 1) && hash_is_named(h, index, name))
+		if (index > after && (link | 1) == (hash | 1) && hash_is_named(h, index, name))
 			return MPK_HASH_FOUND;
 		index++;
 	} while (!(link & 1));
 	return MPK_HASH_LOST;
 }
 
-enum mpk_hash_found mpk_hash_find(struct mpk_hash *h, const char *name)
+static enum mpk_hash_found hash_search(struct mpk_hash *h, const char *name, size_t after,
+				       size_t *found)
 {
 	uint32_t hash = hash_of(name), bits = 8 * (uint32_t)mpk_elf_word_bytes(h->elf), index;
 	uint64_t word;
 
-	if (!h->exists)
-		return MPK_HASH_FOUND;
 	if (!h->bucket_count)
 		return MPK_HASH_LOST;
 	if (!read_word(h->elf, h->bloom + bits / 8 * (uint64_t)(hash / bits & (h->bloom_count - 1)),
@@ -496,5 +498,22 @@ enum mpk_hash_found mpk_hash_find(struct mpk_hash *h, const char *name)
 		return MPK_HASH_LOST;
 	if (!read_u32(h->elf, h->buckets + 4 * (uint64_t)(hash % h->bucket_count), &index))
 		return MPK_HASH_STRAYS;
-	return index ? hash_follow(h, index, hash, name) : MPK_HASH_LOST;
+	return index ? hash_follow(h, index, hash, name, after, found) : MPK_HASH_LOST;
+}
+
+enum mpk_hash_found mpk_hash_find(struct mpk_hash *h, const char *name)
+{
+	size_t ignored;
+
+	return h->exists ? hash_search(h, name, 0, &ignored) : MPK_HASH_FOUND;
+}
+
+size_t mpk_hash_next(struct mpk_hash *h, const char *name, size_t after)
+{
+	size_t found;
+
+	return h->exists && h->left && hash_search(h, name, after, &found) == MPK_HASH_FOUND &&
+			       found < h->symbols->count
+		       ? found
+		       : 0;
 }

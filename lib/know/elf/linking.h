@@ -104,6 +104,11 @@ struct mpk_hash {
 void mpk_hash_open(const struct mpk_linking *l, const struct mpk_symtab *symbols,
 		   struct mpk_hash *out);
 
+/* mpk_hash_next - the symbols of a name, one after the other: of several each has a version of its own
+ * @after   0, or what the last call gave
+ * Returns  the number of the next; 0: there is none, or no table */
+size_t mpk_hash_next(struct mpk_hash *h, const char *name, size_t after);
+
 /* mpk_hash_find - look for a name as the dynamic linker does
  * Without a table, and when no more chains are followed, all is found. */
 enum mpk_hash_found mpk_hash_find(struct mpk_hash *h, const char *name);

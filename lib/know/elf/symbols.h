@@ -93,6 +93,35 @@ enum mpk_code mpk_versions_defined(const struct mpk_elf *e, struct mpk_arena *ar
 				   const char *const **out, size_t *count,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
+/* A version by its index, as the tables of a file have it. */
+struct mpk_version {
+	const char *name; /* "GLIBC_2.34"; NULL: the file has none of that index */
+	const char *file; /* of which library it is wanted; NULL: the file defines it */
+	bool is_hidden;   /* wanted by exactly this name */
+};
+
+/* Versions of symbols; names are views of the file. */
+struct mpk_versions {
+	const struct mpk_elf *elf;
+	struct mpk_version *items; /* by index */
+	size_t count;
+	uint64_t
+		symbols_off; /* of the table that gives each symbol its index, in the file; 0: there is none */
+	bool defines; /* it defines versions, if only its own name */
+};
+
+/* mpk_versions_read - both tables, and where those of symbols are
+ * @arena   receives the list
+ * Returns  MPK_OK, also with none; MPK_E_CORRUPT with the file offset; MPK_E_NOMEM */
+enum mpk_code mpk_versions_read(const struct mpk_elf *e, struct mpk_arena *arena,
+				struct mpk_versions *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_versions_of - the version of a dynamic symbol, by its number; NULL: it has none
+ * @index   receives that of the version; 0 and 1: none
+ * @is_hidden  receives whether it is found by that version alone */
+const struct mpk_version *mpk_versions_of(const struct mpk_versions *v, size_t symbol,
+					  unsigned *index, bool *is_hidden);
+
 /* An undefined dynamic symbol that a loader must find. */
 struct mpk_undefined {
 	const char *name;

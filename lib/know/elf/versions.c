@@ -17,8 +17,11 @@ enum {
 	NEED_AUX = 8,
 	NEED_NEXT = 12,
 	AUX_FLAGS = 4,
+	AUX_OTHER = 6,
 	AUX_NAME = 8,
 	AUX_NEXT = 12,
+	DEF_FLAGS = 2,
+	DEF_INDEX = 4,
 	DEF_AUX = 12,
 	DEF_NEXT = 16,
 	DEFAUX_NAME = 0,
@@ -214,4 +217,110 @@ enum mpk_code mpk_versions_undefined(const struct mpk_elf *e, struct mpk_arena *
 	*out = list;
 	*count = n;
 	return MPK_OK;
+}
+
+/* --- of each symbol ----------------------------------------------------------------------- */
+
+enum { VERSYM_HIDDEN = 0x8000, INDICES = VERSYM_MASK + 1 };
+
+/* The entry of an index, which the tables may name in any order. */
+static struct mpk_version *version_at(struct mpk_versions *v, uint16_t index)
+{
+	index &= VERSYM_MASK;
+	if (index >= v->count)
+		v->count = (size_t)index + 1;
+	return &v->items[index];
+}
+
+static enum mpk_code take_needed(struct table *t, struct mpk_versions *v, struct mpk_error *err)
+{
+	size_t most = t->elf->bytes.len / LEAST_BYTES;
+	uint32_t next, step, aux;
+
+	for (; t->left; t->left--, t->off += next) {
+		uint16_t count, other, flags;
+		uint64_t at = t->off;
+		const char *file;
+
+		if (!u16(t, at + NEED_COUNT, &count) || !mpk_elf_u32(t->elf, at + NEED_AUX, &aux) ||
+		    !mpk_elf_u32(t->elf, at + NEED_NEXT, &next) || most < count)
+			return versions_fail(t, err);
+		MPK_TRY(versions_name_at(t, at + NEED_FILE, &file, err));
+		most -= count;
+		for (at += aux; count; count--, at += step) {
+			struct mpk_version version = { .file = file };
+
+			if (!u16(t, at + AUX_OTHER, &other) || !u16(t, at + AUX_FLAGS, &flags) ||
+			    !mpk_elf_u32(t->elf, at + AUX_NEXT, &step))
+				return versions_fail(t, err);
+			MPK_TRY(versions_name_at(t, at + AUX_NAME, &version.name, err));
+			version.is_hidden = other & VERSYM_HIDDEN;
+			*version_at(v, other) = version;
+		}
+	}
+	return MPK_OK;
+}
+
+/* The first entry names the file and is no version (VER_FLG_BASE). */
+static enum mpk_code take_defined(struct table *t, struct mpk_versions *v, struct mpk_error *err)
+{
+	uint32_t next, aux;
+
+	for (; t->left; t->left--, t->off += next) {
+		struct mpk_version version = { 0 };
+		uint16_t index, flags;
+
+		if (!u16(t, t->off + DEF_INDEX, &index) || !u16(t, t->off + DEF_FLAGS, &flags) ||
+		    !mpk_elf_u32(t->elf, t->off + DEF_AUX, &aux) ||
+		    !mpk_elf_u32(t->elf, t->off + DEF_NEXT, &next))
+			return versions_fail(t, err);
+		MPK_TRY(versions_name_at(t, t->off + aux + DEFAUX_NAME, &version.name, err));
+		v->defines = true;
+		if (!(flags & VER_FLG_BASE))
+			*version_at(v, index) = version;
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_versions_read(const struct mpk_elf *e, struct mpk_arena *arena,
+				struct mpk_versions *out, struct mpk_error *err)
+{
+	struct mpk_versions v = { .elf = e };
+	struct table needed, defined, symbols;
+
+	MPK_TRY(open_table(e, DT_VERNEED, DT_VERNEEDNUM, &needed, err));
+	MPK_TRY(open_table(e, DT_VERDEF, DT_VERDEFNUM, &defined, err));
+	MPK_TRY(open_table(e, DT_VERSYM, 0, &symbols, err));
+	*out = v;
+	if (!symbols.off)
+		return MPK_OK;
+	v.symbols_off = symbols.off;
+	v.items = calloc(INDICES, sizeof *v.items);
+	MPK_TRY_ALLOC(v.items, err);
+
+	struct mpk_version *all = v.items;
+	enum mpk_code code = take_needed(&needed, &v, err);
+
+	if (code == MPK_OK)
+		code = take_defined(&defined, &v, err);
+	v.items = code == MPK_OK ? mpk_arena_keep(arena, all, v.count, sizeof *all) : NULL;
+	if (code == MPK_OK && !v.items)
+		code = mpk_fail_nomem(err);
+	free(all);
+	if (code == MPK_OK)
+		*out = v;
+	return code;
+}
+
+const struct mpk_version *mpk_versions_of(const struct mpk_versions *v, size_t symbol,
+					  unsigned *index, bool *is_hidden)
+{
+	struct table t = { .elf = v->elf };
+	uint16_t value = 0;
+
+	if (v->symbols_off && !u16(&t, v->symbols_off + 2 * (uint64_t)symbol, &value))
+		value = 0;
+	*index = value & VERSYM_MASK;
+	*is_hidden = value & VERSYM_HIDDEN;
+	return *index < v->count && v->items[*index].name ? &v->items[*index] : NULL;
 }

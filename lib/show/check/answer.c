@@ -27,7 +27,8 @@ static enum verdict verdict_of(const struct mpk_check_result *result)
 	if (result->there->only && !result->report.errors)
 		return MPK_CHECK_OPEN;
 	for (size_t i = 0; i < result->item_count; i++)
-		if (result->items[i].option && strcmp(result->items[i].name, "loader") == 0)
+		if (result->items[i].part ||
+		    (result->items[i].option && strcmp(result->items[i].name, "loader") == 0))
 			return result->call_errors ? MPK_CHECK_CALLS : MPK_CHECK_OPEN;
 	return result->call_errors ? MPK_CHECK_CALLS : MPK_CHECK_LOADS;
 }
@@ -58,8 +59,8 @@ static void put_items(const struct mpk_check_result *r, struct mpk_strbuf *out)
 	n = 0;
 	for (size_t i = 0; i < r->item_count; i++)
 		if (r->items[i].option)
-			mpk_strbuf_printf(out, "%s%s (%s)",
-					  n++ ? ", " : "; not checked: ", r->items[i].name,
+			mpk_strbuf_printf(out, "%s%s (%s)", n++ ? ", " : "; not checked: ",
+					  r->items[i].part ? r->items[i].part : r->items[i].name,
 					  r->items[i].option);
 }
 
@@ -205,11 +206,11 @@ static void put_items_json(const struct mpk_check_result *result, struct mpk_jso
 	for (size_t i = 0; i < result->item_count; i++) {
 		const struct mpk_check_item *item = &result->items[i];
 
-		if (!item->skipped)
+		if (!item->skipped && !item->part)
 			continue;
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "check", item->name);
-		mpk_json_text(j, o, "reason", item->skipped);
+		mpk_json_text(j, o, "reason", item->skipped ? item->skipped : item->part);
 		mpk_json_text(j, o, "option", item->option);
 	}
 }

@@ -105,7 +105,9 @@ static enum mpk_code set_assumed(struct mpk_check_state *s, struct mpk_error *er
 	MPK_TRY_ALLOC(names, err);
 	for (size_t i = 0; there->libs && i < MPK_ARRAY_COUNT(base); i++)
 		names[n++] = base[i]; /* a directory of one's own libraries leaves these out */
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(tvms); i++)
+	/* other libraries are loaded by anybody, who may have none of these */
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(tvms) && (s->is_module || mpk_check_where(there));
+	     i++)
 		/* of tvm-ffi alone only its own library is there */
 		if (i == 0 || !there->has_release || there->release.minor)
 			names[n++] = tvms[i];
@@ -133,23 +135,71 @@ bool mpk_check_is_tvms(const char *symbol)
 	return owner && (strcmp(owner, "tvm-ffi") == 0 || strcmp(owner, "TVM's runtime") == 0);
 }
 
-/* The scope of a process there, before it loads the file
+static bool is_extension(const struct mpk_dso *d)
+{
+	static const char prefix[] = "PyInit_";
+	struct mpk_span names = d->table.strings;
+	struct mpk_symbol s;
+
+	if (!names.len || !memmem(names.data, names.len, prefix, sizeof prefix - 1))
+		return false;
+	for (size_t i = 1; i < d->table.count; i++)
+		if (mpk_symtab_get(&d->table, i, &s, NULL) == MPK_OK && s.defined &&
+		    strncmp(s.name, prefix, sizeof prefix - 1) == 0)
+			return true;
+	return false;
+}
+
+/* What it needs, and what nothing there defines. A file whose tables do not read stays out: the check of linking says
+ * why.
+ * Returns  MPK_OK; MPK_E_NOMEM */
+static enum mpk_code load_file(struct mpk_check_state *s, struct mpk_error *err)
+{
+	const struct mpk_image *image = s->view->image;
+	struct mpk_error problem = { 0 };
+	const struct mpk_unbound *list;
+	struct mpk_unbound *kept;
+	size_t count;
+
+	if (mpk_check_not_linked(s))
+		return MPK_OK;
+	if (mpk_dso_of(image->bytes, image->bytes_off, s->view->name, s->arena, &s->file,
+		       &problem) != MPK_OK)
+		return problem.code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
+	s->is_extension = is_extension(&s->file);
+	if (s->there->searchable) {
+		MPK_TRY(mpk_scope_load(&s->scope, &s->file, err));
+	} else {
+		s->scope.file = &s->file;
+		s->file.is_new = true;
+	}
+	MPK_TRY(mpk_scope_bind(&s->scope, &list, &count, err));
+	kept = mpk_arena_array(s->arena, count, sizeof *kept);
+	MPK_TRY_ALLOC(kept, err);
+	for (size_t i = 0; i < count; i++)
+		if (!mpk_check_provided(s, &list[i]))
+			kept[s->unbound_count++] = list[i];
+	s->unbound = kept;
+	return MPK_OK;
+}
+
+/* The scope of a process there, with the file
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
 static enum mpk_code scope_init(struct mpk_check_state *s, struct mpk_error *err)
 {
+	const struct mpk_image *image = s->view->image;
 	enum mpk_scope_state state;
 	struct mpk_scope_gap gap;
 
-	s->search = s->there->search;
+	s->is_module = image->has_blob || image->function_count || image->executor;
 	set_machine(&s->there->machine, &s->like);
-	if (s->elf)
-		MPK_TRY(mpk_search_with_runpath(&s->there->search, s->elf, s->view->name, s->arena,
-						&s->search, err));
-	s->scope = (struct mpk_scope){ .arena = s->arena, .search = &s->search, .like = &s->like };
+	s->scope = (struct mpk_scope){ .arena = s->arena,
+				       .search = &s->there->search,
+				       .like = &s->like };
 	MPK_TRY(set_assumed(s, err));
 	for (size_t i = 0; s->there->searchable && i < MPK_ARRAY_COUNT(base); i++)
 		MPK_TRY(mpk_scope_need(&s->scope, base[i], &state, &gap, err));
-	return MPK_OK;
+	return load_file(s, err);
 }
 
 /* --- what functions of models keep from one call to the next: who makes such a state, and who takes it --- */
@@ -286,12 +336,20 @@ static enum mpk_code sum_calls(struct mpk_check_state *s, struct mpk_error *err)
 /* --- the run ---------------------------------------------------------------------------- */
 
 /* Whether it was asked for; by default everything is. */
-static bool is_check_wanted(const struct mpk_there *there, const char *name)
+bool mpk_check_wanted(const struct mpk_there *there, const char *name)
 {
 	for (size_t i = 0; i < there->only_count; i++)
 		if (strcmp(there->only[i], name) == 0)
 			return true;
 	return !there->only;
+}
+
+void mpk_check_leave(struct mpk_check_state *s, const char *part, const char *option)
+{
+	struct mpk_check_item *item = &s->result->items[s->result->item_count - 1];
+
+	item->part = part;
+	item->option = option;
 }
 
 /* Every row leaves an item, also when it was skipped: a verdict that does not say what it rests
@@ -300,7 +358,7 @@ static enum mpk_code run_table(struct mpk_check_state *s, const struct mpk_check
 			       struct mpk_check_result *result, struct mpk_error *err)
 {
 	for (; rows->name; rows++) {
-		if (!is_check_wanted(s->there, rows->name))
+		if (!mpk_check_wanted(s->there, rows->name))
 			continue;
 
 		struct mpk_check_item *item = &result->items[result->item_count++];
@@ -356,6 +414,7 @@ enum mpk_code mpk_check_run(const struct mpk_view *view, const struct mpk_mappin
 	}
 	code = run_all(&s, result, err);
 	mpk_scope_fini(&s.scope);
+	mpk_dso_close(&s.file);
 	mpk_wants_fini(&s.wants);
 	mpk_strmap_fini(&s.lost);
 	return code;

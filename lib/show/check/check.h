@@ -54,6 +54,8 @@ struct mpk_check_item {
 	const char *name;    /* "glibc" */
 	const char *skipped; /* why it was not looked at; NULL: it was */
 	const char *option;  /* what would have it looked at, "--glibc"; NULL: nothing would */
+	const char *
+		part; /* what of it was not looked at, "41 C++ symbols of libtvm_ffi.so"; NULL: all was */
 };
 
 enum { MPK_CHECK_ITEMS = 12 };

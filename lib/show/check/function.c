@@ -309,7 +309,8 @@ static const char *not_known(const struct mpk_check_state *s)
 	if (s->report->errors > s->result->call_errors)
 		return "it does not load";
 	if (!mpk_check_where(there))
-		return MPK_CHECK_UNSAID;
+		return s->is_module || (!s->elf && s->view->count) ? MPK_CHECK_UNSAID
+								   : "it is no module of TVM";
 	if (there->has_release &&
 	    mpk_release_global(&there->release, mpk_span_of(NULL, 0), NULL) == MPK_GLOBAL_UNKNOWN)
 		return "the functions of that release are not known";

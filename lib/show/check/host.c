@@ -7,6 +7,7 @@
 #include "check/internal/run.h"
 #include "elf/linking.h"
 #include "elf/symbols.h"
+#include "io/path.h"
 #include "text/escape.h"
 
 #define QUOTED(text) MPK_QUOTE(mpk_span_str(text))
@@ -134,46 +135,46 @@ static const char *not_searched(const struct mpk_check_state *s)
 	return why ? why : s->there->searchable ? NULL : MPK_CHECK_UNSAID;
 }
 
-static void say_missing(struct mpk_check_state *s, const struct mpk_scope_gap *gap)
+/* One line for a library, however many of the file's symbols come from it.
+ * @symbols how many nothing else there defines */
+static void say_missing(struct mpk_check_state *s, const struct mpk_scope_gap *gap, size_t symbols)
 {
 	const char *owner = strcmp(gap->name, "libcuda.so.1") == 0
 				    ? ", which NVIDIA's driver installs (with --device-arch or "
 				      "--driver it counts as there)"
 				    : "";
+	bool direct = gap->by == &s->file;
+	char count[64] = "";
 
-	mpk_check_say(s, MPK_ERROR, NULL, "%s%s needs %s%s, which is not %s: install it there%s",
-		      gap->by ? QUOTED(gap->by->path) : "it", gap->by ? ", which it needs," : "",
+	if (symbols)
+		(void)snprintf(count, sizeof count, "; %zu symbol%s %s found nowhere else", symbols,
+			       symbols == 1 ? "" : "s", symbols == 1 ? "is" : "are");
+	mpk_check_say(s, MPK_ERROR, NULL, "%s%s needs %s%s, which is not %s: install it there%s%s",
+		      direct ? "it" : QUOTED(gap->by->path), direct ? "" : ", which it needs,",
 		      QUOTED(gap->name), owner, mpk_check_place(s->there),
-		      s->there->libs ? ", or copy it there" : "");
+		      s->there->libs ? ", or copy it there" : "", count);
 }
 
-/* Version names are few: a list is searched. */
-static bool dso_has_version(const struct mpk_dso *dso, const char *version)
-{
-	for (size_t i = 0; i < dso->version_count; i++)
-		if (strcmp(dso->versions[i], version) == 0)
-			return true;
-	return false;
-}
-
-/* Versions of symbols beside glibc's, such as GLIBCXX_3.4.32, that a library has not. */
+/* Versions of symbols that a library has not; what the file itself needs of glibc is the check of that. */
 static enum mpk_code check_versions(struct mpk_check_state *s, struct mpk_error *err)
 {
-	const struct mpk_version_need *needs;
+	const struct mpk_unversioned *list;
 	unsigned major, minor;
 	size_t count;
 
-	MPK_TRY(mpk_versions_needed(s->elf, s->arena, &needs, &count, err));
+	MPK_TRY(mpk_scope_versions(&s->scope, &list, &count, err));
 	for (size_t i = 0; i < count; i++) {
-		const struct mpk_dso *d = mpk_scope_dso(&s->scope, needs[i].file);
+		bool direct = list[i].by == &s->file;
 
-		if (needs[i].weak || !d || dso_has_version(d, needs[i].version) ||
-		    parse_glibc(needs[i].version, &major, &minor))
+		if (direct && parse_glibc(list[i].version, &major, &minor))
 			continue;
-		mpk_check_say(s, MPK_ERROR, NULL,
-			      "it needs version %s of %s, which %s has not: link it with an older "
-			      "toolchain, or install a newer library there",
-			      QUOTED(needs[i].version), QUOTED(needs[i].file), QUOTED(d->path));
+		mpk_check_say(
+			s, MPK_ERROR, NULL,
+			"%s%s needs version %s of %s, which %s has not: link it with an older "
+			"toolchain, or install a newer library there",
+			direct ? "it" : QUOTED(list[i].by->path), direct ? "" : ", which it needs,",
+			QUOTED(list[i].version), QUOTED(mpk_path_name(list[i].of->path)),
+			QUOTED(list[i].of->path));
 	}
 	return MPK_OK;
 }
@@ -181,18 +182,12 @@ static enum mpk_code check_versions(struct mpk_check_state *s, struct mpk_error 
 static enum mpk_code check_library(struct mpk_check_state *s, const char **skipped,
 				   struct mpk_error *err)
 {
-	const struct mpk_image *image = s->view->image;
-	enum mpk_scope_state state;
-	struct mpk_scope_gap gap;
-
 	*skipped = not_searched(s);
 	if (*skipped)
 		return MPK_OK;
-	for (size_t i = 0; i < image->needed_count; i++) {
-		MPK_TRY(mpk_scope_need(&s->scope, image->needed[i], &state, &gap, err));
-		if (state == MPK_SCOPE_MISSING)
-			say_missing(s, &gap);
-	}
+	/* of several, nobody can tell whose the symbols are */
+	for (size_t i = 0; i < s->scope.missing_count; i++)
+		say_missing(s, &s->scope.missing[i], i ? 0 : s->unbound_count);
 	return check_versions(s, err);
 }
 
@@ -200,12 +195,12 @@ static enum mpk_code check_library(struct mpk_check_state *s, const char **skipp
 
 /* Symbols of a release come from a table, so that no TVM has to be installed; those of named
  * libraries are read. */
-static bool runtime_defines(const struct mpk_there *there, const char *name)
+static bool runtime_defines(const struct mpk_there *there, const struct mpk_unbound *u)
 {
-	if (there->has_release && mpk_release_symbol(&there->release, name))
+	if (there->has_release && mpk_release_symbol(&there->release, u->name))
 		return true;
 	for (const struct mpk_dso *d = there->runtimes; d; d = d->next)
-		if (mpk_dso_defines(d, name))
+		if (mpk_dso_binds(d, u->name, u->version))
 			return true;
 	return false;
 }
@@ -233,63 +228,73 @@ static bool names_tvm_ffi(const struct mpk_there *there)
 	return false;
 }
 
-/* Whether a missing name can be distinguished from one that nobody could look for: of releases the names in C
- * are known, those in C++ only of libraries that were read. Where some library counts as there unseen,
- * a name may be its: one with a version is, and one without is when versions are used at all. */
-static bool is_judged(const struct mpk_check_state *s, const struct mpk_undefined *u)
+/* What of the place itself defines a symbol: the release that was named, libraries that it has loaded, the
+ * interpreter of an extension. */
+bool mpk_check_provided(const struct mpk_check_state *s, const struct mpk_unbound *u)
 {
-	if (mpk_check_is_tvms(u->name) && strncmp(u->name, "_Z", 2) == 0)
-		return !s->there->has_release && names_tvm_ffi(s->there);
-	if (mpk_check_is_tvms(u->name))
-		return mpk_check_where(s->there) != NULL;
-	return s->there->searchable && (!s->scope.guessed || (u->any_version && !u->has_version));
+	return runtime_defines(s->there, u) || implied(s->there, u->name) ||
+	       (s->is_extension && mpk_python_symbol(u->name, NULL));
 }
 
-/* The symbols whose places the dynamic linker fills at once, in words of bits: it does not load a file that lacks
- * one of them. Places of functions that are called it may leave until the first call. */
-struct eager {
-	uint8_t *bits;
-	size_t count;
-	bool all;
+/* What is said of a symbol that nothing there defines. */
+enum judgement {
+	MPK_CHECK_JUDGED, /* it is missing */
+	MPK_CHECK_UNSEEN, /* it may be in a library that nobody could look at */
+	MPK_CHECK_UNKNOWN, /* the same, and nobody is told: its version is compared, or the runtime is to be named */
 };
 
-static void check_host_take_relocation(void *arg, const struct mpk_relocation *r)
+static bool is_cxx(const char *name)
 {
-	struct eager *e = arg;
-
-	if (!r->is_lazy && r->symbol < e->count)
-		e->bits[r->symbol / 8] |= (uint8_t)(1u << r->symbol % 8);
+	return strncmp(name, "_Z", 2) == 0;
 }
 
-/* One bit a symbol: the table of symbols can be as large as the file. */
-static enum mpk_code read_eager(struct mpk_check_state *s, struct eager *out, struct mpk_error *err)
+/* Whether all libraries of TVM that the file needs were read, this one among them.
+ * @ffi     libtvm_ffi.so; false: any other */
+static bool has_read_tvms(const struct mpk_check_state *s, bool ffi)
 {
-	struct mpk_symtab symbols;
-	struct mpk_linking l;
+	bool found = false;
 
-	MPK_TRY(mpk_linking_open(s->elf, &l, err));
-	MPK_TRY(mpk_symtab_loaded(s->elf, &symbols, err));
-	*out = (struct eager){ .count = symbols.count, .all = mpk_linking_binds_now(&l) };
-	out->bits = mpk_arena_array(s->arena, out->count / 8 + 1, 1);
-	MPK_TRY_ALLOC(out->bits, err);
-	return mpk_linking_relocations(&l, check_host_take_relocation, out, err);
+	for (const struct mpk_dso *d = s->scope.first; d; d = d->next) {
+		found |= mpk_check_is_runtime(d->soname ? d->soname : mpk_path_name(d->path)) &&
+			 (strcmp(mpk_path_name(d->path), "libtvm_ffi.so") == 0) == ffi;
+		for (size_t i = 0; i < d->needed_count; i++)
+			if (mpk_check_is_runtime(d->needed[i]) &&
+			    !mpk_scope_dso(&s->scope, d->needed[i]))
+				return false;
+	}
+	for (size_t i = 0; i < s->file.needed_count; i++)
+		if (mpk_check_is_runtime(s->file.needed[i]) &&
+		    !mpk_scope_dso(&s->scope, s->file.needed[i]))
+			return false;
+	return found;
 }
 
-/* Of a file whose tables do not read, which the check of linking tells, all are. */
-static enum mpk_code find_eager(struct mpk_check_state *s, struct eager *out, struct mpk_error *err)
+/* Of releases the names in C are known, those in C++ only of libraries that were read. Where some library counts as
+ * there unseen, a name may be its: one with a version is, and one without is when versions are used at all.
+ * @library receives that which could not be looked at */
+static enum judgement judge(const struct mpk_check_state *s, const struct mpk_unbound *u,
+			    const char **library)
 {
-	struct mpk_error problem = { 0 };
-	enum mpk_code code = read_eager(s, out, &problem);
+	const char *owner = mpk_symbol_owner(u->name);
+	bool ffi = owner && strcmp(owner, "tvm-ffi") == 0;
 
-	if (code == MPK_E_NOMEM)
-		return mpk_fail_nomem(err);
-	out->all |= code != MPK_OK;
-	return MPK_OK;
-}
-
-static bool is_eager(const struct eager *e, const struct mpk_undefined *u)
-{
-	return e->all || u->index >= e->count || e->bits[u->index / 8] >> u->index % 8 & 1;
+	if (mpk_check_is_tvms(u->name)) {
+		if (has_read_tvms(s, ffi) ||
+		    (is_cxx(u->name) ? !s->there->has_release && names_tvm_ffi(s->there)
+				     : mpk_check_where(s->there) != NULL))
+			return MPK_CHECK_JUDGED;
+		/* whoever loads modules has loaded these; nobody has for other libraries */
+		if (!s->is_module && !mpk_check_where(s->there) && s->there->searchable)
+			return MPK_CHECK_JUDGED;
+		*library = ffi ? "libtvm_ffi.so" : "libtvm_runtime.so";
+		return is_cxx(u->name) ? MPK_CHECK_UNSEEN : MPK_CHECK_UNKNOWN;
+	}
+	if (!s->there->searchable)
+		return MPK_CHECK_UNKNOWN;
+	if (u->version && u->version->file)
+		return mpk_scope_dso(&s->scope, u->version->file) ? MPK_CHECK_JUDGED
+								  : MPK_CHECK_UNKNOWN;
+	return !s->scope.guessed || u->by->versions.count ? MPK_CHECK_JUDGED : MPK_CHECK_UNKNOWN;
 }
 
 /* What code calls to say what is wrong with its arguments: as long as nothing is, it is not called. */
@@ -299,63 +304,254 @@ static bool is_raiser(const char *name)
 	       strcmp(name, "TVMAPISetLastError") == 0;
 }
 
-/* Three cases: nothing but an error message is lost, functions fail when called, or the library
- * does not load. */
-static enum mpk_code say_undefined(struct mpk_check_state *s, const struct mpk_undefined *u,
-				   const char *where, bool eager, struct mpk_error *err)
+/* The library that has the symbols of tvm-ffi, or those of TVM's runtime, if it was read. */
+static const struct mpk_dso *tvms_dso(const struct mpk_check_state *s, bool ffi)
+{
+	static const char *const names[] = { "libtvm_runtime.so", "libtvm.so", "libtvm_ffi.so" };
+
+	for (size_t i = ffi ? 2 : 0; i < (ffi ? 3 : 2); i++) {
+		const struct mpk_dso *d = mpk_scope_dso(&s->scope, names[i]);
+
+		if (d)
+			return d;
+		for (d = s->there->runtimes; d; d = d->next)
+			if (strcmp(mpk_path_name(d->path), names[i]) == 0)
+				return d;
+	}
+	return NULL;
+}
+
+/* More are counted and not listed. */
+enum { UNDEFINED_SAID = 8, REPEATS_SEARCHED = 256 };
+
+/* Symbols of one owner, which are one finding. */
+struct owned {
+	const char *owner, *names[2];
+	const struct mpk_unbound *first;
+	size_t count;
+	bool is_lazy;
+};
+
+enum { OWNERS = 12 };
+
+struct undefined {
+	size_t errors; /* that keep it from loading, without an owner */
+	size_t unseen_ffi, unseen_tvm;
+	struct owned owned[OWNERS];
+	size_t owned_count;
+};
+
+/* What is wrong with a symbol. */
+static void put_lack(const struct mpk_check_state *s, const struct mpk_unbound *u, char *out,
+		     size_t size)
 {
 	const char *owner = mpk_symbol_owner(u->name);
-	char what[256];
+	bool tvms = mpk_check_is_tvms(u->name), named = tvms && mpk_check_where(s->there);
+	const struct mpk_dso *read = tvms ? tvms_dso(s, strcmp(owner, "tvm-ffi") == 0) : NULL;
+	char version[128] = "";
 
-	(void)snprintf(what, sizeof what, "%s%s%s: link what defines it, or load that first",
-		       owner ? "it is part of " : "no library there defines it", owner ? owner : "",
-		       owner ? where : "");
-	if (!eager && is_raiser(u->name)) {
-		mpk_check_say(
-			s, MPK_WARNING, u->name,
-			"undefined, so that an error which the code raises ends the process: %s",
-			what);
+	if (u->version)
+		(void)snprintf(version, sizeof version, "version %s; ", QUOTED(u->version->name));
+	if (read)
+		(void)snprintf(
+			out, size,
+			"part of %s, and %s has not got it: install the release of it that this was built with",
+			owner, QUOTED(read->path));
+	else if (owner)
+		(void)snprintf(
+			out, size,
+			"part of %s, which is not %s%s: link what defines it, or load that first",
+			owner, named ? "in " : "",
+			named ? mpk_check_where(s->there) : mpk_check_place(s->there));
+	else
+		(void)snprintf(
+			out, size,
+			"%sno library there defines it: link what defines it, or load that first",
+			version);
+}
+
+/* Adds it to those of its owner; false: it has none, or is of another library. */
+static bool take_owned(struct undefined *n, const struct mpk_check_state *s,
+		       const struct mpk_unbound *u)
+{
+	const char *owner = mpk_symbol_owner(u->name);
+	struct owned *o = n->owned;
+
+	if (!owner || u->by != &s->file)
+		return false;
+	while (o < n->owned + n->owned_count && strcmp(o->owner, owner) != 0)
+		o++;
+	if (o == n->owned + OWNERS)
+		return false;
+	if (o == n->owned + n->owned_count) {
+		*o = (struct owned){ .owner = owner, .first = u, .is_lazy = true };
+		n->owned_count++;
+	}
+	if (o->count < MPK_ARRAY_COUNT(o->names))
+		o->names[o->count] = u->name;
+	o->count++;
+	o->is_lazy &= u->is_lazy;
+	return true;
+}
+
+#define BINDS_AT_ONCE "Python, ctypes and others that bind at once (RTLD_NOW) refuse it"
+
+static enum mpk_code say_owned(struct mpk_check_state *s, const struct owned *o,
+			       struct mpk_error *err)
+{
+	char what[600], which[300];
+
+	put_lack(s, o->first, what, sizeof what);
+	if (o->count == 1 && !o->is_lazy) {
+		mpk_check_say(s, MPK_ERROR, o->first->name, "undefined: it is %s", what);
 		return MPK_OK;
 	}
-	if (!eager)
-		return mpk_check_say_want(s, MPK_WANT_SYMBOL, u->name, err,
-					  "the code calls %s, which is undefined; %s",
-					  QUOTED(u->name), what);
-	mpk_check_say(s, MPK_ERROR, u->name, "undefined: %s", what);
+	if (o->count == 1)
+		return mpk_check_say_call(s, MPK_ERROR, err,
+					  "it calls %s, which is undefined, and " BINDS_AT_ONCE
+					  "; it is %s",
+					  QUOTED(o->first->name), what);
+	if (o->count == 2)
+		(void)snprintf(which, sizeof which, "%s and %s", QUOTED(o->names[0]),
+			       QUOTED(o->names[1]));
+	else
+		(void)snprintf(which, sizeof which, "%s, %s and %zu more", QUOTED(o->names[0]),
+			       QUOTED(o->names[1]), o->count - 2);
+	if (o->is_lazy)
+		return mpk_check_say_call(
+			s, MPK_ERROR, err,
+			"it calls %zu functions which are undefined, and " BINDS_AT_ONCE
+			": %s; they are %s",
+			o->count, which, what);
+	mpk_check_say(s, MPK_ERROR, NULL, "%zu symbols are undefined: %s; they are %s", o->count,
+		      which, what);
 	return MPK_OK;
 }
 
-/* Whether a library that was read does. */
-static bool scope_defines(const struct mpk_scope *scope, const char *symbol)
+/* A library that is needed, and calls what is missing. It fails at once where everything is bound at once. */
+static enum mpk_code say_of_needed(struct mpk_check_state *s, const struct mpk_unbound *u,
+				   const char *what, struct mpk_error *err)
 {
-	for (const struct mpk_dso *d = scope->first; d; d = d->next)
-		if (mpk_dso_defines(d, symbol))
+	if (u->is_lazy && s->is_module && !s->is_extension)
+		return mpk_check_say_call(s, MPK_WARNING, err,
+					  "%s, which it needs, calls %s, which is undefined; %s",
+					  QUOTED(u->by->path), QUOTED(u->name), what);
+	mpk_check_say(s, MPK_ERROR, u->name, "undefined in %s, which it needs: %s",
+		      QUOTED(u->by->path), what);
+	return MPK_OK;
+}
+
+/* Cases: nothing but an error message is lost, functions fail when called, or the library does not load. TVM and
+ * tvm-ffi bind modules lazily; Python binds all that it loads at once. */
+static enum mpk_code say_undefined(struct mpk_check_state *s, const struct mpk_unbound *u,
+				   struct undefined *n, struct mpk_error *err)
+{
+	const char *it = mpk_symbol_owner(u->name) ? "it is " : "";
+	char what[600];
+
+	put_lack(s, u, what, sizeof what);
+	if (u->by != &s->file)
+		return say_of_needed(s, u, what, err);
+	if (u->is_lazy && is_raiser(u->name)) {
+		mpk_check_say(
+			s, MPK_WARNING, u->name,
+			"undefined, so that an error which the code raises ends the process: %s%s",
+			it, what);
+		return MPK_OK;
+	}
+	if (u->is_lazy && s->is_module && !s->is_extension)
+		return mpk_check_say_want(s, MPK_WANT_SYMBOL, u->name, err,
+					  "the code calls %s, which is undefined; %s%s",
+					  QUOTED(u->name), it, what);
+	if (take_owned(n, s, u) || n->errors++ >= UNDEFINED_SAID)
+		return MPK_OK;
+	if (u->is_lazy)
+		return mpk_check_say_call(s, MPK_ERROR, err,
+					  "it calls %s, which is undefined, and " BINDS_AT_ONCE
+					  "; %s",
+					  QUOTED(u->name), what);
+	mpk_check_say(s, MPK_ERROR, u->name, "undefined: %s%s", it, what);
+	return MPK_OK;
+}
+
+/* A symbol that nobody can judge is at most a warning, and only where libraries were looked at: an error must be
+ * certain. */
+static enum mpk_code check_undefined(struct mpk_check_state *s, const struct mpk_unbound *u,
+				     struct undefined *n, struct mpk_error *err)
+{
+	const char *library = NULL;
+
+	switch (judge(s, u, &library)) {
+	case MPK_CHECK_JUDGED:
+		return say_undefined(s, u, n, err);
+	case MPK_CHECK_UNSEEN:
+		n->unseen_ffi += strcmp(library, "libtvm_ffi.so") == 0;
+		n->unseen_tvm += strcmp(library, "libtvm_ffi.so") != 0;
+		return MPK_OK;
+	case MPK_CHECK_UNKNOWN:
+		break;
+	}
+	if (s->there->searchable && !mpk_check_is_tvms(u->name) && !u->version && u->by == &s->file)
+		mpk_check_say(s, MPK_WARNING, u->name,
+			      "undefined: no library %s defines it; glibc and libstdc++ "
+			      "were not looked at",
+			      mpk_check_place(s->there));
+	return MPK_OK;
+}
+
+static enum mpk_code leave_unseen(struct mpk_check_state *s, const struct undefined *n,
+				  struct mpk_error *err)
+{
+	const char *part = NULL;
+
+	if (n->unseen_ffi)
+		part = mpk_arena_printf(s->arena, "%zu C++ symbol%s of libtvm_ffi.so",
+					n->unseen_ffi, n->unseen_ffi == 1 ? "" : "s");
+	MPK_TRY_ALLOC(part || !n->unseen_ffi, err);
+	if (n->unseen_tvm)
+		part = mpk_arena_printf(s->arena, "%s%s%zu C++ symbol%s of libtvm_runtime.so",
+					part ? part : "", part ? ", " : "", n->unseen_tvm,
+					n->unseen_tvm == 1 ? "" : "s");
+	MPK_TRY_ALLOC(part || !n->unseen_tvm, err);
+	if (part)
+		mpk_check_leave(s, part, "--runtime");
+	return MPK_OK;
+}
+
+/* A symbol that the file lacks, and what it needs lacks, too, is one cause. */
+static bool is_repeated(const struct mpk_check_state *s, size_t at)
+{
+	const struct mpk_unbound *u = &s->unbound[at];
+
+	for (size_t i = 0; u->by != &s->file && i < at && i < REPEATS_SEARCHED; i++)
+		if (strcmp(s->unbound[i].name, u->name) == 0)
 			return true;
 	return false;
 }
 
-/* A symbol that nobody can judge is at most a warning, and only where libraries were looked at:
- * an error must be certain. */
-static enum mpk_code check_undefined(struct mpk_check_state *s, const struct mpk_undefined *u,
-				     const struct eager *eager, struct mpk_error *err)
+/* Of a file that lacks a library, what comes from it is not asked one by one. */
+static enum mpk_code check_unbound(struct mpk_check_state *s, struct mpk_error *err)
 {
-	char where[96];
+	struct undefined n = { 0 };
 
-	if (runtime_defines(s->there, u->name) || implied(s->there, u->name) ||
-	    scope_defines(&s->scope, u->name))
-		return MPK_OK;
-	if (!is_judged(s, u)) {
-		if (s->there->searchable && !mpk_check_is_tvms(u->name) && !u->has_version)
-			mpk_check_say(s, MPK_WARNING, u->name,
-				      "undefined: no library %s defines it; glibc and libstdc++ "
-				      "were not looked at",
-				      mpk_check_place(s->there));
+	if (s->scope.missing_count) {
+		if (s->unbound_count && !mpk_check_wanted(s->there, "library"))
+			mpk_check_say(
+				s, MPK_ERROR, NULL,
+				"%zu of its symbols are undefined, as %s, which it needs, is not %s",
+				s->unbound_count, QUOTED(s->scope.missing[0].name),
+				mpk_check_place(s->there));
 		return MPK_OK;
 	}
-	(void)snprintf(
-		where, sizeof where, ", which is not %s%s", mpk_check_is_tvms(u->name) ? "in " : "",
-		mpk_check_is_tvms(u->name) ? mpk_check_where(s->there) : mpk_check_place(s->there));
-	return say_undefined(s, u, where, is_eager(eager, u), err);
+	for (size_t i = 0; i < s->unbound_count; i++)
+		if (!is_repeated(s, i))
+			MPK_TRY(check_undefined(s, &s->unbound[i], &n, err));
+	for (size_t i = 0; i < n.owned_count; i++)
+		MPK_TRY(say_owned(s, &n.owned[i], err));
+	if (n.errors > UNDEFINED_SAID)
+		mpk_check_say(s, MPK_ERROR, NULL, "%zu more symbols are undefined",
+			      n.errors - UNDEFINED_SAID);
+	return leave_unseen(s, &n, err);
 }
 
 /* Whether the runtime fills the pointer of that name, which the initializers of its library point at by theirs. */
@@ -447,10 +643,6 @@ static enum mpk_code check_pointers(struct mpk_check_state *s, struct mpk_error 
 static enum mpk_code check_symbol(struct mpk_check_state *s, const char **skipped,
 				  struct mpk_error *err)
 {
-	const struct mpk_undefined *list;
-	struct eager eager = { 0 };
-	size_t count;
-
 	*skipped = mpk_check_not_linked(s);
 	if (!*skipped && s->other_format)
 		*skipped = "its format is another";
@@ -460,10 +652,7 @@ static enum mpk_code check_symbol(struct mpk_check_state *s, const char **skippe
 		*skipped = MPK_CHECK_UNSAID;
 	if (*skipped)
 		return MPK_OK;
-	MPK_TRY(mpk_versions_undefined(s->elf, s->arena, &list, &count, err));
-	MPK_TRY(find_eager(s, &eager, err));
-	for (size_t i = 0; i < count; i++)
-		MPK_TRY(check_undefined(s, &list[i], &eager, err));
+	MPK_TRY(check_unbound(s, err));
 	return mpk_check_where(s->there) ? check_pointers(s, err) : MPK_OK;
 }
 

@@ -210,16 +210,17 @@ static void linking_put_functions(const char *const *functions, size_t count, ch
 		(void)snprintf(out + n, size - n, " and %zu more", count - shown);
 }
 
-static enum mpk_code say_failing(struct mpk_check_state *s, const char *const *functions,
-				 size_t count, const char *why, struct mpk_error *err)
+/* What shows when functions are called: an entry of the report with them
+ * @severity of a warning it is not certain that one fails */
+static enum mpk_code add_call(struct mpk_check_state *s, enum mpk_severity severity,
+			      const char *const *functions, size_t count, const char *text,
+			      struct mpk_error *err)
 {
 	struct mpk_check_result *result = s->result;
 	struct mpk_check_call *call = mpk_arena_alloc(s->arena, sizeof *call);
-	char who[400] = "some function", text[MPK_CHECK_TEXT];
 
 	MPK_TRY_ALLOC(call, err);
 	*call = (struct mpk_check_call){ s->report->count, functions, count, NULL };
-	result->call_errors++;
 	if (s->report->count < MPK_REPORT_MAX) {
 		if (result->last_call)
 			result->last_call->next = call;
@@ -227,12 +228,33 @@ static enum mpk_code say_failing(struct mpk_check_state *s, const char *const *f
 			result->calls = call;
 		result->last_call = call;
 	}
+	mpk_check_say_text(s, severity, NULL, text);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_check_say_call(struct mpk_check_state *s, enum mpk_severity severity,
+				 struct mpk_error *err, const char *fmt, ...)
+{
+	char text[MPK_CHECK_TEXT];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	return add_call(s, severity, NULL, 0, text, err);
+}
+
+static enum mpk_code say_failing(struct mpk_check_state *s, const char *const *functions,
+				 size_t count, const char *why, struct mpk_error *err)
+{
+	char who[400] = "some function", text[MPK_CHECK_TEXT];
+
 	if (count)
 		linking_put_functions(functions, count, who, sizeof who);
 	(void)snprintf(text, sizeof text, "%s fail%s when called: %s", who, count > 1 ? "" : "s",
 		       why);
-	mpk_check_say_text(s, MPK_ERROR, NULL, text);
-	return MPK_OK;
+	s->result->call_errors++;
+	return add_call(s, MPK_ERROR, functions, count, text, err);
 }
 
 /* The same of functions that are known to fail
@@ -249,6 +271,15 @@ static MPK_PRINTF(5, 6) enum mpk_code
 	(void)vsnprintf(why, sizeof why, fmt, ap);
 	va_end(ap);
 	return say_failing(s, functions, count, why, err);
+}
+
+/* Whether some code wants it. */
+static bool is_called(const struct mpk_check_state *s, enum mpk_want_kind kind, const char *name)
+{
+	for (size_t i = 0; i < s->wants.count; i++)
+		if (s->wants.items[i].kind == kind && strcmp(s->wants.items[i].name, name) == 0)
+			return true;
+	return false;
 }
 
 static enum mpk_code say_want(struct mpk_check_state *s, enum mpk_want_kind kind, const char *name,
@@ -268,6 +299,11 @@ static enum mpk_code say_want(struct mpk_check_state *s, enum mpk_want_kind kind
 			      why);
 		return MPK_OK;
 	}
+	/* all of its code was searched, and what is called from outside does not come to it */
+	if (!names->count && s->wants.reach.count && s->wants.count < s->wants.most &&
+	    s->view->image->function_count && is_called(s, kind, name))
+		return mpk_check_say_call(s, MPK_WARNING, err,
+					  "%s; no function of the module comes to it", why);
 	if (names->count)
 		qsort(names->items, names->count, sizeof *names->items, linking_by_name);
 	functions = mpk_arena_keep(s->arena, names->items, names->count, sizeof *names->items);

@@ -96,13 +96,13 @@ static enum mpk_code runtime_check_format(struct mpk_check_state *s, const char 
 	enum mpk_generation there;
 
 	(void)err;
+	if (!image->has_blob && !image->function_count && !image->embedded_count) {
+		*skipped = "it is no module of TVM";
+		return MPK_OK;
+	}
 	if (!reads(s->there, &there)) {
 		*skipped = s->there->runtimes ? "the named libraries are none of TVM's"
 					      : MPK_CHECK_UNSAID;
-		return MPK_OK;
-	}
-	if (!image->has_blob && !image->function_count && !image->embedded_count) {
-		*skipped = "it is no module of TVM";
 		return MPK_OK;
 	}
 	check_container(s);
@@ -305,7 +305,10 @@ static enum mpk_code needs_runtime(struct mpk_check_state *s, bool *out, struct 
 	const struct mpk_undefined *list;
 	size_t count;
 
+	/* what is none of its modules is looked up like all that it needs */
 	*out = false;
+	if (!s->is_module && s->there->searchable)
+		return MPK_OK;
 	for (size_t i = 0; i < image->needed_count; i++)
 		*out |= mpk_check_is_runtime(image->needed[i]);
 	if (*out || !s->elf || image->container != MPK_CONTAINER_ELF_SO)

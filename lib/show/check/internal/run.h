@@ -13,10 +13,16 @@ struct mpk_check_state {
 	const struct mpk_mapping *map; /* of the file */
 	const struct mpk_there *there;
 	const struct mpk_elf *elf; /* NULL for a bare blob */
-	struct mpk_search search;  /* of the file: its run path, then what there has */
 	GElf_Ehdr like;            /* of a library for that machine */
 	struct mpk_scope scope;    /* the libraries of a process there */
-	struct mpk_wants wants;    /* of its code, once somebody asked */
+	struct mpk_dso
+		file; /* as the dynamic linker sees it; empty: it is no library for that machine */
+	const struct mpk_unbound
+		*unbound; /* what nothing there defines, those of the runtime left out */
+	size_t unbound_count;
+	bool is_module;         /* TVM's runtime opens it, which binds lazily */
+	bool is_extension;      /* Python imports it */
+	struct mpk_wants wants; /* of its code, once somebody asked */
 	bool wants_read;
 	struct mpk_strmap lost; /* functions of it that no loader finds */
 	struct mpk_arena *arena;
@@ -62,8 +68,21 @@ enum { MPK_CHECK_TEXT = 1024 }; /* bytes of a finding */
 /* mpk_check_not_linked - NULL for a library for that machine; else why there is nothing to look at, a *skipped */
 const char *mpk_check_not_linked(const struct mpk_check_state *s);
 
+/* mpk_check_leave - the check that runs did not look at all: what of it is left, in the arena
+ * mpk_check_wanted - whether a check is made */
+void mpk_check_leave(struct mpk_check_state *s, const char *part, const char *option);
+bool mpk_check_wanted(const struct mpk_there *there, const char *name);
+
+/* mpk_check_say_call - report something that shows when some function is called, nobody can tell which
+ * @fmt     a sentence
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_check_say_call(struct mpk_check_state *s, enum mpk_severity severity,
+				 struct mpk_error *err, const char *fmt, ...)
+	MPK_PRINTF(4, 5) MPK_MUST_CHECK;
+
 /* mpk_check_say_want - report as an error that something is not there that code wants: its functions that come to
- * it fail when they are called, and when an initializer does, the library does not load
+ * it fail when they are called, and when an initializer does, the library does not load. What no function of a module
+ * comes to is a warning
  * @kind, @name  what is wanted, as in mpk_wants
  * @fmt     what is not there: the end of a sentence
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
@@ -80,6 +99,9 @@ enum mpk_code mpk_check_read_wants(struct mpk_check_state *s, struct mpk_error *
  * mpk_check_is_tvms - whether a symbol is TVM's or tvm-ffi's */
 bool mpk_check_is_runtime(const char *library);
 bool mpk_check_is_tvms(const char *symbol);
+
+/* mpk_check_provided - whether a process there has the symbol from elsewhere: the runtime, the interpreter, a host */
+bool mpk_check_provided(const struct mpk_check_state *s, const struct mpk_unbound *u);
 
 /* mpk_check_where - "TVM 0.27", "the named libraries": whose loaders count; NULL: nobody's */
 const char *mpk_check_where(const struct mpk_there *there);

@@ -245,6 +245,11 @@ static int thin(const char *path)
 		mpk_diag_warn(
 			"%s: images of other devices stay, as no table was found that registers them with SYCL's runtime: %zu sections",
 			MPK_QUOTE(mpk_span_str(path)), t.report.left);
+	if (status == MPK_EXIT_OK && t.report.found)
+		mpk_diag_warn(
+			"%s: GPU code for other devices stays where it is embedded among other data, as host code may have its size and its end: %zu container%s",
+			MPK_QUOTE(mpk_span_str(path)), t.report.found,
+			t.report.found == 1 ? "" : "s");
 	if (status == MPK_EXIT_OK && t.report.had_origin)
 		mpk_diag_warn(
 			"%s: its signature and provenance told of the file before, and were taken out; 'mpack sign' signs it anew",

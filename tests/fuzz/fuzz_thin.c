@@ -58,7 +58,8 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 	FUZZ_REQUIRE(once.len <= file.len);
 	if (!mpk_ar_is(once)) {
 		FUZZ_REQUIRE(mpk_elf_open(once, 0, &elf, NULL) == MPK_OK);
-		FUZZ_REQUIRE(mpk_elf_device_code(&elf, arena, &devices, &count, NULL) == MPK_OK);
+		FUZZ_REQUIRE(mpk_elf_device_code(&elf, &(struct mpk_image){ 0 }, arena, &devices,
+						 &count, NULL) == MPK_OK);
 		mpk_elf_close(&elf);
 	}
 	if (thin(once, &o, arena, &twice))

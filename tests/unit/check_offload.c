@@ -93,6 +93,87 @@ START_TEST(what_is_none)
 }
 END_TEST
 
+static struct mpk_span plain_bundle(void);
+static struct mpk_span pack(unsigned version, unsigned method, struct mpk_span plain);
+
+/* --- among other data -------------------------------------------------------------------- */
+
+static const char *const embedded[] = {
+	"tests/data/device/sums.sm_90.cubin",
+	"tests/data/device/tiny.size.fatbin",
+	"tests/data/device/kernel.spv",
+	DATA "mix.gfx90a.hsaco",
+	DATA "first.bundle",
+};
+
+/* At every alignment, between bytes that a generator made, and with the magic number of another sort in front. */
+START_TEST(found)
+{
+	struct mpk_span code = robust_load(&arena, embedded[_i]);
+	size_t room = code.len + 512;
+	uint8_t *data = mpk_arena_alloc(&arena, room);
+	uint32_t seed = 1;
+
+	for (size_t begin = 100; begin < 180; begin++) {
+		size_t at = 0, len;
+
+		for (size_t i = 0; i < room; i++)
+			data[i] = (uint8_t)((seed = seed * 1664525 + 1013904223) >> 24);
+		memcpy(data + begin - 40, "CCOB\2\0\1\0\177ELF\2\1\1\x33\x50\xed\x55\xba\1\0\20",
+		       24);
+		memcpy(data + begin, code.data, code.len);
+		len = mpk_device_find(mpk_span_of(data, room), &at);
+		ck_assert_uint_eq(at, begin);
+		ck_assert_uint_eq(len, code.len);
+		at += len;
+		ck_assert_uint_eq(mpk_device_find(mpk_span_of(data, room), &at), 0);
+		/* cut off, it is none; an image within a bundle may be whole */
+		at = 0;
+		len = mpk_device_find(mpk_span_of(data, begin + code.len - 20), &at);
+		ck_assert(!len || at > begin);
+	}
+}
+END_TEST
+
+static enum mpk_code try_find(struct mpk_span bytes, struct mpk_error *err)
+{
+	size_t at = 0, len;
+
+	(void)err;
+	while ((len = mpk_device_find(bytes, &at)) != 0) {
+		ck_assert_uint_le(at, bytes.len);
+		ck_assert_uint_le(len, bytes.len - at);
+		at += len;
+	}
+	return MPK_OK;
+}
+
+START_TEST(finding_survives_damage)
+{
+	struct mpk_span code = robust_load(&arena, embedded[_i]);
+
+	robust_damage(try_find, code, 300, 97, 400);
+}
+END_TEST
+
+/* Compressed bundles of every version, two of them with a byte between. */
+START_TEST(found_packed)
+{
+	struct mpk_span one = pack((unsigned)_i, 1, plain_bundle());
+	uint8_t *data = mpk_arena_alloc(&arena, 2 * one.len + 9);
+	size_t at = 0;
+
+	memset(data, 0xff, 2 * one.len + 9);
+	memcpy(data + 3, one.data, one.len);
+	memcpy(data + 4 + one.len, one.data, one.len);
+	ck_assert_uint_eq(mpk_device_find(mpk_span_of(data, 2 * one.len + 9), &at), one.len);
+	ck_assert_uint_eq(at, 3);
+	at += one.len;
+	ck_assert_uint_eq(mpk_device_find(mpk_span_of(data, 2 * one.len + 9), &at), one.len);
+	ck_assert_uint_eq(at, 4 + one.len);
+}
+END_TEST
+
 /* --- compressed bundles --------------------------------------------------------------------- */
 
 static struct mpk_span plain_bundle(void)
@@ -290,6 +371,9 @@ int main(void)
 	tcase_add_checked_fixture(tc, NULL, clear);
 	tcase_add_loop_test(tc, sections, 0, all);
 	tcase_add_test(tc, what_is_none);
+	tcase_add_loop_test(tc, found, 0, (int)MPK_ARRAY_COUNT(embedded));
+	tcase_add_loop_test(tc, finding_survives_damage, 0, (int)MPK_ARRAY_COUNT(embedded));
+	tcase_add_loop_test(tc, found_packed, 1, 4);
 	tcase_add_test(tc, versions_and_methods);
 	tcase_add_test(tc, version_1_in_a_section);
 	tcase_add_test(tc, broken_bundles);

@@ -64,7 +64,9 @@ static struct devices open_devices(struct mpk_span file)
 	struct devices d = { 0 };
 
 	ck_assert_msg(mpk_elf_open(file, 0, &d.elf, &err) == MPK_OK, "%s", err.text);
-	ck_assert_int_eq(mpk_elf_device_code(&d.elf, &arena, &d.items, &d.count, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_elf_device_code(&d.elf, &(struct mpk_image){ 0 }, &arena, &d.items,
+					     &d.count, NULL),
+			 MPK_OK);
 	return d;
 }
 

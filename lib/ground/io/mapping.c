@@ -132,7 +132,8 @@ static enum mpk_code map_fd(int fd, struct mpk_mapping *m, struct mpk_error *err
 struct mpk_mapping_origin {
 	struct mpk_mapping_origin *next, **at;
 	int fd; /* -1: look at the name */
-	bool replaceable, regular;
+	bool replaceable, regular, sparse;
+	struct mpk_span bytes; /* that are mapped; of a file that is read into memory empty */
 	struct mpk_file_identity identity;
 	char name[];
 };
@@ -191,6 +192,7 @@ static struct mpk_mapping_origin *mapping_remember(int fd, const char *name)
 	}
 	*o = (struct mpk_mapping_origin){ .fd = fd,
 					  .regular = S_ISREG(st.st_mode),
+					  .sparse = st.st_blocks < st.st_size / 512,
 					  .identity = identity_of(&st) };
 	memcpy(o->name, name, len);
 	(void)pthread_mutex_lock(&origins_lock);
@@ -306,6 +308,9 @@ static enum mpk_code open_fd(int fd, const char *name, struct mpk_mapping *out,
 		mpk_error_at_file(err, name);
 		return code;
 	}
+	(void)pthread_mutex_lock(&origins_lock);
+	m.origin->bytes = m.mapped ? m.bytes : (struct mpk_span){ 0 };
+	(void)pthread_mutex_unlock(&origins_lock);
 	*out = m;
 	return MPK_OK;
 }
@@ -403,6 +408,25 @@ void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope)
 	/* What was the last piece may be one no longer: it must not grow. */
 	rope->tail = NULL;
 	rope->tail_left = 0;
+}
+
+bool mpk_mapping_of(const uint8_t *at, int *fd, uint64_t *off)
+{
+	bool found = false;
+
+	(void)pthread_mutex_lock(&origins_lock);
+	for (const struct mpk_mapping_origin *o = origins; o && !found; o = o->next) {
+		uintptr_t base = (uintptr_t)o->bytes.data;
+
+		found = o->fd >= 0 && o->sparse && (uintptr_t)at >= base &&
+			(uintptr_t)at - base < o->bytes.len;
+		if (!found)
+			continue;
+		*fd = o->fd;
+		*off = (uintptr_t)at - base;
+	}
+	(void)pthread_mutex_unlock(&origins_lock);
+	return found;
 }
 
 /* Everything but the whole pages within what is kept; of a small part, everything. */

@@ -116,6 +116,11 @@ void mpk_private_close(const struct mpk_mapping *m, struct mpk_private *p);
 /* mpk_mapping_close - release; safe on a zeroed or closed mapping */
 void mpk_mapping_close(struct mpk_mapping *m);
 
+/* mpk_mapping_of - where in which sparse file the bytes at an address are, of all mappings that are open
+ * @fd      is borrowed
+ * Returns  false: in none, its file is closed, or it is not sparse */
+bool mpk_mapping_of(const uint8_t *at, int *fd, uint64_t *off);
+
 /* mpk_read_at - len bytes of a file from an offset
  * Returns  how many there are, len at most; -1 with errno */
 ssize_t mpk_read_at(int fd, void *to, size_t len, uint64_t off);

@@ -37,6 +37,11 @@ struct mpk_window {
  *          is none that could be mapped */
 uint64_t mpk_window_measure(int fd, uint64_t off, uint64_t len, bool *hole);
 
+/* mpk_window_hole - how many bytes at the beginning of a part of an open mapping are a hole of its file, which reads as
+ * zeros; 0 of other memory
+ * Moves the descriptor's own position when the file is sparse. */
+uint64_t mpk_window_hole(struct mpk_span part);
+
 /* mpk_window_open - map the first bytes of a range of a file, at most MPK_WINDOW_BYTES
  * Moves the descriptor's own position when the file is sparse.
  * @w       closed; w->bytes is then a non-empty beginning of the range

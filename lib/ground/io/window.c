@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/mapping.h"
 #include "io/reader.h"
 
 /* What a hole reads as. It is never written, so that all its pages are the one page of zeros. */
@@ -32,6 +33,22 @@ uint64_t mpk_window_measure(int fd, uint64_t off, uint64_t len, bool *hole)
 	*hole = data < 0 ? errno == ENXIO : (uint64_t)data > off;
 	off_t end = *hole ? data : lseek(fd, (off_t)off, SEEK_HOLE);
 	return end > (off_t)off && (uint64_t)end - off < len ? (uint64_t)end - off : len;
+}
+
+uint64_t mpk_window_hole(struct mpk_span part)
+{
+	uint64_t off, hole = 0;
+	off_t data;
+	int fd;
+
+	if (!mpk_mapping_of(part.data, &fd, &off))
+		return 0;
+	data = lseek(fd, (off_t)off, SEEK_DATA);
+	if (data < 0 && errno == ENXIO)
+		hole = part.len;
+	else if (data > (off_t)off)
+		hole = (uint64_t)data - off;
+	return hole < part.len ? hole : part.len;
 }
 
 bool mpk_window_open(int fd, uint64_t off, uint64_t len, struct mpk_window *w)

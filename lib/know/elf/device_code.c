@@ -176,13 +176,142 @@ static enum mpk_code device_code_add_section(const struct mpk_elf *elf, const GE
 	return mpk_device_code_split(bytes, off, kept, &l->items, &l->count, &l->cap, err);
 }
 
-enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, struct mpk_arena *arena,
-				  const struct mpk_image_device **out, size_t *count,
-				  struct mpk_error *err)
+/* --- code among other data ----------------------------------------------------------------- */
+
+/* A part of the file that is told of elsewhere: a blob, code that getters name. */
+static int by_place(const void *a, const void *b)
+{
+	const struct mpk_span *x = a, *y = b;
+
+	return (x->data > y->data) - (x->data < y->data);
+}
+
+static enum mpk_code list_known(const struct mpk_image *image, struct mpk_arena *scratch,
+				struct mpk_span **out, size_t *count, struct mpk_error *err)
+{
+	struct mpk_span *known = mpk_arena_array(scratch, image->embedded_count + 1, sizeof *known);
+	size_t n = 0;
+
+	MPK_TRY_ALLOC(known, err);
+	for (size_t i = 0; i < image->embedded_count; i++)
+		known[n++] = image->embedded[i].bytes;
+	if (image->has_blob)
+		known[n++] = mpk_image_blob(image);
+	if (n)
+		qsort(known, n, sizeof *known, by_place);
+	*out = known;
+	*count = n;
+	return MPK_OK;
+}
+
+/* What is found in a part of a section. */
+static enum mpk_code add_found(struct mpk_span part, uint64_t off, const char *section,
+			       struct list *l, struct mpk_error *err)
+{
+	size_t at = 0, len;
+
+	for (; (len = mpk_device_find(part, &at)) != 0; at += len) {
+		MPK_TRY_ALLOC(mpk_vec_reserve(&l->items, &l->cap, l->count + 1, sizeof *l->items),
+			      err);
+		l->items[l->count] =
+			(struct mpk_image_device){ .section = section,
+						   .index = l->count,
+						   .bytes = mpk_span_of(part.data + at, len),
+						   .off = off + at,
+						   .is_found = true };
+		l->count++;
+	}
+	return MPK_OK;
+}
+
+/* Searches a section between the parts that are known. */
+static enum mpk_code search_section(struct mpk_span bytes, uint64_t off, const char *section,
+				    const struct mpk_span *known, size_t known_count,
+				    struct list *l, struct mpk_error *err)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < known_count && at < bytes.len; i++) {
+		uintptr_t begin = (uintptr_t)known[i].data, base = (uintptr_t)bytes.data;
+		size_t from = begin > base ? begin - base : 0;
+
+		if (begin + known[i].len <= base + at || from >= bytes.len)
+			continue;
+		if (from > at)
+			MPK_TRY(add_found(mpk_span_of(bytes.data + at, from - at), off + at,
+					  section, l, err));
+		at = begin + known[i].len - base;
+	}
+	return at < bytes.len ? add_found(mpk_span_of(bytes.data + at, bytes.len - at), off + at,
+					  section, l, err)
+			      : MPK_OK;
+}
+
+/* Sections of data and code; debug information, tables of the linker and packed sections have none. */
+static bool may_embed(const GElf_Shdr *h, const char *name)
+{
+	return h->sh_type == SHT_PROGBITS && !(h->sh_flags & SHF_COMPRESSED) &&
+	       strncmp(name, ".debug", 6) != 0 && strncmp(name, ".zdebug", 7) != 0;
+}
+
+/* A file without section headers is searched by its segments. */
+static enum mpk_code find_in_segments(const struct mpk_elf *elf, const struct mpk_span *known,
+				      size_t known_count, uint64_t left, struct list *l,
+				      struct mpk_error *err)
+{
+	for (size_t i = 0; i < elf->segment_count; i++) {
+		struct mpk_span bytes;
+		GElf_Phdr p;
+
+		if (!mpk_elf_segment(elf, i, &p) || p.p_type != PT_LOAD || p.p_filesz > left ||
+		    !mpk_span_sub(elf->bytes, p.p_offset, p.p_filesz, &bytes))
+			continue;
+		left -= p.p_filesz;
+		MPK_TRY(search_section(bytes, elf->base + p.p_offset, "PT_LOAD", known, known_count,
+				       l, err));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code find_in_sections(const struct mpk_elf *elf, const struct mpk_span *known,
+				      size_t known_count, uint64_t left, struct mpk_arena *arena,
+				      struct list *l, struct mpk_error *err)
+{
+	for (size_t i = 1; i < elf->section_count; i++) {
+		const char *name = mpk_elf_section_name(elf, i);
+		size_t before = l->count;
+		struct mpk_span bytes;
+		const char *kept;
+		GElf_Shdr h;
+
+		if (!name || mpk_elf_is_device_section(name) ||
+		    mpk_elf_section(elf, i, &h, NULL) != MPK_OK || !may_embed(&h, name) ||
+		    h.sh_size > left || !mpk_span_sub(elf->bytes, h.sh_offset, h.sh_size, &bytes))
+			continue;
+		left -= h.sh_size; /* sections that overlap would be read again and again */
+		MPK_TRY(search_section(bytes, elf->base + h.sh_offset, name, known, known_count, l,
+				       err));
+		if (l->count == before)
+			continue;
+		/* the name is copied, as the image outlives the open ELF file */
+		kept = mpk_arena_text(arena, mpk_span_str(name));
+		MPK_TRY_ALLOC(kept, err);
+		for (size_t k = before; k < l->count; k++)
+			l->items[k].section = kept;
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, const struct mpk_image *image,
+				  struct mpk_arena *arena, const struct mpk_image_device **out,
+				  size_t *count, struct mpk_error *err)
 {
 	MPK_CLEANUP(device_code_list_fini) struct list l = { 0 };
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	/* Together the sections are read only as far as the file is long. */
 	uint64_t left = elf->bytes.len;
+	struct mpk_span *known;
+	size_t known_count;
 	GElf_Shdr h;
 
 	for (size_t i = 1; i < elf->section_count; i++) {
@@ -195,6 +324,11 @@ enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, struct mpk_arena *a
 		left -= h.sh_size; /* sections that overlap would be read again and again */
 		MPK_TRY(device_code_add_section(elf, &h, name, arena, &l, err));
 	}
+	MPK_TRY(list_known(image, &scratch, &known, &known_count, err));
+	if (elf->section_count)
+		MPK_TRY(find_in_sections(elf, known, known_count, left, arena, &l, err));
+	else
+		MPK_TRY(find_in_segments(elf, known, known_count, left, &l, err));
 	*out = mpk_arena_keep(arena, l.items, l.count, sizeof *l.items);
 	MPK_TRY_ALLOC(*out, err);
 	*count = l.count;

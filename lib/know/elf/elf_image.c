@@ -391,7 +391,7 @@ static enum mpk_code fill_image(const struct mpk_elf *elf, const enum mpk_genera
 	MPK_TRY(read_tables(elf, gen, arena, image, err));
 	MPK_TRY(read_note(elf, arena, image, err));
 	MPK_TRY(elf_embedded(elf, arena, &image->embedded, &image->embedded_count, err));
-	MPK_TRY(mpk_elf_device_code(elf, arena, &image->devices, &image->device_count, err));
+	MPK_TRY(mpk_elf_device_code(elf, image, arena, &image->devices, &image->device_count, err));
 	return mpk_elf_needed(elf, arena, &image->needed, &image->needed_count, err);
 }
 

@@ -64,6 +64,7 @@ struct mpk_image_device {
 	struct mpk_span bytes; /* of the container */
 	uint64_t off;          /* in the input file */
 	const char *member;    /* archive or tar member; NULL: the image's own */
+	bool is_found; /* among other data (device_find.c), and not in a section that is for it */
 };
 
 struct mpk_image {
@@ -183,7 +184,7 @@ enum mpk_code mpk_image_check_digest(const struct mpk_image *image, const struct
  * nvcc writes fatbins into .nv_fatbin and __nv_relfatbin, HIP offload bundles into .hip_fatbin,
  * Clang offload binaries into .llvm.offloading, and clang-offload-bundler a section for each device.
  * A section has one container an object that was linked, one after the other. Here they are
- * separated by their headers; nothing is unpacked. */
+ * separated by their headers; nothing is unpacked. What programs embed by other means is found among their data. */
 
 /* In the place of a section's name where a file, or a member of an archive, is code for GPUs by itself. */
 #define MPK_DEVICE_FILE "file"
@@ -195,13 +196,22 @@ bool mpk_file_is_device(struct mpk_span bytes);
 /* mpk_elf_is_device_section - whether a section of this name holds code for GPUs */
 bool mpk_elf_is_device_section(const char *name);
 
-/* mpk_elf_device_code - the containers in one ELF file, by their place in the file
+/* mpk_elf_device_code - the containers in one ELF file: those in sections that are for them, by their place in the
+ * file, then those that are found among other data
  * A container whose header does not read, and bytes that are none, reach to the end of their section.
+ * @image   its blob and the code that getters name are known by other names, and are not listed
  * @out     in the arena
  * Returns  MPK_OK, also with none and for sections that do not read; MPK_E_NOMEM */
-enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, struct mpk_arena *arena,
-				  const struct mpk_image_device **out, size_t *count,
-				  struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, const struct mpk_image *image,
+				  struct mpk_arena *arena, const struct mpk_image_device **out,
+				  size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_find - the next container or image of code for GPUs among other bytes, at any place: a fatbin, a cubin, a
+ * code object, an offload bundle, plain or compressed, an offload binary, SPIR-V
+ * Magic numbers occur by chance, so its headers have to read and all that they name has to be there.
+ * @at      where to begin; receives where it begins
+ * Returns  how long it is; 0: there is no more */
+size_t mpk_device_find(struct mpk_span bytes, size_t *at);
 
 /* mpk_device_container_bytes - how long the container is that begins at an offset of a section
  * @is_empty  receives whether it is one without images

@@ -292,8 +292,9 @@ static uint64_t room_of(const struct mpk_image *image, size_t index)
 {
 	const struct mpk_image_device *d = &image->devices[index], *next = d + 1;
 
-	if (index + 1 < image->device_count && strcmp(next->section, d->section) == 0 &&
-	    next->off - d->off > d->bytes.len && next->off > d->off)
+	if (!d->is_found && index + 1 < image->device_count &&
+	    strcmp(next->section, d->section) == 0 && next->off - d->off > d->bytes.len &&
+	    next->off > d->off)
 		return next->off - d->off;
 	return d->bytes.len;
 }

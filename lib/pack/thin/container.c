@@ -10,6 +10,7 @@
 
 #include "code/info.h"
 #include "cubin/cubin.h"
+#include "elf/image.h"
 #include "fatbin/fatbin.h"
 #include "offload/offload.h"
 #include "text/escape.h"
@@ -372,6 +373,43 @@ enum mpk_code mpk_thin_leave(struct mpk_thin *t, const struct mpk_code_target *t
 
 	MPK_TRY(is_kept(t, target, &kept, err));
 	t->report->left += !kept;
+	return MPK_OK;
+}
+
+/* --- among other data ----------------------------------------------------------------------------- */
+
+static enum mpk_code see_found(struct mpk_thin *t, const struct mpk_image_device *d,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_code_target *targets;
+	size_t count, others = 0;
+	enum mpk_code code = mpk_code_targets(d->bytes, &scratch, &targets, &count, NULL);
+
+	if (code != MPK_OK)
+		return code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
+	for (size_t i = 0; i < count; i++) {
+		bool kept;
+
+		MPK_TRY(is_kept(t, &targets[i], &kept, err));
+		others += !kept;
+	}
+	t->report->found += others > 0;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_thin_see_found(struct mpk_thin *t, const struct mpk_elf *elf,
+				 struct mpk_span blob, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_image image = { .has_blob = blob.len > 0, .blob = blob };
+	const struct mpk_image_device *devices;
+	size_t count;
+
+	MPK_TRY(mpk_elf_device_code(elf, &image, &scratch, &devices, &count, err));
+	for (size_t i = 0; i < count; i++)
+		if (devices[i].is_found)
+			MPK_TRY(see_found(t, &devices[i], err));
 	return MPK_OK;
 }
 

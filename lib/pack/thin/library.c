@@ -371,6 +371,7 @@ static enum mpk_code thin_library(struct library *l, struct mpk_rope *out)
 {
 	MPK_TRY(mpk_thin_blob(&l->thin, l->elf.bytes, &l->blob, &l->patches, l->err));
 	MPK_TRY(mpk_thin_sycl_read(&l->thin, &l->elf, &l->sycl, l->err));
+	MPK_TRY(mpk_thin_see_found(&l->thin, &l->elf, l->blob.old, l->err));
 	MPK_TRY(find_sections(l));
 	if (!l->section_count) {
 		mpk_rope_put_view(out, l->elf.bytes);

@@ -475,6 +475,7 @@ static enum mpk_code object_thin(struct object *o, struct mpk_rope *out)
 {
 	bool changed = false;
 
+	MPK_TRY(mpk_thin_see_found(&o->thin, &o->elf, (struct mpk_span){ 0 }, o->err));
 	MPK_TRY(object_containers(o));
 	MPK_TRY(mpk_thin_check_missing(&o->thin, o->containers, o->container_count, o->err));
 	for (size_t i = 0; i < o->container_count; i++)

@@ -47,6 +47,8 @@ struct mpk_thin_report {
 	size_t pinned;             /* containers that must stay at their address */
 	uint64_t zeroed_bytes; /* freed bytes in front of those, which stay in the file as zeros */
 	size_t left; /* sections of images, or parts of them, that no table names: they are not kept, and have to stay */
+	size_t found; /* containers among other data with code for other devices: what host code has of them is not known, so
+		       * they stay */
 	bool had_record_signature; /* of a wheel; dropped */
 	bool is_input;             /* of a linker: an object, or an archive of such */
 	bool had_origin;           /* a signature or provenance told of the file before; emptied */

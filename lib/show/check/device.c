@@ -263,6 +263,8 @@ static bool is_loaded(const struct mpk_image_device *d)
 {
 	static const char *const sections[] = { ".nv_fatbin", ".hip_fatbin", MPK_DEVICE_FILE };
 
+	if (d->is_found)
+		return true;
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(sections); i++)
 		if (strcmp(d->section, sections[i]) == 0)
 			return true;
@@ -298,7 +300,8 @@ static enum mpk_code check_device_images_of(const struct mpk_image_device *d, bo
 
 	if (code == MPK_E_NOMEM)
 		return mpk_fail_nomem(err);
-	if (code != MPK_OK || !*count || !is_loaded(d) || !is_made_for(&(*out)[0], cuda))
+	if (code != MPK_OK || !*count || !is_loaded(d) || !is_made_for(&(*out)[0], cuda) ||
+	    (d->is_found && (*out)[0].relocatable))
 		*count = 0;
 	return MPK_OK;
 }

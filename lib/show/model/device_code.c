@@ -185,19 +185,22 @@ const char *mpk_device_path(const struct mpk_image_device *d, struct mpk_arena *
 	return mpk_arena_printf(arena, "%s:%zu", MPK_QUOTE(mpk_span_str(d->section)), d->index);
 }
 
+/* Sections may have any name. Those that are taken for one without a look at the file begin as the names of symbols,
+ * files and sections do, and have no "::" of C++. */
 bool mpk_device_is_path(struct mpk_span text)
 {
 	const uint8_t *colon = text.len ? memrchr(text.data, ':', text.len) : NULL;
 	size_t len = colon ? (size_t)(colon - text.data) : 0;
-	char section[128];
 	uint64_t index;
 
-	if (!len || len >= sizeof section ||
+	if (!len || text.data[0] == '/' || text.data[len - 1] == ':' ||
+	    mpk_span_equal(mpk_span_of(text.data, len + 1), mpk_span_str(MPK_EMBEDDED_PATH)) ||
 	    !mpk_parse_u64(mpk_span_of(colon + 1, text.len - len - 1), &index))
 		return false;
-	memcpy(section, text.data, len);
-	section[len] = '\0';
-	return mpk_elf_is_device_section(section) || strcmp(section, MPK_DEVICE_FILE) == 0;
+	for (size_t i = 0; i < len; i++)
+		if (text.data[i] <= ' ' || strchr("()<>,\"'", text.data[i]))
+			return false;
+	return true;
 }
 
 const char *mpk_device_target(const struct mpk_code_info *image)

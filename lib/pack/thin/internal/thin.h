@@ -62,6 +62,14 @@ enum mpk_code mpk_thin_section_target(const char *name, struct mpk_span bytes,
 enum mpk_code mpk_thin_leave(struct mpk_thin *t, const struct mpk_code_target *target,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_thin_see_found - look at code for GPUs among other data (elf/image.h), which stays as it is
+ * Host code may have its size and its end as well as its address, in words that nothing marks; and where it is taken out of
+ * data that stay, the file does not become smaller.
+ * @blob    of a module in the file; empty: none
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_thin_see_found(struct mpk_thin *t, const struct mpk_elf *elf,
+				 struct mpk_span blob, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_thin_keeps - whether an architecture is among those to keep; notes that it is there */
 bool mpk_thin_keeps(struct mpk_thin *t, const struct mpk_code_target *target);
 

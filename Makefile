@@ -264,6 +264,13 @@ check: unit cli
 unit: $(UNIT_BIN) all
 	$(Q)sh tests/unit/run $(if $(Q),,-v) $(UNIT_BIN)
 
+# Without the programs that try thousands of hostile or thinned files, or compile for a device.
+UNIT_LONG := check_hostile check_thin check_device_opencl
+UNIT_QUICK := $(filter-out $(UNIT_LONG:%=$(O)/tests/unit/%),$(UNIT_BIN))
+unit-quick: $(UNIT_QUICK) all
+	$(Q)sh tests/unit/run $(if $(Q),,-v) $(UNIT_QUICK)
+.PHONY: unit-quick
+
 # The test programs without a run, for compilers whose build is all that is asked.
 unit-build: $(UNIT_BIN)
 
@@ -427,6 +434,9 @@ uninstall: uninstall-run
 		'$(DESTDIR)$(FISHDIR)/mpack.fish' '$(DESTDIR)$(FISHDIR)/minspect.fish' '$(DESTDIR)$(ZSHDIR)/_minspect'
 	rm -rf '$(DESTDIR)$(LIBEXECDIR)/mpack' '$(DESTDIR)$(LIBEXECDIR)/minspect' '$(DESTDIR)$(DATADIR)/mpack/schema' '$(DESTDIR)$(DATADIR)/mpack/bazel'
 	rm -f $(foreach f,$(notdir $(MAN_FILES)),'$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(f)))/$(f)')
+	$(Q)sh scripts/remove-folders '$(DESTDIR)' '$(PREFIX)' '$(BINDIR)' '$(COMPLETIONDIR)' '$(FISHDIR)' '$(ZSHDIR)' '$(LIBEXECDIR)' \
+		'$(DATADIR)/mpack' $(sort $(foreach f,$(MAN_FILES),'$(MANDIR)/man$(subst .,,$(suffix $(f)))')) \
+		'$(LIBDIR)/cmake' '$(LIBDIR)/pkgconfig' '$(INCLUDEDIR)'
 
 # The words come from the programs' own help, which comes from their option tables.
 $(COMPLETIONS): $(O)/completion.%: scripts/completion $(O)/bin/mpack $(O)/bin/minspect

@@ -3,7 +3,7 @@
  *
  * Parsing, --help, completion, the check of the manual page, the check of what an option goes with, the check of
  * outputs before the work, and the sandbox go by these rows. To add an option is to add a row and the text in the
- * manual (CONTRIBUTING.md, "An option"). */
+ * manual (tests/examples/option.md). */
 #ifndef MPK_CMD_COMMON_OPTIONS_H
 #define MPK_CMD_COMMON_OPTIONS_H
 

@@ -3,7 +3,6 @@
  * and its name in the table, which is linked here in place of lib/know/code/formats.c. */
 #include "code_toy.h"
 
-#include "contributing.h"
 #include "list/list.h"
 #include "model/node_info.h"
 #include "verify_made.h"
@@ -145,12 +144,6 @@ START_TEST(has_a_check_of_its_own)
 }
 END_TEST
 
-START_TEST(is_what_contributing_shows)
-{
-	assert_contributing_shows("lib/know/code/toy.c", "tests/unit/code_toy.h");
-}
-END_TEST
-
 int main(void)
 {
 	Suite *s = suite_create("code-example");
@@ -163,7 +156,6 @@ int main(void)
 	tcase_add_test(tc, is_written_as_json);
 	tcase_add_loop_test(tc, is_verified, 0, (int)MPK_ARRAY_COUNT(findings));
 	tcase_add_test(tc, has_a_check_of_its_own);
-	tcase_add_test(tc, is_what_contributing_shows);
 	suite_add_tcase(s, tc);
 
 	SRunner *r = srunner_create(s);

@@ -3,7 +3,6 @@
  * the interface directly; the kinds of devices stay those of devices.def. */
 #include "device_shelf.h"
 
-#include "contributing.h"
 #include "device_kernels.h"
 
 static struct mpk_error err;
@@ -101,12 +100,6 @@ START_TEST(other_code_is_refused)
 }
 END_TEST
 
-START_TEST(contributing_shows_it)
-{
-	assert_contributing_shows("lib/run/device/shelf.c", "tests/unit/device_shelf.h");
-}
-END_TEST
-
 int main(void)
 {
 	Suite *s = suite_create("device_example");
@@ -117,7 +110,6 @@ int main(void)
 	tcase_add_test(tc, memory_is_copied);
 	tcase_add_test(tc, kernels_run);
 	tcase_add_test(tc, other_code_is_refused);
-	tcase_add_test(tc, contributing_shows_it);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
 	int failed = srunner_ntests_failed(r);

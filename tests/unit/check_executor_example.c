@@ -3,7 +3,6 @@
 #include "executor_counter.h"
 
 #include "assert_error.h"
-#include "contributing.h"
 #include "harness.h"
 #include "runtime/library.h"
 
@@ -58,12 +57,6 @@ START_TEST(one_file_and_one_row)
 }
 END_TEST
 
-START_TEST(is_what_contributing_shows)
-{
-	assert_contributing_shows("lib/run/executor/counter.c", "tests/unit/executor_counter.h");
-}
-END_TEST
-
 int main(void)
 {
 	Suite *s = suite_create("executor_example");
@@ -71,7 +64,6 @@ int main(void)
 	SRunner *r = srunner_create(s);
 
 	tcase_add_test(tc, one_file_and_one_row);
-	tcase_add_test(tc, is_what_contributing_shows);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
 	int failed = srunner_ntests_failed(r);

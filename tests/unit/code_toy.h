@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code_toy.h - the example of CONTRIBUTING, "A code format": what would be lib/know/code/toy.c
+/* code_toy.h - the worked example of CONTRIBUTING.md for a code format: what would be lib/know/code/toy.c
  *
  * Toy code: "TOY1", the most threads of a block as a byte, the number of kernels as a byte; for each
  * kernel the number of its parameters and the length of its name, a byte each, and the name.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file that a back end would be in lib/run/device, as CONTRIBUTING.md shows it: memory of the host as
+/* The file that a back end would be in lib/run/device, a worked example of CONTRIBUTING.md: memory of the host as
  * a device, and one kernel, `fill`, which sets words of it. */
 #ifndef DEVICE_SHELF_H
 #define DEVICE_SHELF_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file that an executor would be in lib/run/executor, as CONTRIBUTING.md shows it: a function, `count`,
+/* The file that an executor would be in lib/run/executor, a worked example of CONTRIBUTING.md: a function, `count`,
  * which says how many bytes its module's payload has. */
 #ifndef EXECUTOR_COUNTER_H
 #define EXECUTOR_COUNTER_H

@@ -79,7 +79,8 @@ static int maps = -1;
 static void on_bus_error(int sig, siginfo_t *info, void *context)
 {
 	static struct line line;
-	char *path = maps >= 0 ? find_path(maps, (uintptr_t)info->si_addr, &line) : NULL;
+	int fd = maps >= 0 ? maps : open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	char *path = fd >= 0 ? find_path(fd, (uintptr_t)info->si_addr, &line) : NULL;
 
 	(void)context;
 	mpk_output_abandon_all();
@@ -98,6 +99,15 @@ static void on_bus_error(int sig, siginfo_t *info, void *context)
 	signals_say(path);
 	signals_say(": the file became shorter while it was read\n");
 	_exit(MPK_EXIT_FILE);
+}
+
+/* A fork has the maps of the process that it came from, which are not for the code that it calls: its own are opened when
+ * they are needed. */
+void mpk_signals_fork(void)
+{
+	if (maps >= 0)
+		(void)close(maps);
+	maps = -1;
 }
 
 void mpk_signals_init(void)

@@ -9,6 +9,9 @@
  * (SIGXFSZ) is an error of write(). Children can be waited for even if the caller ignores SIGCHLD. */
 void mpk_signals_init(void);
 
+/* mpk_signals_fork - in a child that is not to have what this process has open: its handler opens what it needs */
+void mpk_signals_fork(void);
+
 /* mpk_interrupt_catch - handle SIGINT, SIGTERM and SIGHUP; those that the caller ignores stay ignored
  * @handler NULL: they stop copying (mpk_copy_stop) and end children (mpk_process_stop), so that what is
  *          being written is abandoned as after an error */

@@ -256,6 +256,13 @@ static void show_load(void *user, const struct mpk_child_state *state)
 		mpk_progress_end();
 }
 
+/* What the code prints before it crashes is to be seen, as on a terminal. */
+static void enter_child(void)
+{
+	mpk_signals_fork();
+	mpk_print_by_lines();
+}
+
 enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect_file *file,
 			       bool code, struct mpk_library_options *out, struct mpk_error *err)
 {
@@ -271,8 +278,7 @@ enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect
 		/* a trace has the terminal for itself */
 		.watch = o->trace ? NULL : show_load,
 		.unloadable = unloadable,
-		/* what the code prints before it crashes is to be seen, as on a terminal */
-		.enter_child = mpk_print_by_lines,
+		.enter_child = enter_child,
 	};
 	return run_runtime_fill(o, &file->arena, &out->runtime, err);
 }

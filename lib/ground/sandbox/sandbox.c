@@ -11,11 +11,14 @@
  * that it writes to. Most of that is held by what the process is: apart from others it has no number for them,
  * and a session of its own keeps it out of their groups and their terminal. The filter is for where it has such
  * numbers, and for terminals, which have names as files have. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -299,17 +302,49 @@ bool mpk_sandbox_protect(const pid_t *others, size_t count, bool keeps_rights)
 
 /* --- all of it -------------------------------------------------------------------- */
 
-/* Without the call (Linux before 5.9) nothing is closed, and the sandbox counts as one that
- * does not hold files. */
+/* By the limit of descriptors that there was when they were opened: nobody here lowers it. */
+static bool close_each(unsigned first, unsigned end)
+{
+	struct rlimit limit;
+	unsigned most;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return false;
+	most = limit.rlim_max < INT_MAX ? (unsigned)limit.rlim_max : INT_MAX;
+	for (unsigned fd = first; fd < end && fd < most; fd++)
+		(void)close((int)fd);
+	return true;
+}
+
+/* By what /proc lists, which is as good where the limit is millions; false: there is no /proc */
+static bool close_listed(unsigned first, unsigned end)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *entry;
+
+	if (!dir)
+		return false;
+	while ((entry = readdir(dir)) != NULL) {
+		unsigned long fd = strtoul(entry->d_name, NULL, 10);
+
+		if (entry->d_name[0] != '.' && fd >= first && fd < end &&
+		    fd != (unsigned long)dirfd(dir))
+			(void)close((int)fd);
+	}
+	(void)closedir(dir);
+	return true;
+}
+
+/* Linux before 5.9 has no such call, and a filter of a container may refuse it. */
 static bool close_range_of(unsigned first, unsigned end)
 {
+	if (first >= end)
+		return true;
 #ifdef SYS_close_range
-	return first >= end || syscall(SYS_close_range, first, end - 1, 0) == 0;
-#else
-	(void)first;
-	(void)end;
-	return false;
+	if (syscall(SYS_close_range, first, end - 1, 0) == 0)
+		return true;
 #endif
+	return close_listed(first, end) || close_each(first, end);
 }
 
 bool mpk_close_others(int first, const int *kept, size_t count)

@@ -56,7 +56,8 @@ struct mpk_sandbox_state mpk_sandbox_support(void);
 
 /* mpk_close_others - close all descriptors from first on but those that are kept
  * @kept    ascending
- * Returns  false where the kernel has no such call (Linux before 5.9): they stay open */
+ * One after the other where the kernel has no call for all of them.
+ * Returns  false: the system says neither which there are nor how many there can be */
 bool mpk_close_others(int first, const int *kept, size_t count);
 
 /* mpk_sandbox_apart_enter - in the first process of its namespaces: /proc shows it and what it starts and

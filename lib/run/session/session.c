@@ -227,9 +227,36 @@ static void count_loaded(void *progress, uint64_t bytes)
 	((struct mpk_child_progress *)progress)->loaded += bytes;
 }
 
+/* "/dev/fd/7", "/proc/self/fd/7": 7; of any other path -1 */
+static int descriptor_of(const char *path)
+{
+	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
+
+	for (size_t i = 0; path && i < MPK_ARRAY_COUNT(folders); i++) {
+		size_t len = strlen(folders[i]);
+
+		if (strncmp(path, folders[i], len) == 0 && mpk_is_digit(path[len]))
+			return (int)strtol(path + len, NULL, 10);
+	}
+	return -1;
+}
+
 static int compare_descriptors(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
+}
+
+/* What the caller of this program had open, and what this program has, is not for the called code: it has what it is
+ * given. A library that is named by the number of a descriptor keeps that one. */
+static enum mpk_code close_others(const struct mpk_session_work *work, struct mpk_error *err)
+{
+	int kept[] = { work->channel.child, work->reply, descriptor_of(work->library.path) };
+
+	qsort(kept, MPK_ARRAY_COUNT(kept), sizeof kept[0], compare_descriptors);
+	if (mpk_close_others(STDERR_FILENO + 1, kept, MPK_ARRAY_COUNT(kept)))
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_LOAD,
+			"descriptors of the caller cannot be kept from the called code");
 }
 
 /* What was asked for and does not hold is no sandbox. */
@@ -262,6 +289,7 @@ static enum mpk_code open_session(struct mpk_session *s, struct mpk_error *err)
 {
 	struct mpk_library_options *library = &s->work->library;
 
+	MPK_TRY(close_others(s->work, err));
 	MPK_TRY(enter_sandbox(s->work, err));
 	library->runtime.loaded = count_loaded;
 	library->runtime.loaded_user = s->work->progress;

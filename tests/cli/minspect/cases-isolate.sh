@@ -1,5 +1,5 @@
 # What isolated cases are to give is nowhere where their code could look: not in its memory, open descriptors,
-# files or in its parent. Each case has a process of its own. Without --isolate the same search finds it.
+# files or in its parent. Each case has a process of its own. Without --isolate the same search finds it, but for descriptors, which no called code has.
 minspect --version | grep -q '^sandbox files (Landlock), system calls (seccomp)' ||
 	{ echo "this system has no sandbox"; exit 77; }
 cat >spy.c <<'END'

@@ -28,7 +28,7 @@ struct mpk_action {
  * uses one parses it. */
 struct minspect_options {
 	/* actions; main.c sees that there is at most one. Each is a row with .action. */
-	bool functions, verify, size, check, svg, code_digest, occupancy;
+	bool functions, verify, size, check, svg, code_digest, occupancy, stats;
 	const char *extract, *diff, *header, *run, *cases, *show, *disasm, *explain;
 	const char *html, *dot;
 	struct mpk_option_list sources; /* --html */

@@ -251,6 +251,12 @@ static int summarize(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 
+	if (o->stats) {
+		(void)mpk_fail(&err, MPK_E_UNSUPPORTED,
+			       "it is no file of weights, whose tensors 'stats' could measure");
+		mpk_error_at_file(&err, l->file->name);
+		return minspect_report(l, &err);
+	}
 	minspect_filter(l);
 	if (mpk_common.verbose && (mpk_view_show_info(l->view, true, &err) != MPK_OK ||
 				   mpk_verify_kernels(l->view, &err) != MPK_OK))
@@ -288,7 +294,7 @@ static int list_weights(const struct minspect_options *o, struct minspect_look *
 	struct mpk_weightfile shown = *f;
 
 	shown.filter = l->choice.filter.count ? &l->choice.filter : NULL;
-	shown.has_figures = mpk_common.verbose > 0;
+	shown.has_figures = o->stats || mpk_common.verbose > 0;
 	minspect_answer(o, l, &mpk_answer_weights, &shown);
 	return MPK_EXIT_OK;
 }

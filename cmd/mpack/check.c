@@ -46,8 +46,7 @@ int mpack_check(int argc, char **argv)
 {
 	static const struct mpk_option options[] = {
 		{ 0, "allow-cflag", MPK_OPT_LIST, "FLAG",
-		  "let the manifest give FLAG to the compiler, whatever it names",
-		  .target = &granted },
+		  "let the manifest give FLAG, whatever it names", .target = &granted },
 		{ 0 },
 	};
 	static const struct mpk_command command = {

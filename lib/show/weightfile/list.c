@@ -9,56 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/native.h"
 #include "text/escape.h"
 #include "text/facts.h"
 #include "text/phrase.h"
 #include "text/table.h"
-#include "value/element.h"
-
-/* --- what elements are ------------------------------------------------------------------------ */
-
-/* Elements in whole bytes, for which the type has numbers. */
-static bool has_figures(const struct mpk_weight *w)
-{
-	struct mpk_dtype t = mpk_weight_stored(w);
-
-	return w->coding != MPK_WEIGHT_BLOCKS && w->coding != MPK_WEIGHT_ELSEWHERE &&
-	       t.lanes == 1 && t.bits % 8 == 0 && mpk_element_class(t) != MPK_ELEMENT_NONE;
-}
-
-bool mpk_weight_figures_of(const struct mpk_weight_set *set, const struct mpk_weight *w,
-			   struct mpk_weight_figures *out)
-{
-	struct mpk_dtype t = mpk_weight_stored(w);
-	size_t width = t.bits / 8u;
-	long double sum = 0;
-	uint8_t native[MPK_SCALAR_MAX];
-	struct mpk_span bytes;
-
-	if (!has_figures(w) || !mpk_weight_set_bytes(set, w, &bytes))
-		return false;
-	*out = (struct mpk_weight_figures){ .count = bytes.len / width };
-	for (size_t i = 0; i < out->count; i++) {
-		memcpy(native, bytes.data + i * width, width);
-		mpk_native_from_little(native, width, width);
-		double v = mpk_element_to_double(mpk_element_load(t, native));
-
-		if (!isfinite(v)) {
-			out->not_finite++;
-			continue;
-		}
-		if (!out->has_range || v < out->least)
-			out->least = v;
-		if (!out->has_range || v > out->greatest)
-			out->greatest = v;
-		out->has_range = true;
-		sum += (long double)v;
-	}
-	if (out->has_range)
-		out->mean = (double)(sum / (long double)(out->count - out->not_finite));
-	return true;
-}
 
 /* --- sums by type ----------------------------------------------------------------------------- */
 
@@ -182,13 +136,149 @@ static void put_type(const struct mpk_weight *w, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, ']');
 }
 
+/* The distribution of magnitudes as one line of eight steps, from the lowest bin that counts to the highest; of a
+ * terminal without Unicode digits. The least step is above nothing for a bin with anything in it. */
+static void put_bins(const struct mpk_weight_figures *g, bool unicode, struct mpk_strbuf *out)
+{
+	static const char *const steps[] = { " ",      "\u2581", "\u2582", "\u2583", "\u2584",
+					     "\u2585", "\u2586", "\u2587", "\u2588" };
+	uint64_t most = 0;
+	int first = -1, last = -1;
+
+	for (int i = 0; i < MPK_WEIGHT_BINS; i++) {
+		if (!g->bins[i])
+			continue;
+		first = first < 0 ? i : first;
+		last = i;
+		most = g->bins[i] > most ? g->bins[i] : most;
+	}
+	if (first < 0)
+		return;
+	mpk_strbuf_printf(out, "2^%d ", MPK_WEIGHT_BIN_FIRST + first - 1);
+	for (int i = first; i <= last; i++) {
+		unsigned step =
+			g->bins[i] ? 1 + (unsigned)((double)g->bins[i] / (double)most * 7) : 0;
+
+		if (unicode)
+			mpk_strbuf_puts(out, steps[step]);
+		else
+			mpk_strbuf_putc(out, (char)(step ? '0' + (int)step : '.'));
+	}
+	mpk_strbuf_printf(out, " 2^%d", MPK_WEIGHT_BIN_FIRST + last);
+}
+
 static void put_figures(const struct mpk_weight_figures *g, struct mpk_strbuf *out)
 {
+	mpk_strbuf_puts(out, g->of_scales ? "scales of blocks: " : "");
 	if (g->has_range)
-		mpk_strbuf_printf(out, "%.6g to %.6g, mean %.6g", g->least, g->greatest, g->mean);
+		mpk_strbuf_printf(out, "%.6g to %.6g, mean %.6g, deviation %.6g", g->least,
+				  g->greatest, g->mean, g->deviation);
+	if (g->zeros)
+		mpk_strbuf_printf(out, ", %" PRIu64 " zero%s", g->zeros, g->zeros == 1 ? "" : "s");
 	if (g->not_finite)
 		mpk_strbuf_printf(out, "%s%" PRIu64 " NaN or infinite", g->has_range ? ", " : "",
 				  g->not_finite);
+}
+
+/* A figure in a column: four digits are enough to compare. */
+static void put_figure_cell(struct mpk_table *table, const struct mpk_weight_figures *g, double v)
+{
+	if (g->has_range)
+		mpk_table_cell(table, "%.4g", v);
+	else
+		mpk_table_cell(table, "-");
+}
+
+/* "0", "<0.1 %", "93.8 %" */
+static void put_share_cell(struct mpk_table *table, uint64_t part, uint64_t whole)
+{
+	double percent = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	if (!part)
+		mpk_table_cell(table, "0");
+	else if (percent < 0.1)
+		mpk_table_cell(table, "<0.1 %%");
+	else
+		mpk_table_cell(table, "%.1f %%", percent);
+}
+
+/* --stats: a row for each tensor, and in front of all what somebody looks for first */
+static void put_statistics(const struct mpk_weightfile *f, struct mpk_style style,
+			   struct mpk_strbuf *out)
+{
+	static const char *const heads[] = { "tensor", "type",      "min",   "max",
+					     "mean",   "deviation", "zeros", "magnitudes" };
+	const struct mpk_weights *w = &f->set.weights;
+	MPK_CLEANUP(mpk_table_fini)
+	struct mpk_table table = { .right = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 };
+	uint64_t broken = 0, constant = 0, unread = 0, with = 0;
+	double largest = 0;
+	struct mpk_span largest_of = { 0 };
+
+	mpk_table_row(&table);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(heads); i++)
+		mpk_table_cell(&table, "%s", heads[i]);
+	for (size_t i = 0; i < w->count; i++) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf type = { 0 }, bins = { 0 };
+		const struct mpk_weight *t = &w->items[i];
+		struct mpk_weight_figures g;
+
+		if (f->filter && !mpk_name_is_chosen(t->name, f->filter))
+			continue;
+		if (!mpk_weight_figures_of(&f->set, t, &g)) {
+			unread++;
+			continue;
+		}
+		with++;
+		broken += g.not_finite != 0;
+		constant += g.has_range && g.least == g.greatest && g.count > 1;
+		for (int side = 0; g.has_range && !g.of_scales && side < 2; side++) {
+			double v = fabs(side ? g.greatest : g.least);
+
+			if (v > largest) {
+				largest = v;
+				largest_of = t->name;
+			}
+		}
+		put_type(t, &type);
+		mpk_strbuf_puts(&type, g.of_scales ? " scales" : "");
+		put_bins(&g, style.unicode, &bins);
+		if (g.not_finite)
+			mpk_strbuf_printf(&bins, "%s%" PRIu64 " NaN, %" PRIu64 " infinite",
+					  bins.len ? "  " : "", g.nans, g.infinities);
+		mpk_table_row(&table);
+		mpk_table_cell(&table, "%s", MPK_QUOTE(t->name));
+		mpk_table_cell(&table, "%s", mpk_strbuf_text(&type));
+		put_figure_cell(&table, &g, g.least);
+		put_figure_cell(&table, &g, g.greatest);
+		put_figure_cell(&table, &g, g.mean);
+		put_figure_cell(&table, &g, g.deviation);
+		put_share_cell(&table, g.zeros, g.count);
+		mpk_table_cell(&table, "%s", mpk_strbuf_text(&bins));
+		table.failed |= type.failed || bins.failed;
+	}
+	if (with) {
+		mpk_strbuf_puts(out, "  elements   ");
+		if (broken)
+			mpk_strbuf_printf(
+				out, "NaN or infinite ones in %" PRIu64 " of %" PRIu64 " tensors",
+				broken, with);
+		else
+			mpk_strbuf_puts(out, "all finite");
+		if (constant)
+			mpk_strbuf_printf(out, "; %" PRIu64 " tensor%s of one value", constant,
+					  constant == 1 ? "" : "s");
+		if (largest_of.len)
+			mpk_strbuf_printf(out, "; the largest magnitude is %.4g, in %s", largest,
+					  MPK_QUOTE(largest_of));
+		mpk_strbuf_puts(out, "\n\n");
+		mpk_table_print(&table, "", out);
+	}
+	if (unread)
+		mpk_strbuf_printf(out,
+				  "%s%" PRIu64
+				  " tensor%s without figures: packed, complex or not at hand\n",
+				  with ? "" : "\n", unread, unread == 1 ? "" : "s");
 }
 
 static void add_row(const struct mpk_weightfile *f, const struct mpk_weight *w,
@@ -230,6 +320,10 @@ static void weights_text(const void *what, struct mpk_style style, struct mpk_st
 	if (style.verbose)
 		put_notes(w, out);
 	put_problems(f, out);
+	if (f->has_figures && !style.verbose) {
+		put_statistics(f, style, out);
+		return;
+	}
 	for (size_t i = 0; i < w->count; i++)
 		if (!f->filter || mpk_name_is_chosen(w->items[i].name, f->filter))
 			add_row(f, &w->items[i], style, &table);
@@ -261,8 +355,22 @@ static void figures_json(const struct mpk_weight_figures *g, struct mpk_json *j,
 		mpk_json_f64(j, o, "min", g->least);
 		mpk_json_f64(j, o, "max", g->greatest);
 		mpk_json_f64(j, o, "mean", g->mean);
+		mpk_json_f64(j, o, "deviation", g->deviation);
 	}
 	mpk_json_u64(j, o, "not_finite", g->not_finite);
+	mpk_json_u64(j, o, "nan", g->nans);
+	mpk_json_u64(j, o, "infinite", g->infinities);
+	mpk_json_u64(j, o, "zeros", g->zeros);
+	mpk_json_bool(j, o, "of_scales", g->of_scales);
+	struct mpk_json_at *list = mpk_json_array(j, o, "magnitudes");
+	for (int i = 0; i < MPK_WEIGHT_BINS; i++) {
+		if (!g->bins[i])
+			continue;
+		struct mpk_json_at *bin = mpk_json_object(j, list, NULL);
+
+		mpk_json_i64(j, bin, "below_exponent", MPK_WEIGHT_BIN_FIRST + i);
+		mpk_json_u64(j, bin, "count", g->bins[i]);
+	}
 }
 
 static void tensor_json(const struct mpk_weightfile *f, const struct mpk_weight *w,

@@ -19,7 +19,7 @@ struct mpk_weightfile {
 	uint64_t bytes;   /* of it alone, without its shards */
 	struct mpk_weight_set set;
 	const struct mpk_name_filter *filter; /* chooses tensors by name; NULL: all */
-	bool has_figures;                     /* JSON has the figures of elements, too */
+	bool has_figures;                     /* with the figures of elements, too */
 };
 
 /* of struct mpk_weightfile: a line of the whole, one for each type, one for each tensor; in verbose text what the
@@ -27,15 +27,24 @@ struct mpk_weightfile {
  * which all of it is read. In JSON the same (minspect.schema.json, "weights"). */
 extern const struct mpk_answer mpk_answer_weights;
 
+/* Bin i of a distribution counts magnitudes from 2^(MPK_WEIGHT_BIN_FIRST + i - 1) up to twice that; the first and the
+ * last also what is smaller and larger. Zeros are in none. */
+enum { MPK_WEIGHT_BIN_FIRST = -23, MPK_WEIGHT_BINS = 40 };
+
 /* Of the elements of a tensor. */
 struct mpk_weight_figures {
+	bool of_scales;             /* quantized: of the scales of its blocks */
 	uint64_t count, not_finite; /* all; those that are NaN or infinite */
-	bool has_range;             /* one at least is a number */
-	double least, greatest, mean;
+	uint64_t nans, infinities, zeros;
+	bool has_range; /* one at least is a number */
+	double least, greatest, mean,
+		deviation; /* of those that are; deviation: of the whole population */
+	uint64_t bins[MPK_WEIGHT_BINS];
 };
 
-/* mpk_weight_figures_of - read all elements
- * Returns  false: they are quantized, complex or packed, or do not lie in their file */
+/* mpk_weight_figures_of - read all elements, of quantized tensors the scales of their blocks
+ * Returns  false: they are complex or packed, quantized by rules that are not known here, or do not lie in their file;
+ *          memory is out */
 bool mpk_weight_figures_of(const struct mpk_weight_set *set, const struct mpk_weight *w,
 			   struct mpk_weight_figures *out);
 

@@ -76,3 +76,13 @@ printf 'int first;\n' >first.c
 printf 'int second;\n' >second.c
 minspect --html sources.html --source first.c --source second.c data/cuda/cubin/vadd_cuda.so
 grep -o -e 'int first;' -e 'int second;' sources.html
+
+echo "-- --allow-cflag: a manifest may give each of them"
+printf 'int f(void) { return 0; }\n' >f.c
+printf '[package]\nname = "f"\nroot = "h"\n[[module]]\nid = "h"\nkind = "host"\nsources = ["f.c"]\n' >f.toml
+printf 'cflags = ["-fopt-info", "-fproc-stat-report"]\n' >>f.toml
+for allowed in "--allow-cflag=-fopt-info" "--allow-cflag=-fproc-stat-report" \
+	"--allow-cflag=-fopt-info --allow-cflag=-fproc-stat-report"; do
+	# shellcheck disable=SC2086 # several options
+	mpack check $allowed f.toml 2>&1 || true
+done

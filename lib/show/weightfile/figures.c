@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* figures.c - statistics of the elements of a tensor, in one pass over its bytes
+ *
+ * A type of 8 or 16 bits has so few values that they are counted, and the figures follow from the counts: exact, and at
+ * the speed of memory. Wider types go in runs that stay in the cache: the mean of a run first, then the squares of the
+ * distances from it, and runs are put together by the rule of Chan, Golub and LeVeque, which loses no digits where the
+ * mean is large and the deviation small. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "base/native.h"
+#include "value/element.h"
+#include "weightfile/weightfile.h"
+
+enum {
+	RUN = 2048,     /* elements that are turned into numbers at a time */
+	NARROW = 65536, /* values of 16 bits */
+};
+
+/* What is known of some elements, all of them finite. */
+struct moments {
+	uint64_t count;
+	double mean, squares; /* squares: sum of the squared distances from the mean */
+};
+
+static void merge(struct moments *a, const struct moments *b)
+{
+	uint64_t count = a->count + b->count;
+	double distance = b->mean - a->mean;
+
+	if (!b->count)
+		return;
+	a->squares += b->squares +
+		      distance * distance * ((double)a->count * (double)b->count / (double)count);
+	a->mean += distance * ((double)b->count / (double)count);
+	a->count = count;
+}
+
+/* The exponent as frexp(3) has it, from the bits: for every element of a file a call would cost more than all else.
+ * Subnormal numbers come out too large, and are in the first bin all the same. */
+static unsigned bin_of(double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof bits);
+	int exponent = (int)(bits >> 52 & 0x7ff) - 1022 - MPK_WEIGHT_BIN_FIRST;
+
+	return exponent < 0                  ? 0
+	       : exponent >= MPK_WEIGHT_BINS ? MPK_WEIGHT_BINS - 1
+					     : (unsigned)exponent;
+}
+
+/* One value that stands there `times` times. */
+static void add_value(struct mpk_weight_figures *g, struct moments *all, double v, uint64_t times)
+{
+	const struct moments one = { times, v, 0 };
+
+	if (!times)
+		return;
+	if (isnan(v)) {
+		g->nans += times;
+		return;
+	}
+	if (isinf(v)) {
+		g->infinities += times;
+		return;
+	}
+	if (v == 0)
+		g->zeros += times;
+	else
+		g->bins[bin_of(v)] += times;
+	if (!g->has_range || v < g->least)
+		g->least = v;
+	if (!g->has_range || v > g->greatest)
+		g->greatest = v;
+	g->has_range = true;
+	merge(all, &one);
+}
+
+/* A run of numbers, of which some may be no finite ones. */
+static void add_run(struct mpk_weight_figures *g, struct moments *all, const double *v, size_t n)
+{
+	/* four sums of their own, so that additions need not wait for each other */
+	double sum[4] = { 0 }, squares[4] = { 0 };
+	double least = v[0], greatest = v[0];
+	struct moments run = { .count = n };
+	size_t whole = n / 4 * 4;
+
+	for (size_t i = 0; i < whole; i += 4)
+		for (size_t k = 0; k < 4; k++)
+			sum[k] += v[i + k];
+	for (size_t i = whole; i < n; i++)
+		sum[0] += v[i];
+	run.mean = (sum[0] + sum[1] + sum[2] + sum[3]) / (double)n;
+	/* an infinity or a NaN in it is in the sum, too; so may be a sum that is too large */
+	if (!isfinite(run.mean)) {
+		for (size_t i = 0; i < n; i++)
+			add_value(g, all, v[i], 1);
+		return;
+	}
+	for (size_t i = 0; i < whole; i += 4)
+		for (size_t k = 0; k < 4; k++)
+			squares[k] += (v[i + k] - run.mean) * (v[i + k] - run.mean);
+	for (size_t i = whole; i < n; i++)
+		squares[0] += (v[i] - run.mean) * (v[i] - run.mean);
+	run.squares = squares[0] + squares[1] + squares[2] + squares[3];
+	for (size_t i = 0; i < n; i++) {
+		least = v[i] < least ? v[i] : least;
+		greatest = v[i] > greatest ? v[i] : greatest;
+		if (v[i] == 0)
+			g->zeros++;
+		else
+			g->bins[bin_of(v[i])]++;
+	}
+	if (!g->has_range || least < g->least)
+		g->least = least;
+	if (!g->has_range || greatest > g->greatest)
+		g->greatest = greatest;
+	g->has_range = true;
+	merge(all, &run);
+}
+
+static double value_of(struct mpk_dtype t, const uint8_t *p, size_t width)
+{
+	uint8_t native[MPK_SCALAR_MAX];
+
+	memcpy(native, p, width);
+	mpk_native_from_little(native, width, width);
+	return mpk_element_to_double(mpk_element_load(t, native));
+}
+
+/* Types of one and two bytes. Returns  false: memory is out */
+static bool count_values(struct mpk_dtype t, size_t width, struct mpk_span bytes,
+			 struct mpk_weight_figures *g, struct moments *all)
+{
+	size_t values = width == 1 ? 256 : NARROW;
+	uint64_t *counts = calloc(values, sizeof *counts);
+
+	if (!counts)
+		return false;
+	for (size_t i = 0; i < bytes.len / width; i++)
+		counts[width == 1 ? bytes.data[i]
+				  : bytes.data[2 * i] | bytes.data[2 * i + 1] << 8]++;
+	for (size_t bits = 0; bits < values; bits++) {
+		const uint8_t stored[2] = { (uint8_t)bits, (uint8_t)(bits >> 8) };
+
+		if (counts[bits])
+			add_value(g, all, value_of(t, stored, width), counts[bits]);
+	}
+	free(counts);
+	return true;
+}
+
+static void add_wide(struct mpk_dtype t, size_t width, struct mpk_span bytes,
+		     struct mpk_weight_figures *g, struct moments *all)
+{
+	bool is_f32 = t.code == MPK_DTYPE_FLOAT && t.bits == 32;
+	double run[RUN];
+
+	for (size_t at = 0, count = bytes.len / width; at < count;) {
+		size_t n = count - at < RUN ? count - at : RUN;
+		const uint8_t *p = bytes.data + at * width;
+
+		for (size_t i = 0; i < n; i++, p += width) {
+			uint32_t bits = (uint32_t)p[0] | (uint32_t)p[1] << 8 |
+					(uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+
+			run[i] = is_f32 ? (double)mpk_f32_of_bits(bits) : value_of(t, p, width);
+		}
+		add_run(g, all, run, n);
+		at += n;
+	}
+}
+
+/* --- the scales of quantized blocks --- */
+
+/* Where a block has its scale, by the structs that ggml publishes (ggml-common.h): a float16, of Q8_K a float32. A type
+ * that is not here has its scales in another form. */
+static const struct block_row {
+	const char *type;
+	uint16_t bytes, scale_at;
+	bool is_f32;
+} block_rows[] = {
+	{ "Q4_0", 18, 0, false },    { "Q4_1", 20, 0, false },    { "Q5_0", 22, 0, false },
+	{ "Q5_1", 24, 0, false },    { "Q8_0", 34, 0, false },    { "Q2_K", 84, 80, false },
+	{ "Q3_K", 110, 108, false }, { "Q4_K", 144, 0, false },   { "Q5_K", 176, 0, false },
+	{ "Q6_K", 210, 208, false }, { "Q8_K", 292, 0, true },    { "IQ4_NL", 18, 0, false },
+	{ "IQ4_XS", 136, 0, false }, { "IQ2_XXS", 66, 0, false }, { "IQ2_XS", 74, 0, false },
+	{ "IQ3_XXS", 98, 0, false }, { "IQ1_S", 50, 0, false },   { "IQ3_S", 110, 0, false },
+	{ "IQ2_S", 82, 0, false },
+};
+
+static bool block_scales(const char *type, struct mpk_span bytes, struct mpk_weight_figures *g,
+			 struct moments *all)
+{
+	const struct block_row *row = NULL;
+
+	for (size_t i = 0; type && i < MPK_ARRAY_COUNT(block_rows); i++)
+		if (strcmp(block_rows[i].type, type) == 0)
+			row = &block_rows[i];
+	if (!row)
+		return false;
+	g->of_scales = true;
+	g->count = bytes.len / row->bytes;
+	for (size_t i = 0; i < g->count; i++) {
+		const uint8_t *p = bytes.data + i * row->bytes + row->scale_at;
+		const struct mpk_dtype t = { MPK_DTYPE_FLOAT, row->is_f32 ? 32 : 16, 1 };
+
+		add_value(g, all, value_of(t, p, row->is_f32 ? 4 : 2), 1);
+	}
+	return true;
+}
+
+/* Elements in whole bytes, for which the type has numbers. */
+static bool has_figures(const struct mpk_weight *w)
+{
+	struct mpk_dtype t = mpk_weight_stored(w);
+
+	return w->coding != MPK_WEIGHT_BLOCKS && w->coding != MPK_WEIGHT_ELSEWHERE &&
+	       t.lanes == 1 && t.bits % 8 == 0 && mpk_element_class(t) != MPK_ELEMENT_NONE;
+}
+
+bool mpk_weight_figures_of(const struct mpk_weight_set *set, const struct mpk_weight *w,
+			   struct mpk_weight_figures *out)
+{
+	struct mpk_dtype t = mpk_weight_stored(w);
+	size_t width = t.bits / 8u;
+	struct moments all = { 0 };
+	struct mpk_span bytes;
+
+	*out = (struct mpk_weight_figures){ 0 };
+	if (w->coding == MPK_WEIGHT_BLOCKS) {
+		if (!mpk_weight_set_bytes(set, w, &bytes) ||
+		    !block_scales(w->type, bytes, out, &all))
+			return false;
+	} else {
+		if (!has_figures(w) || !mpk_weight_set_bytes(set, w, &bytes))
+			return false;
+		out->count = bytes.len / width;
+		if (width > 2)
+			add_wide(t, width, bytes, out, &all);
+		else if (!count_values(t, width, bytes, out, &all))
+			return false;
+	}
+	out->not_finite = out->nans + out->infinities;
+	out->mean = all.mean;
+	out->deviation = all.count ? sqrt(all.squares / (double)all.count) : 0;
+	return true;
+}

@@ -102,7 +102,9 @@ enum mpkr_code {
 	/* of the host; that of devices is MPKR_E_RAISED */
 	MPKR_E_NO_MEMORY = 9,
 	/* a defect of this library */
-	MPKR_E_INTERNAL = 10
+	MPKR_E_INTERNAL = 10,
+	/* mpkr_stop or mpkr_stop_after ended the call */
+	MPKR_E_STOPPED = 11
 };
 
 struct mpkr_error {
@@ -477,8 +479,65 @@ MPKR_API int mpkr_value_item(const mpkr_value *value, size_t i, mpkr_value **out
 MPKR_API int mpkr_value_tensor(const mpkr_value *value, int32_t device_type,
 			       struct mpkr_result **out, struct mpkr_error *err);
 
+/* mpkr_value_hold - another value that leads to the same; of an argument of a function of the application one that is
+ * good after its call, for which a tensor may have to be copied
+ * Returns  MPKR_OK; MPKR_E_USAGE: such a tensor, not in host memory; MPKR_E_NO_MEMORY */
+MPKR_API int mpkr_value_hold(const mpkr_value *value, mpkr_value **out, struct mpkr_error *err);
+
 /* mpkr_value_drop - give a value back; what it led to goes with the last that leads there. NULL is fine */
 MPKR_API void mpkr_value_drop(mpkr_value *value);
+
+/* --- functions of the application ------------------------------------------------------------ */
+
+/* What a model calls by name and its file has not: R.call_packed, R.call_dps_packed, tir.call_packed. */
+
+/* A call that a model makes. All of it is lent until the function returns. */
+struct mpkr_invocation {
+	size_t size;             /* of the struct in the library: fields beyond it are not there */
+	mpkr_model *model;       /* that calls; for mpkr_value_make */
+	const char *name;        /* by which the function was registered */
+	mpkr_value *const *args; /* count; those that the function drops are its own, not these */
+	size_t count;
+};
+
+/* mpkr_callback - a function of the application
+ * It is called in a thread that calls the model, or in one of a parallel loop, and may call models: in the session of
+ * the call that it is in they refuse (MPKR_E_USAGE), so that it needs one of its own (mpkr_session). Arguments that are
+ * tensors are the model's memory, where mpkr_value_tensor finds them, and may be written to: the last ones of a
+ * call_dps_packed are its results. What mpkr_value_tensor gave is given back before the function returns.
+ * @context as it was registered
+ * @result  NULL; may receive a value of the model, which is the model's then
+ * @err     zeroed; its text says what failed and is what the model raises: "ValueError: ...", its code need not be set
+ * Returns  0; anything else: it failed. MPKR_E_NO_MEMORY and MPKR_E_STOPPED are what the call of the model fails with,
+ *          all else is MPKR_E_RAISED */
+typedef int mpkr_callback(void *context, const struct mpkr_invocation *call, mpkr_value **result,
+			  struct mpkr_error *err);
+
+/* mpkr_register - let models call a function by name, or take it away
+ * It may be done at any time. A function that models lack is looked for when a function of theirs is found
+ * (mpkr_find), or when compiled code first calls it. Which of several it is, is asked at each call: another one may be
+ * registered in its place. After one was taken away, or replaced, no other thread is in it: its code may be unloaded.
+ * Until another one comes, calls fail with MPKR_E_LOAD. Two functions that take each other away at once wait for ever.
+ * @model   that alone has the function, and goes before those of the process; NULL: all models of the process
+ * @name    copied
+ * @function  NULL: take it away
+ * @context passed to it
+ * Returns  MPKR_OK; MPKR_E_USAGE: no name, or one that the library has itself, such as vm.builtin.reshape (of the
+ *          process such a function is never called); MPKR_E_NOT_FOUND: nothing to take away; MPKR_E_NO_MEMORY */
+MPKR_API int mpkr_register(mpkr_model *model, const char *name, mpkr_callback *function,
+			   void *context, struct mpkr_error *err);
+
+/* --- calls that are stopped ------------------------------------------------------------------ */
+
+/* mpkr_stop - end calls of the function's session with MPKR_E_STOPPED: the one under way, and all that begin, until
+ * mpkr_resume. From any thread, and from a handler of signals. The call ends when what it is at has ended: an
+ * instruction, a task of a parallel loop, a launch. What it was to give is lost; caches that it was passed have what it
+ * had written to them so far. The model is good for the next call. NULL is fine
+ * mpkr_stop_after - the same from a moment on; 0: now. A later call replaces the moment
+ * mpkr_resume - let calls run again, without end */
+MPKR_API void mpkr_stop(mpkr_function *function);
+MPKR_API void mpkr_stop_after(mpkr_function *function, int64_t nanoseconds);
+MPKR_API void mpkr_resume(mpkr_function *function);
 
 #ifdef __cplusplus
 }

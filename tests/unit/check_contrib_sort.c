@@ -292,7 +292,7 @@ END_TEST
 /* As module code of TVM 0.20 and older calls it: strings are C strings, bools are ints. */
 START_TEST(legacy_code_calls_it)
 {
-	struct mpk_function *f = mpk_runtime_find_global(runtime, "tvm.contrib.sort.topk");
+	struct mpk_function *f = global_named(runtime, "tvm.contrib.sort.topk");
 	struct mpk_value in = FLOATS(3, 1, 2), out = list_of(i32, 2);
 	union mpk_tvm_value args[] = {
 		{ .v_handle = &in.tensor->dl },

@@ -2,6 +2,7 @@
 /* device nodes of a tree: kernels called alone, tensors on devices, over and over, textures */
 #include "device_fake.h"
 #include "elf/image.h"
+#include "globals.h"
 #include "harness.h"
 #include "io/mapping.h"
 #include "runtime/devices.h"
@@ -220,7 +221,7 @@ static enum mpk_code call_global(struct mpk_runtime *runtime, const char *name,
 				 const struct mpk_value *values, size_t count,
 				 struct mpk_value *result, struct mpk_error *err)
 {
-	struct mpk_function *f = mpk_runtime_find_global(runtime, name);
+	struct mpk_function *f = global_named(runtime, name);
 	struct mpk_args args = { values, NULL, count };
 
 	ck_assert_ptr_nonnull(f);

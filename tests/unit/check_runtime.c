@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "abi/convention.h"
+#include "globals.h"
 #include "library/internal/library.h"
 #include "module_made.h"
 #include "robust.h"
@@ -412,13 +413,13 @@ START_TEST(the_latest_global_wins)
 	struct mpk_value result = { 0 };
 	struct mpk_error err = { 0 };
 
-	ck_assert_ptr_null(mpk_runtime_find_global(runtime, "answer"));
+	ck_assert_ptr_null(global_named(runtime, "answer"));
 	ck_assert_ok(mpk_runtime_add_globals(runtime, rows, 2, &err), err);
-	ck_assert_ok(mpk_function_call(mpk_runtime_find_global(runtime, "answer"),
-				       &(struct mpk_args){ 0 }, &result, &err),
+	ck_assert_ok(mpk_function_call(global_named(runtime, "answer"), &(struct mpk_args){ 0 },
+				       &result, &err),
 		     err);
 	ck_assert_int_eq(result.integer, 43);
-	ck_assert_ptr_nonnull(mpk_runtime_find_global(runtime, "__tvm_set_device"));
+	ck_assert_ptr_nonnull(global_named(runtime, "__tvm_set_device"));
 	mpk_runtime_destroy(runtime);
 }
 END_TEST

@@ -5,6 +5,7 @@
 
 #include "assert_error.h"
 #include "executor/executor.h"
+#include "globals.h"
 #include "harness.h"
 #include "runtime/runtime.h"
 #include "value/element.h"
@@ -26,7 +27,7 @@ HARNESS_FN void teardown(void)
 
 HARNESS_FN enum mpk_code call(const char *name, const struct mpk_value *args, size_t count)
 {
-	struct mpk_function *f = mpk_runtime_find_global(runtime, name);
+	struct mpk_function *f = global_named(runtime, name);
 	struct mpk_value result = { 0 };
 	enum mpk_code code;
 

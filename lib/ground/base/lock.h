@@ -19,6 +19,17 @@ static inline void mpk_lock_init_recursive(pthread_mutex_t *lock)
 	(void)pthread_mutexattr_destroy(&attributes);
 }
 
+/* mpk_lock_init_checked - a mutex that its owner cannot take again: he is told so */
+static inline void mpk_lock_init_checked(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attributes;
+
+	(void)pthread_mutexattr_init(&attributes);
+	(void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
+	(void)pthread_mutex_init(lock, &attributes);
+	(void)pthread_mutexattr_destroy(&attributes);
+}
+
 /* When a handler of pthread_atfork runs. */
 enum mpk_fork_moment { MPK_FORK_PREPARE, MPK_FORK_PARENT, MPK_FORK_CHILD };
 

@@ -48,8 +48,21 @@ static enum mpk_code invoke(struct mpk_run_call *c, struct mpk_function *f, stru
 {
 	const struct mpk_args args = { c->values, c->names, c->value_count };
 
+	struct mpk_stop *stop = &c->f->session->stop, *before;
+	enum mpk_code code;
+
 	mpk_value_drop(&c->result);
-	MPK_TRY(mpk_function_call(f, &args, &c->result, err));
+	atomic_store_explicit(&stop->was_seen, false, memory_order_relaxed);
+	MPK_TRY(mpk_stop_check(stop, err));
+	before = mpk_stop_swap(stop);
+	code = mpk_function_call(f, &args, &c->result, err);
+	(void)mpk_stop_swap(before);
+	if (code != MPK_OK && atomic_load(&stop->was_seen)) {
+		/* what began before is over, so that the next call finds its memory at rest */
+		MPK_TRY(mpk_run_settle(c->f->model, err));
+		return mpk_stop_fail(stop, err);
+	}
+	MPK_TRY(code);
 	return mpk_run_settle(c->f->model, err);
 }
 
@@ -222,13 +235,15 @@ int mpkr_call(mpkr_function *function, const struct mpkr_tensor *const *in, size
 {
 	const struct wanted wanted = { results, room, count };
 	struct mpk_error failure;
-	enum mpk_code code;
+	enum mpk_code code = MPK_OK;
 
 	if (function)
-		(void)pthread_mutex_lock(&function->session->lock);
+		code = mpk_run_enter(function, &failure);
+	if (code != MPK_OK)
+		return mpk_run_report(&failure, err);
 	code = call_checked(function, in, n, &wanted, &failure);
 	if (function)
-		(void)pthread_mutex_unlock(&function->session->lock);
+		mpk_run_leave(function);
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
 }
 
@@ -293,11 +308,11 @@ enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_arg *in, si
 {
 	enum mpk_code code;
 
-	(void)pthread_mutex_lock(&f->session->lock);
+	MPK_TRY(mpk_run_enter(f, err));
 	if (stream)
 		f->model->stream = *stream;
 	code = call_value(f, in, n, is_sent, out, err);
-	(void)pthread_mutex_unlock(&f->session->lock);
+	mpk_run_leave(f);
 	return code;
 }
 
@@ -392,13 +407,15 @@ int mpkr_call_into(mpkr_function *function, const struct mpkr_tensor *const *in,
 		   const struct mpkr_tensor *const *out, size_t m, struct mpkr_error *err)
 {
 	struct mpk_error failure;
-	enum mpk_code code;
+	enum mpk_code code = MPK_OK;
 
 	if (function)
-		(void)pthread_mutex_lock(&function->session->lock);
+		code = mpk_run_enter(function, &failure);
+	if (code != MPK_OK)
+		return mpk_run_report(&failure, err);
 	code = call_into(function, in, n, out, m, &failure);
 	if (function)
-		(void)pthread_mutex_unlock(&function->session->lock);
+		mpk_run_leave(function);
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
 }
 

@@ -18,7 +18,9 @@
 #include "io/mapping.h"
 #include "library/internal/library.h"
 #include "object/exports.h"
+#include "runtime/registry.h"
 #include "standalone/standalone.h"
+#include "text/escape.h"
 
 /* --- binding ---------------------------------------------------------------------------------- */
 
@@ -96,9 +98,24 @@ static enum mpk_code run_session_create(struct mpk_run_session **out, struct mpk
 
 	MPK_TRY_ALLOC(session, err);
 	atomic_init(&session->refs, 1);
-	(void)pthread_mutex_init(&session->lock, NULL);
+	mpk_lock_init_checked(&session->lock);
 	*out = session;
 	return MPK_OK;
+}
+
+enum mpk_code mpk_run_enter(const struct mpkr_function *f, struct mpk_error *err)
+{
+	if (pthread_mutex_lock(&f->session->lock) == 0)
+		return MPK_OK;
+	return mpk_fail(
+		err, MPK_E_USAGE,
+		"a call that is under way in this thread has the session of '%s': open another one",
+		MPK_QUOTE(mpk_span_str(f->name)));
+}
+
+void mpk_run_leave(const struct mpkr_function *f)
+{
+	(void)pthread_mutex_unlock(&f->session->lock);
 }
 
 static void run_session_drop(struct mpk_run_session *session)
@@ -231,6 +248,7 @@ void mpk_run_model_drop(struct mpkr_model *model)
 	mpk_kernel_set_fini(&model->kernels);
 	mpk_library_close(model->library);
 	mpk_runtime_destroy(model->runtime);
+	mpk_registry_forget(model);
 	while (model->params) {
 		struct mpk_run_params *next = model->params->next;
 
@@ -302,6 +320,9 @@ enum mpk_code mpk_run_create(const struct mpk_run_source *source, struct mpkr_mo
 	mpk_lock_init_recursive(&model->lock);
 	model->source = *source;
 	model->tree = source->tree;
+	if (!model->source.runtime.call_application)
+		model->source.runtime.call_application = mpk_run_call_application;
+	model->source.runtime.application = model;
 	code = fill_model(model, err);
 	if (code != MPK_OK) {
 		mpk_run_model_drop(model);
@@ -474,16 +495,18 @@ int mpkr_session(mpkr_function *function, mpkr_function **out, struct mpkr_error
 {
 	struct mpk_error failure;
 	enum mpk_code code;
+	bool is_calling;
 
 	if (!function || !out) {
 		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
 		return mpk_run_report(&failure, err);
 	}
-	/* a call under way may exchange the machine */
-	(void)pthread_mutex_lock(&function->session->lock);
+	/* a call under way may exchange the machine; not where the application asks from within it */
+	is_calling = mpk_run_enter(function, NULL) != MPK_OK;
 	(void)pthread_mutex_lock(&function->model->lock);
 	code = open_session(function, out, &failure);
 	(void)pthread_mutex_unlock(&function->model->lock);
-	(void)pthread_mutex_unlock(&function->session->lock);
+	if (!is_calling)
+		mpk_run_leave(function);
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
 }

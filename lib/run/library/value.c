@@ -43,8 +43,9 @@ static int public_code(enum mpk_code code)
 	case MPK_E_DEVICE:
 		return MPKR_E_DEVICE;
 	case MPK_E_RAISED:
-	case MPK_E_TIMEOUT:
 		return MPKR_E_RAISED;
+	case MPK_E_TIMEOUT:
+		return MPKR_E_STOPPED;
 	case MPK_E_NOMEM:
 		return MPKR_E_NO_MEMORY;
 	case MPK_E_DIFFERENT:
@@ -295,6 +296,26 @@ int mpkr_value_item(const mpkr_value *value, size_t i, mpkr_value **out, struct 
 			mpk_value_drop(&item);
 	}
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
+}
+
+int mpkr_value_hold(const mpkr_value *value, mpkr_value **out, struct mpkr_error *err)
+{
+	struct mpk_value held = { 0 };
+	struct mpk_error failure;
+	enum mpk_code code = MPK_OK;
+
+	if (!value || !out)
+		code = mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
+	else if (value->value.kind == MPK_VALUE_TENSOR && !value->value.tensor->storage)
+		code = copy_tensor(&value->value.tensor->dl, 0, &held, &failure);
+	else
+		held = mpk_value_hold(value->value);
+	if (code == MPK_OK)
+		code = wrap(value->model, held, out, &failure);
+	if (code == MPK_OK)
+		return MPKR_OK;
+	mpk_value_drop(&held);
+	return mpk_run_report(&failure, err);
 }
 
 /* A tensor where the caller can reach it. */

@@ -19,6 +19,7 @@
 #include "base/vec.h"
 #include "payload.h"
 #include "runtime/internal/runtime.h"
+#include "runtime/stop.h"
 #include "text/escape.h"
 
 enum { SLOTS_INLINE = 48 };
@@ -196,6 +197,7 @@ static enum mpk_code launch(struct kernel_function *f, const uint64_t *slots, si
 	struct mpk_device_kernel *kernel;
 	struct mpk_device *device;
 
+	MPK_TRY(mpk_stop_check(mpk_stop_get(), err));
 	MPK_TRY(mpk_devices_get_current(f->code->devices, f->code->kind, &device, err));
 	(void)pthread_mutex_lock(&f->code->lock);
 	enum mpk_code code = find_kernel(f, device, &kernel, err);

@@ -481,8 +481,10 @@ enum mpk_code mpk_library_find(struct mpk_library *lib, const char *name, struct
 	free(modules);
 	MPK_TRY(code);
 	/* what applications do with a model between its calls: the state of its caches is theirs */
-	if (!f)
-		f = mpk_function_hold(mpk_runtime_find_global(lib->host->runtime, name));
+	if (!f) {
+		MPK_TRY(mpk_runtime_find_global(lib->host->runtime, name, &f, err));
+		(void)mpk_function_hold(f);
+	}
 	if (!f)
 		return library_not_found(lib, name, err);
 	*out = f;

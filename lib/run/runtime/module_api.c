@@ -183,12 +183,15 @@ static int ffi_get_global(const struct mpk_ffi_bytes *name, void **out)
 {
 	struct mpk_runtime *runtime = mpk_context_get().runtime;
 	struct mpk_strbuf text = { 0 };
-	struct mpk_function *f;
+	struct mpk_function *f = NULL;
+	struct mpk_error error;
 	int rc = 0;
 
 	*out = NULL;
 	mpk_strbuf_put(&text, name->data, name->size);
-	f = runtime ? mpk_runtime_find_global(runtime, mpk_strbuf_text(&text)) : NULL;
+	if (runtime &&
+	    mpk_runtime_find_global(runtime, mpk_strbuf_text(&text), &f, &error) != MPK_OK)
+		rc = fail_call(&error);
 	mpk_strbuf_fini(&text);
 	if (f)
 		rc = give_handle(ffi_convention(), f, out);
@@ -268,7 +271,12 @@ static int tvm_get_global(const char *name, void **out)
 {
 	struct mpk_runtime *runtime = mpk_context_get().runtime;
 
-	*out = runtime ? mpk_runtime_find_global(runtime, name) : NULL;
+	struct mpk_function *f = NULL;
+	struct mpk_error error;
+
+	if (runtime && mpk_runtime_find_global(runtime, name, &f, &error) != MPK_OK)
+		return fail_call(&error);
+	*out = f;
 	return 0;
 }
 

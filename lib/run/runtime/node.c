@@ -215,8 +215,10 @@ static enum mpk_code find_import(struct mpk_node_module *node, const char *name,
 	if (*out)
 		return MPK_OK;
 	MPK_TRY(mpk_module_find_import(&node->base, name, &found, &search, err));
-	if (!found)
-		found = mpk_function_hold(mpk_runtime_find_global(node->host->runtime, name));
+	if (!found) {
+		MPK_TRY(mpk_runtime_find_global(node->host->runtime, name, &found, err));
+		(void)mpk_function_hold(found);
+	}
 	if (!found)
 		return node_not_found(node, name, &search, err);
 	*out = found;

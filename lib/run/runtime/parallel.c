@@ -21,6 +21,7 @@
 #include "runtime/internal/parallel.h"
 #include "runtime/internal/runtime.h"
 #include "runtime/runtime.h"
+#include "runtime/stop.h"
 
 enum {
 	TASK_NS = 5000, /* that a task of a loop takes at least */
@@ -36,6 +37,7 @@ struct launch {
 	mpk_parallel_fn *fn;
 	void *data;
 	struct mpk_context context; /* of the thread that launched */
+	struct mpk_stop *stop;      /* of that thread */
 	struct mpk_once *once;      /* what that thread is running once */
 	int count;                  /* of tasks */
 	int64_t done;               /* when its own thread had nothing left to do */
@@ -101,12 +103,25 @@ static void note_end(struct launch *l, int status)
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
+/* Raise that the call is over. */
+static int fail_stopped(const struct mpk_stop *s)
+{
+	struct mpk_error error;
+
+	(void)mpk_stop_fail(s, &error);
+	mpk_raised_set_error(&error);
+	return -1;
+}
+
 static void run_task(struct launch *l, int task)
 {
 	struct mpk_parallel_env env = { .sync_handle = l, .num_task = l->count };
 
 	mpk_raised_get()->is_set = false;
-	note_end(l, l->fn(task, &env, l->data));
+	if (mpk_stop_is_due(l->stop))
+		note_end(l, fail_stopped(l->stop));
+	else
+		note_end(l, l->fn(task, &env, l->data));
 }
 
 /* Those of others, from their ends. */
@@ -134,8 +149,10 @@ static void work_on(struct mpk_worker *self, void *data)
 	struct launch *l = data;
 
 	(void)mpk_context_swap(l->context);
+	(void)mpk_stop_swap(l->stop);
 	*mpk_once_inside() = l->once;
 	run_tasks(l, &self->tasks);
+	(void)mpk_stop_swap(NULL); /* it may be gone when the loop is over */
 	mpk_legacy_forget_result();
 }
 
@@ -174,6 +191,7 @@ static void launch_init(struct launch *l, mpk_parallel_fn *fn, void *data, int c
 	l->fn = fn;
 	l->data = data;
 	l->context = mpk_context_get();
+	l->stop = mpk_stop_get();
 	l->once = *mpk_once_inside();
 	l->count = count;
 	l->gang.fn = work_on;
@@ -259,6 +277,8 @@ static int run_alone(mpk_parallel_fn *fn, void *data)
 	bool before = in_loop;
 	int status;
 
+	if (mpk_stop_is_due(mpk_stop_get()))
+		return fail_stopped(mpk_stop_get());
 	mpk_raised_get()->is_set = false;
 	in_loop = true;
 	status = fn(0, &env, data);

@@ -27,6 +27,8 @@
 #include "runtime/internal/runtime.h"
 #include "runtime/library.h"
 #include "runtime/observer.h"
+#include "runtime/registry.h"
+#include "runtime/stop.h"
 
 /* --- the context of a thread ----------------------------------------------------------------- */
 
@@ -50,6 +52,30 @@ struct mpk_context mpk_context_swap(struct mpk_context context)
 	return before;
 }
 
+/* --- what stops a thread ----------------------------------------------------------------------- */
+
+static _Thread_local struct mpk_stop *thread_stop;
+
+struct mpk_stop *mpk_stop_get(void)
+{
+	return thread_stop;
+}
+
+struct mpk_stop *mpk_stop_swap(struct mpk_stop *s)
+{
+	struct mpk_stop *before = thread_stop;
+
+	thread_stop = s;
+	return before;
+}
+
+enum mpk_code mpk_stop_fail(const struct mpk_stop *s, struct mpk_error *err)
+{
+	return mpk_fail(err, MPK_E_TIMEOUT, "%s",
+			atomic_load(&s->is_asked) ? "the call was stopped"
+						  : "the call was stopped at its deadline");
+}
+
 struct mpk_runtime {
 	struct mpk_runtime_options options;
 	struct mpk_devices *devices;
@@ -61,6 +87,9 @@ struct mpk_runtime {
 	size_t loader_count, loader_cap;
 	struct mpk_function **globals; /* the latest last */
 	size_t global_count, global_cap;
+	pthread_mutex_t found_lock;  /* over what follows: code looks up while it runs */
+	struct mpk_function **found; /* functions of the application */
+	size_t found_count, found_cap;
 };
 
 /* --- global functions ----------------------------------------------------------------- */
@@ -120,13 +149,78 @@ enum mpk_code mpk_runtime_add_globals(struct mpk_runtime *runtime, const struct 
 	return MPK_OK;
 }
 
-/* From the last one on: a later function replaces one of the same name. */
-struct mpk_function *mpk_runtime_find_global(struct mpk_runtime *runtime, const char *name)
+/* --- functions of the application ------------------------------------------------------------ */
+
+/* A name by which code calls; what is called is asked for each time. */
+struct application_function {
+	struct mpk_function base;
+	struct mpk_runtime *runtime;
+	char name[];
+};
+
+static enum mpk_code call_application(struct mpk_function *self, const struct mpk_args *args,
+				      struct mpk_value *result, struct mpk_error *err)
 {
-	for (size_t i = runtime->global_count; i-- > 0;)
+	const struct application_function *f = (const struct application_function *)self;
+	const struct mpk_runtime_options *options = &f->runtime->options;
+	struct mpk_context before = mpk_context_get();
+	enum mpk_code code =
+		options->call_application(options->application, f->name, args, result, err);
+
+	/* what it called in turn may have left another one */
+	(void)mpk_context_swap(before);
+	return code;
+}
+
+/* With the lock. */
+static enum mpk_code add_found(struct mpk_runtime *runtime, const char *name,
+			       struct mpk_function **out, struct mpk_error *err)
+{
+	size_t len = strlen(name);
+	struct application_function *f;
+
+	MPK_TRY_ALLOC(mpk_vec_reserve(&runtime->found, &runtime->found_cap,
+				      runtime->found_count + 1, sizeof runtime->found[0]),
+		      err);
+	f = calloc(1, sizeof *f + len + 1);
+	MPK_TRY_ALLOC(f, err);
+	memcpy(f->name, name, len);
+	f->base = (struct mpk_function){
+		.refs = 1, .name = f->name, .call = call_application, .destroy = destroy_bound
+	};
+	f->runtime = runtime;
+	*out = runtime->found[runtime->found_count++] = &f->base;
+	return MPK_OK;
+}
+
+static enum mpk_code find_application(struct mpk_runtime *runtime, const char *name,
+				      struct mpk_function **out, struct mpk_error *err)
+{
+	enum mpk_code code = MPK_OK;
+
+	if (!runtime->options.call_application ||
+	    !mpk_registry_has(runtime->options.application, name))
+		return MPK_OK;
+	(void)pthread_mutex_lock(&runtime->found_lock);
+	for (size_t i = 0; i < runtime->found_count && !*out; i++)
+		if (strcmp(runtime->found[i]->name, name) == 0)
+			*out = runtime->found[i];
+	if (!*out)
+		code = add_found(runtime, name, out, err);
+	(void)pthread_mutex_unlock(&runtime->found_lock);
+	return code;
+}
+
+/* From the last one on: a later function replaces one of the same name. */
+enum mpk_code mpk_runtime_find_global(struct mpk_runtime *runtime, const char *name,
+				      struct mpk_function **out, struct mpk_error *err)
+{
+	*out = NULL;
+	MPK_TRY(find_application(runtime, name, out, err));
+	for (size_t i = runtime->global_count; i-- > 0 && !*out;)
 		if (strcmp(runtime->globals[i]->name, name) == 0)
-			return runtime->globals[i];
-	return NULL;
+			*out = runtime->globals[i];
+	return MPK_OK;
 }
 
 /* --- loaders and devices --------------------------------------------------------------- */
@@ -193,7 +287,8 @@ const struct mpk_loader *mpk_runtime_find_loader(const struct mpk_runtime *runti
 /* --- the process ----------------------------------------------------------------------------- */
 
 static const struct mpk_process_part *const parts[] = {
-	&mpk_devices_part, &mpk_cores_part, &mpk_workers_part, &mpk_workspaces_part, &mpk_link_part,
+	&mpk_devices_part,    &mpk_cores_part, &mpk_workers_part,
+	&mpk_workspaces_part, &mpk_link_part,  &mpk_registry_part,
 };
 
 /* Held while the last runtime takes all else with it, so that the next one waits for that. */
@@ -286,9 +381,13 @@ void mpk_runtime_destroy(struct mpk_runtime *runtime)
 {
 	if (!runtime)
 		return;
+	for (size_t i = 0; i < runtime->found_count; i++)
+		mpk_function_drop(runtime->found[i]);
 	for (size_t i = 0; i < runtime->global_count; i++)
 		mpk_function_drop(runtime->globals[i]);
+	free(runtime->found);
 	free(runtime->globals);
+	(void)pthread_mutex_destroy(&runtime->found_lock);
 	free(runtime->loaders);
 	if (runtime->devices) /* it was counted */
 		end_runtime(runtime->devices);
@@ -304,6 +403,7 @@ enum mpk_code mpk_runtime_create_empty(const struct mpk_runtime_options *options
 
 	MPK_TRY_ALLOC(runtime, err);
 	runtime->options = *options;
+	(void)pthread_mutex_init(&runtime->found_lock, NULL);
 	runtime->model_devices[0].type = MPK_DL_CPU;
 	runtime->model_device_count = 1;
 	/* before a lock is taken that a fork in another thread would leave so in its child */

@@ -53,6 +53,12 @@ struct mpk_runtime_options {
 	void (*loaded)(void *user,
 		       uint64_t bytes); /* hears of content that was loaded; NULL: nobody */
 	void *loaded_user;
+	/* calls a function of the application (registry.h), which code finds before those of the runtime; NULL: it has
+	 * none */
+	enum mpk_code (*call_application)(void *application, const char *name,
+					  const struct mpk_args *args, struct mpk_value *result,
+					  struct mpk_error *err);
+	void *application; /* owner of such functions */
 };
 
 /* How nodes of some kinds come to life; one row a kind of loader, static storage. */
@@ -159,8 +165,12 @@ enum mpk_code mpk_runtime_add_function(struct mpk_runtime *runtime, struct mpk_f
 enum mpk_code mpk_runtime_add_globals(struct mpk_runtime *runtime, const struct mpk_global *rows,
 				      size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_runtime_find_global - borrowed until destroy; NULL when nobody has it */
-struct mpk_function *mpk_runtime_find_global(struct mpk_runtime *runtime, const char *name);
+/* mpk_runtime_find_global - one that was added, or one of the application
+ * @out     borrowed until destroy; NULL when nobody has it
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_runtime_find_global(struct mpk_runtime *runtime, const char *name,
+				      struct mpk_function **out,
+				      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- for whom the code of this thread runs ---
  *

@@ -9,6 +9,7 @@
 #include "abi/ffi_object.h"
 #include "runtime/internal/runtime.h"
 #include "runtime/runtime.h"
+#include "runtime/stop.h"
 
 static int fail_vm_call(const struct mpk_error *error)
 {
@@ -18,11 +19,23 @@ static int fail_vm_call(const struct mpk_error *error)
 
 /* --- calls --------------------------------------------------------------------------------- */
 
+/* What a compiled function calls is what byte code has as instructions. */
+static int fail_stopped(const struct mpk_stop *s)
+{
+	struct mpk_error error;
+
+	(void)mpk_stop_fail(s, &error);
+	return fail_vm_call(&error);
+}
+
 static int now_call(void *function, const struct mpk_ffi_any *args, int32_t count,
 		    struct mpk_ffi_any *result)
 {
 	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, function);
+	struct mpk_stop *stop = mpk_stop_get();
 
+	if (mpk_stop_is_due(stop))
+		return fail_stopped(stop);
 	return cell->safe_call(function, args, count, result);
 }
 
@@ -30,7 +43,10 @@ static int ffi021_call(void *function, const struct mpk_ffi_any *args, int32_t c
 		       struct mpk_ffi_any *result)
 {
 	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(MPK_CONV_FFI021, function);
+	struct mpk_stop *stop = mpk_stop_get();
 
+	if (mpk_stop_is_due(stop))
+		return fail_stopped(stop);
 	return cell->safe_call(function, args, count, result);
 }
 

@@ -5,6 +5,7 @@
 #include "base/lock.h"
 #include "executor/plan/internal/plans.h"
 #include "runtime/devices.h"
+#include "runtime/stop.h"
 
 /* The tensors among the arguments, in the order of the recorder. */
 struct inputs {
@@ -224,13 +225,16 @@ static enum mpk_code plan_run(struct mpk_plans *plans, const struct mpk_plan *pl
 {
 	struct mpk_plan_tape *t = plan->tape;
 	const struct run r = { plans, t, in };
+	struct mpk_stop *stop = mpk_stop_get();
 
 	if (t->current != plan)
 		load_words(plan);
 	MPK_TRY(find_memory(plans, t, err));
 	patch(t, in, have_moved(plans, t));
-	for (size_t i = 0; i < t->step_count; i++)
+	for (size_t i = 0; i < t->step_count; i++) {
+		MPK_TRY(mpk_stop_check(stop, err));
 		MPK_TRY(run_step(&r, &t->steps[i], err));
+	}
 	return plan_run_make_result(&r, &plan->result, result, err);
 }
 

@@ -183,7 +183,7 @@ static enum mpk_code invoke_debug_func(const struct mpk_value *args, size_t coun
 	    args[2].kind != MPK_VALUE_STR)
 		return mpk_relax_raise(err, "TypeError", "%s: wrong arguments", name);
 	if (runtime)
-		f = mpk_runtime_find_global(runtime, args[1].text->data);
+		MPK_TRY(mpk_runtime_find_global(runtime, args[1].text->data, &f, err));
 	if (!f)
 		return mpk_relax_raise(err, "ValueError",
 				       "%s: there is no global function '%s' in this program", name,

@@ -16,6 +16,7 @@
 #include "abi/convention.h"
 #include "executor/machine.h"
 #include "executor/plan/plan.h"
+#include "runtime/stop.h"
 #include "text/escape.h"
 
 /* --- operands ------------------------------------------------------------------------------ */
@@ -266,10 +267,13 @@ static enum mpk_code run_function(struct mpk_relax_vm *vm, size_t function,
 {
 	size_t floor = vm->frames.count;
 	bool done = false;
+	struct mpk_stop *stop = mpk_stop_get();
 	enum mpk_code code = push_frame(vm, (uint32_t)function, args, count, err);
 
 	while (code == MPK_OK && !done) {
-		code = relax_interp_take_step(vm, floor, result, &done, err);
+		code = mpk_stop_check(stop, err);
+		if (code == MPK_OK)
+			code = relax_interp_take_step(vm, floor, result, &done, err);
 		/* set by those who run byte code of strangers */
 		if (vm->step_limit && ++vm->steps > vm->step_limit)
 			code = mpk_relax_raise(err, "RuntimeError", "more than %llu steps",

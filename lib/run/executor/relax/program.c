@@ -16,6 +16,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "program/model.h"
 #include "runtime/runtime.h"
@@ -35,8 +36,10 @@ static enum mpk_code resolve_packed(struct mpk_relax_program *p, struct mpk_node
 	MPK_TRY(mpk_module_find_import(&node->base, name, &c->function, &search, err));
 	if (!c->function)
 		c->builtin = mpk_relax_builtin_find(c->name);
-	if (!c->function && !c->builtin)
-		c->function = mpk_function_hold(mpk_runtime_find_global(p->base.runtime, name));
+	if (!c->function && !c->builtin) {
+		MPK_TRY(mpk_runtime_find_global(p->base.runtime, name, &c->function, err));
+		(void)mpk_function_hold(c->function);
+	}
 	if (c->builtin)
 		c->action = MPK_ACTION_BUILTIN;
 	else if (!c->function)
@@ -44,6 +47,27 @@ static enum mpk_code resolve_packed(struct mpk_relax_program *p, struct mpk_node
 	else
 		c->action = c->function->address ? MPK_ACTION_KERNEL : MPK_ACTION_FUNCTION;
 	p->resets_tuples |= c->builtin && c->builtin->effect == MPK_EFFECT_RESET;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_relax_find_registered(struct mpk_relax_program *p, size_t callee,
+					struct mpk_error *err)
+{
+	struct mpk_relax_callee *c = &p->callees[callee];
+	char *name = strndup((const char *)c->name.data, c->name.len);
+	enum mpk_code code;
+
+	MPK_TRY_ALLOC(name, err);
+	code = mpk_runtime_find_global(p->base.runtime, name, &c->function, err);
+	free(name);
+	MPK_TRY(code);
+	if (!mpk_function_hold(c->function))
+		return MPK_OK;
+	/* nobody is in a step that calls it: no function that needs it was ever given to anybody */
+	c->action = MPK_ACTION_FUNCTION;
+	for (size_t i = 0; i < p->step_count; i++)
+		if (p->steps[i].action == MPK_ACTION_MISSING && p->steps[i].callee == callee)
+			p->steps[i].action = MPK_ACTION_FUNCTION;
 	return MPK_OK;
 }
 

@@ -36,7 +36,7 @@ static size_t relax_find_function(const struct mpk_relax_program *p, const char 
 /* --- what is missing ----------------------------------------------------------------------- */
 
 struct needs {
-	const struct mpk_relax_program *p;
+	struct mpk_relax_program *p;
 	bool *seen;
 	size_t *waiting;
 	size_t waiting_count, missing;
@@ -51,13 +51,16 @@ static void needs_fini(struct needs *n)
 	mpk_strbuf_fini(&n->names);
 }
 
-static void need_callee(struct needs *n, size_t callee)
+/* What was missing when the program was read may have been registered since. */
+static enum mpk_code need_callee(struct needs *n, size_t callee, struct mpk_error *err)
 {
 	const struct mpk_relax_callee *c = &n->p->callees[callee];
 
 	if (n->seen[callee])
-		return;
+		return MPK_OK;
 	n->seen[callee] = true;
+	if (c->action == MPK_ACTION_MISSING)
+		MPK_TRY(mpk_relax_find_registered(n->p, callee, err));
 	if (c->action == MPK_ACTION_CALL)
 		n->waiting[n->waiting_count++] = callee;
 	/* all that is missing is named at once, not one function a try */
@@ -65,9 +68,11 @@ static void need_callee(struct needs *n, size_t callee)
 		c->action == MPK_ACTION_MISSING && mpk_span_starts(c->name, "runtime.disco.");
 	if (c->action == MPK_ACTION_MISSING)
 		mpk_strbuf_printf(&n->names, "%s%s", n->missing++ ? ", " : "", MPK_QUOTE(c->name));
+	return MPK_OK;
 }
 
-static void need_all_of(struct needs *n, const struct mpk_relax_callee *c)
+static enum mpk_code need_all_of(struct needs *n, const struct mpk_relax_callee *c,
+				 struct mpk_error *err)
 {
 	for (size_t at = c->start; at < c->end; at++) {
 		const struct mpk_relax_step *s = &n->p->steps[at];
@@ -75,14 +80,16 @@ static void need_all_of(struct needs *n, const struct mpk_relax_callee *c)
 		/* what follows in the enum calls nothing */
 		if (s->action > MPK_ACTION_MISSING)
 			continue;
-		need_callee(n, s->callee);
+		MPK_TRY(need_callee(n, s->callee, err));
 		for (uint32_t i = 0; i < s->count; i++)
 			if (n->p->operands[s->first + i].kind == MPK_OPERAND_FUNCTION)
-				need_callee(n, (size_t)n->p->operands[s->first + i].value);
+				MPK_TRY(need_callee(n, (size_t)n->p->operands[s->first + i].value,
+						    err));
 	}
+	return MPK_OK;
 }
 
-static enum mpk_code relax_check_function(const struct mpk_relax_program *p, size_t function,
+static enum mpk_code relax_check_function(struct mpk_relax_program *p, size_t function,
 					  struct mpk_error *err)
 {
 	MPK_CLEANUP(needs_fini) struct needs n = { .p = p };
@@ -91,9 +98,9 @@ static enum mpk_code relax_check_function(const struct mpk_relax_program *p, siz
 	n.waiting = calloc(p->callee_count + 1, sizeof *n.waiting);
 	if (!n.seen || !n.waiting)
 		return mpk_fail_nomem(err);
-	need_callee(&n, function);
+	MPK_TRY(need_callee(&n, function, err));
 	while (n.waiting_count)
-		need_all_of(&n, &p->callees[n.waiting[--n.waiting_count]]);
+		MPK_TRY(need_all_of(&n, &p->callees[n.waiting[--n.waiting_count]], err));
 	if (!n.missing)
 		return MPK_OK;
 	return mpk_fail(
@@ -309,11 +316,11 @@ enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
 
 /* --- the module ----------------------------------------------------------------------------- */
 
-static const struct mpk_relax_program *program_of(const struct mpk_node_module *node)
+static struct mpk_relax_program *program_of(const struct mpk_node_module *node)
 {
 	const struct mpk_node_model *model = node->state;
 
-	return (const struct mpk_relax_program *)model->program;
+	return (struct mpk_relax_program *)model->program;
 }
 
 static bool relax_accepts(struct mpk_span kind)
@@ -329,7 +336,7 @@ static enum mpk_code relax_open_node(struct mpk_node_module *node, struct mpk_er
 static enum mpk_code find_node(struct mpk_node_module *node, const char *name,
 			       struct mpk_function **out, struct mpk_error *err)
 {
-	const struct mpk_relax_program *p = program_of(node);
+	struct mpk_relax_program *p = program_of(node);
 	size_t index = relax_find_function(p, name);
 	struct mpk_machine *machine;
 

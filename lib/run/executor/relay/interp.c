@@ -12,6 +12,7 @@
 
 #include "executor/machine.h"
 #include "runtime/observer.h"
+#include "runtime/stop.h"
 
 /* --- steps that are observed ---------------------------------------------------------------- */
 
@@ -402,12 +403,16 @@ enum mpk_code mpk_relay_run(struct mpk_relay_vm *vm, size_t function, const stru
 			    size_t count, struct mpk_value *result, struct mpk_error *err)
 {
 	struct run r = { .vm = vm, .floor = vm->frames.count };
+	struct mpk_stop *stop = mpk_stop_get();
 	enum mpk_code code = push_frame(vm, function, err);
 
 	for (size_t i = 0; i < count && code == MPK_OK; i++)
 		mpk_relay_registers(vm)[i] = mpk_value_hold(args[i]);
-	while (code == MPK_OK && !r.done)
-		code = relay_interp_take_step(&r, err);
+	while (code == MPK_OK && !r.done) {
+		code = mpk_stop_check(stop, err);
+		if (code == MPK_OK)
+			code = relay_interp_take_step(&r, err);
+	}
 	mpk_frames_pop(&vm->frames, r.floor);
 	if (code == MPK_OK)
 		*result = r.result;

@@ -62,7 +62,7 @@ static enum mpk_code pool_here(struct pool **out, struct mpk_error *err)
 
 	if (!runtime)
 		return mpk_fail(err, MPK_E_INTERNAL, "weights are asked for outside of any call");
-	f = mpk_runtime_find_global(runtime, name);
+	MPK_TRY(mpk_runtime_find_global(runtime, name, &f, err));
 	if (!f) {
 		p = calloc(1, sizeof *p);
 		MPK_TRY_ALLOC(p, err);

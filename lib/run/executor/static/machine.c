@@ -15,6 +15,7 @@
 #include "executor/machine.h"
 #include "runtime/devices.h"
 #include "runtime/observer.h"
+#include "runtime/stop.h"
 
 /* A storage of the program, here and now. */
 struct memory {
@@ -395,6 +396,7 @@ static enum mpk_code invoke(struct mpk_machine *base, size_t function, const str
 	struct static_machine *m = (struct static_machine *)base;
 	const struct mpk_static_program *p = m->program;
 	struct mpk_observer *observers = mpk_runtime_observers(p->base.runtime);
+	struct mpk_stop *stop = mpk_stop_get();
 
 	(void)function; /* there is one */
 	MPK_TRY(mpk_signature_bind(&p->model, args, m->bound, err));
@@ -404,10 +406,14 @@ static enum mpk_code invoke(struct mpk_machine *base, size_t function, const str
 	for (size_t i = 0; i < p->input_count; i++)
 		MPK_TRY(place_input(m, i, err));
 	/* asked once a call: a run that nobody observes has no test in its loop */
-	for (size_t i = 0; i < p->step_count && observers; i++)
+	for (size_t i = 0; i < p->step_count && observers; i++) {
+		MPK_TRY(mpk_stop_check(stop, err));
 		MPK_TRY(run_observed(m, observers, i, err));
-	for (size_t i = 0; i < p->step_count && !observers; i++)
+	}
+	for (size_t i = 0; i < p->step_count && !observers; i++) {
+		MPK_TRY(mpk_stop_check(stop, err));
 		MPK_TRY(run_step(m, i, err));
+	}
 	return make_results(m, result, err);
 }
 

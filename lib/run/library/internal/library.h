@@ -21,6 +21,7 @@
 #include "runtime/devices.h"
 #include "runtime/library.h"
 #include "runtime/runtime.h"
+#include "runtime/stop.h"
 #include "signature/signature.h"
 #include "value/param_file.h"
 #include "value/value.h"
@@ -105,8 +106,14 @@ struct mpk_host_code *mpk_library_file_code(struct mpk_library_file *file);
 /* Functions of which one runs at a time. */
 struct mpk_run_session {
 	atomic_uint refs;
-	pthread_mutex_t lock;
+	pthread_mutex_t lock; /* mpk_run_enter */
+	struct mpk_stop stop; /* its calls */
 };
+
+/* mpk_run_enter - have a function's session for this thread alone, to be given back by mpk_run_leave
+ * Returns  MPK_OK; MPK_E_USAGE: this thread has it, in a call from which a function of the application calls */
+enum mpk_code mpk_run_enter(const struct mpkr_function *f, struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_run_leave(const struct mpkr_function *f);
 
 /* An input or output as a caller passes it: what is in tuples counts by itself. */
 struct mpk_run_leaf {
@@ -298,6 +305,13 @@ static inline bool mpk_run_has_addresses(struct mpk_dldevice device)
  * Returns  MPK_OK; MPK_E_USAGE */
 enum mpk_code mpk_run_check_tensor(const struct mpk_dltensor *t, const char *what, size_t i,
 				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- functions of the application ---------------------------------------------------------------- */
+
+/* mpk_run_call_application - as call_application of struct mpk_runtime_options, of a model */
+enum mpk_code mpk_run_call_application(void *application, const char *name,
+				       const struct mpk_args *args, struct mpk_value *result,
+				       struct mpk_error *err);
 
 /* --- values ---------------------------------------------------------------------------------- */
 

@@ -156,7 +156,7 @@ struct mpk_process_part {
 };
 
 extern const struct mpk_process_part mpk_devices_part, mpk_cores_part, mpk_workers_part,
-	mpk_workspaces_part, mpk_link_part;
+	mpk_workspaces_part, mpk_link_part, mpk_registry_part;
 
 /* mpk_process_watch_forks - see to it that a child of fork finds things whole; from the first call on */
 void mpk_process_watch_forks(void);

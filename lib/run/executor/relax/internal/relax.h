@@ -23,7 +23,8 @@
  *
  * Byte code becomes an array of small structures: operands are checked, callees are resolved to
  * an address or a builtin, constants are indices. The loop that runs it looks nothing up.
- * A program is not changed after it was made and is shared by its machines.
+ * A program is shared by its machines and not changed after it was made, but for callees that were missing, which no
+ * machine calls.
  */
 
 enum mpk_relax_operand_kind {
@@ -211,6 +212,12 @@ struct mpk_relax_cells {
 	mpk_ffi_safe_call *code;
 };
 extern const struct mpk_relax_cells mpk_relax_cells[];
+
+/* mpk_relax_find_registered - give a callee that is missing the function that was registered since, if one was
+ * Whoever calls has the model's lock.
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_relax_find_registered(struct mpk_relax_program *p, size_t callee,
+					struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_relax_registers - those of the innermost call */
 static inline struct mpk_value *mpk_relax_registers(const struct mpk_relax_vm *vm)

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions of the application that models call, and calls that it stops */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "run_models.h"
+
+/* registered.so calls test.vm.identity(x, out) and negates what is in out, and test.vm.add(x, y), which gives a tensor;
+ * registered_compiled.so is the same with exec_mode="compiled". */
+static const char *const files[] = { "relax/registered.so", "relax/registered_compiled.so" };
+
+static const float numbers[4] = { 1, -2, 3.5F, 0 };
+static const int64_t extents[2] = { 1, 4 };
+
+static atomic_uint calls;
+
+static mpkr_model *open_model(const char *path)
+{
+	mpkr_model *model;
+
+	ck_ok(mpkr_open(data_path(path), NULL, &model, &err));
+	return model;
+}
+
+/* --- the functions ---------------------------------------------------------------------------- */
+
+static int identity(void *context, const struct mpkr_invocation *call, mpkr_value **result,
+		    struct mpkr_error *why)
+{
+	struct mpkr_result *from, *to;
+
+	(void)result;
+	atomic_fetch_add(&calls, 1);
+	ck_assert_uint_eq(call->size, sizeof *call);
+	ck_assert_str_eq(call->name, "test.vm.identity");
+	ck_assert_uint_eq(call->count, 2);
+	if (mpkr_value_tensor(call->args[0], 0, &from, why))
+		return why->code;
+	if (mpkr_value_tensor(call->args[1], 0, &to, why)) {
+		mpkr_free(from);
+		return why->code;
+	}
+	for (int i = 0; i < 4; i++)
+		((float *)to->tensor.data)[i] =
+			((float *)from->tensor.data)[i] * (context ? *(float *)context : 1);
+	mpkr_free(from);
+	mpkr_free(to);
+	return 0;
+}
+
+static int add(void *context, const struct mpkr_invocation *call, mpkr_value **result,
+	       struct mpkr_error *why)
+{
+	struct mpkr_result *a, *b;
+	float sums[4];
+	int64_t four = 4;
+	struct mpkr_tensor t = mpkr_tensor_on_host(sums, MPKR_DTYPE_FLOAT, 32, 1, &four);
+	int code;
+
+	(void)context;
+	ck_assert_uint_eq(call->count, 2);
+	if (mpkr_value_tensor(call->args[0], 0, &a, why))
+		return why->code;
+	if (mpkr_value_tensor(call->args[1], 0, &b, why)) {
+		mpkr_free(a);
+		return why->code;
+	}
+	for (int i = 0; i < 4; i++)
+		sums[i] = ((float *)a->tensor.data)[i] + ((float *)b->tensor.data)[i];
+	mpkr_free(a);
+	mpkr_free(b);
+	code = mpkr_value_make(call->model, MPKR_KIND_TENSOR, &t, result, why);
+	return code;
+}
+
+static int raise_error(void *context, const struct mpkr_invocation *call, mpkr_value **result,
+		       struct mpkr_error *why)
+{
+	(void)call;
+	(void)result;
+	if (context)
+		(void)snprintf(why->text, sizeof why->text, "%s", (const char *)context);
+	return context ? MPKR_E_USAGE : MPKR_E_NO_MEMORY;
+}
+
+/* Hands its first argument back. */
+static int hand_back(void *context, const struct mpkr_invocation *call, mpkr_value **result,
+		     struct mpkr_error *why)
+{
+	(void)context;
+	return mpkr_value_hold(call->args[0], result, why);
+}
+
+/* --- calls ------------------------------------------------------------------------------------- */
+
+static int call_identity(mpkr_function *f, float *out)
+{
+	struct mpkr_tensor in = mpkr_tensor_on_host(numbers, MPKR_DTYPE_FLOAT, 32, 2, extents);
+	const struct mpkr_tensor *inputs[1] = { &in };
+	struct mpkr_result *r;
+	size_t count;
+	int code = mpkr_call(f, inputs, 1, &r, 1, &count, &err);
+
+	if (code == MPKR_OK) {
+		memcpy(out, r->tensor.data, sizeof numbers);
+		mpkr_free(r);
+	}
+	return code;
+}
+
+static void check_identity(mpkr_function *f, float factor)
+{
+	float out[4];
+
+	ck_ok(call_identity(f, out));
+	for (int i = 0; i < 4; i++)
+		ck_assert_float_eq(out[i], -factor * numbers[i]);
+}
+
+static int call_add(mpkr_function *f, float *out)
+{
+	struct mpkr_tensor in = mpkr_tensor_on_host(numbers, MPKR_DTYPE_FLOAT, 32, 1, &extents[1]);
+	const struct mpkr_tensor *inputs[2] = { &in, &in };
+	struct mpkr_result *r;
+	size_t count;
+	int code = mpkr_call(f, inputs, 2, &r, 1, &count, &err);
+
+	if (code == MPKR_OK) {
+		memcpy(out, r->tensor.data, sizeof numbers);
+		mpkr_free(r);
+	}
+	return code;
+}
+
+/* A function of the model before and after the functions that it calls are registered. */
+START_TEST(models_call_the_application)
+{
+	float three = 3, out[4];
+	mpkr_model *model;
+	mpkr_function *f;
+
+	NEED_FIXTURES;
+	/* for all models of the process, before this one is open */
+	ck_ok(mpkr_register(NULL, "test.vm.add", add, NULL, &err));
+	model = open_model(files[_i]);
+	ck_ok(mpkr_find(model, "add", &f, &err));
+	ck_ok(call_add(f, out));
+	for (int i = 0; i < 4; i++)
+		ck_assert_float_eq(out[i], 2 * numbers[i]);
+	mpkr_drop(f);
+	/* for this one alone, after it was read */
+	if (_i == 0)
+		ck_fails(mpkr_find(model, "identity", &f, &err), MPKR_E_LOAD, "test.vm.identity");
+	ck_ok(mpkr_register(model, "test.vm.identity", identity, NULL, &err));
+	ck_ok(mpkr_find(model, "identity", &f, &err));
+	atomic_store(&calls, 0);
+	for (int i = 0; i < 3; i++)
+		check_identity(f, 1);
+	ck_assert_uint_eq(atomic_load(&calls), 3);
+	/* another one in its place, and its context */
+	ck_ok(mpkr_register(model, "test.vm.identity", identity, &three, &err));
+	check_identity(f, 3);
+	/* the model's own goes before that of the process, which is there when it has gone */
+	ck_ok(mpkr_register(NULL, "test.vm.identity", identity, NULL, &err));
+	check_identity(f, 3);
+	ck_ok(mpkr_register(model, "test.vm.identity", NULL, NULL, &err));
+	check_identity(f, 1);
+	ck_ok(mpkr_register(NULL, "test.vm.identity", NULL, NULL, &err));
+	ck_fails(call_identity(f, out), MPKR_E_LOAD, "has taken 'test.vm.identity' away");
+	ck_ok(mpkr_register(model, "test.vm.identity", identity, NULL, &err));
+	check_identity(f, 1);
+	mpkr_drop(f);
+	mpkr_close(model);
+	ck_ok(mpkr_register(NULL, "test.vm.add", NULL, NULL, &err));
+}
+END_TEST
+
+START_TEST(what_the_application_raises)
+{
+	float out[4];
+	char raised[] = "ValueError: no more rows";
+	mpkr_model *model;
+	mpkr_function *f;
+
+	NEED_FIXTURES;
+	model = open_model(files[_i]);
+	ck_ok(mpkr_register(model, "test.vm.identity", raise_error, raised, &err));
+	ck_ok(mpkr_find(model, "identity", &f, &err));
+	ck_fails(call_identity(f, out), MPKR_E_RAISED, "ValueError: no more rows");
+	ck_ok(mpkr_register(model, "test.vm.identity", raise_error, NULL, &err));
+	ck_fails(call_identity(f, out), MPKR_E_NO_MEMORY, "test.vm.identity");
+	ck_ok(mpkr_register(model, "test.vm.identity", identity, NULL, &err));
+	check_identity(f, 1);
+	mpkr_drop(f);
+	mpkr_close(model);
+}
+END_TEST
+
+/* What a call is given may become what it gives, and outlives the call. */
+START_TEST(arguments_are_handed_back)
+{
+	float out[4];
+	mpkr_model *model;
+	mpkr_function *f;
+
+	NEED_FIXTURES;
+	model = open_model(files[_i]);
+	ck_ok(mpkr_register(model, "test.vm.add", hand_back, NULL, &err));
+	ck_ok(mpkr_find(model, "add", &f, &err));
+	ck_ok(call_add(f, out));
+	ck_assert_int_eq(memcmp(out, numbers, sizeof out), 0);
+	mpkr_drop(f);
+	mpkr_close(model);
+}
+END_TEST
+
+START_TEST(names_are_checked)
+{
+	mpkr_model *model;
+	mpkr_function *f;
+
+	NEED_FIXTURES;
+	model = open_model(files[0]);
+	ck_fails(mpkr_register(model, "", identity, NULL, &err), MPKR_E_USAGE, "without a name");
+	ck_fails(mpkr_register(model, NULL, identity, NULL, &err), MPKR_E_USAGE, "without a name");
+	ck_fails(mpkr_register(model, "vm.builtin.reshape", identity, NULL, &err), MPKR_E_USAGE,
+		 "'vm.builtin.reshape' is a function of the library itself");
+	ck_fails(mpkr_register(model, "my.own", NULL, NULL, &err), MPKR_E_NOT_FOUND, "my.own");
+	/* the application finds its own functions by name, too */
+	ck_ok(mpkr_register(model, "test.vm.add", add, NULL, &err));
+	ck_ok(mpkr_find(model, "test.vm.add", &f, &err));
+	mpkr_drop(f);
+	mpkr_close(model);
+}
+END_TEST
+
+/* --- calls from within ------------------------------------------------------------------------ */
+
+struct within {
+	mpkr_function *outer, *inner;
+	int refused, made, called;
+	float out[4];
+};
+
+/* The session that is calling is taken; one of its own is not. */
+static int call_again(void *context, const struct mpkr_invocation *call, mpkr_value **result,
+		      struct mpkr_error *why)
+{
+	struct within *w = context;
+	float out[4];
+
+	(void)call;
+	(void)result;
+	(void)why;
+	w->refused = call_add(w->outer, out);
+	w->made = mpkr_session(w->outer, &w->inner, &err);
+	if (!w->made)
+		w->called = call_add(w->inner, w->out);
+	return 0;
+}
+
+START_TEST(the_application_calls_models)
+{
+	mpkr_model *model;
+	mpkr_function *f;
+	struct within w = { 0 };
+	float out[4];
+
+	NEED_FIXTURES;
+	model = open_model(files[_i]);
+	ck_ok(mpkr_register(model, "test.vm.identity", call_again, &w, &err));
+	ck_ok(mpkr_register(model, "test.vm.add", add, NULL, &err));
+	ck_ok(mpkr_find(model, "identity", &f, &err));
+	ck_ok(mpkr_find(model, "add", &w.outer, &err));
+	ck_ok(call_identity(f, out));
+	ck_assert_int_eq(w.refused, MPKR_E_USAGE);
+	ck_assert_int_eq(w.made, MPKR_OK);
+	ck_assert_int_eq(w.called, MPKR_OK);
+	ck_assert_float_eq(w.out[1], 2 * numbers[1]);
+	mpkr_drop(w.inner);
+	mpkr_drop(w.outer);
+	mpkr_drop(f);
+	mpkr_close(model);
+}
+END_TEST
+
+/* --- a plug-in that goes -------------------------------------------------------------------------- */
+
+struct gate {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool is_inside, may_leave, has_left;
+};
+
+static int wait_inside(void *context, const struct mpkr_invocation *call, mpkr_value **result,
+		       struct mpkr_error *why)
+{
+	struct gate *g = context;
+	int code;
+
+	(void)pthread_mutex_lock(&g->lock);
+	g->is_inside = true;
+	(void)pthread_cond_broadcast(&g->changed);
+	while (!g->may_leave)
+		(void)pthread_cond_wait(&g->changed, &g->lock);
+	(void)pthread_mutex_unlock(&g->lock);
+	code = identity(NULL, call, result, why);
+	(void)pthread_mutex_lock(&g->lock);
+	g->has_left = true;
+	(void)pthread_mutex_unlock(&g->lock);
+	return code;
+}
+
+static void *call_in_thread(void *data)
+{
+	float out[4];
+
+	return (void *)(intptr_t)call_identity(data, out);
+}
+
+static void *open_gate(void *data)
+{
+	struct gate *g = data;
+	const struct timespec moment = { .tv_nsec = 20000000 };
+
+	(void)nanosleep(&moment, NULL);
+	(void)pthread_mutex_lock(&g->lock);
+	g->may_leave = true;
+	(void)pthread_cond_broadcast(&g->changed);
+	(void)pthread_mutex_unlock(&g->lock);
+	return NULL;
+}
+
+static void wait_until_inside(struct gate *g)
+{
+	(void)pthread_mutex_lock(&g->lock);
+	while (!g->is_inside)
+		(void)pthread_cond_wait(&g->changed, &g->lock);
+	(void)pthread_mutex_unlock(&g->lock);
+}
+
+START_TEST(nobody_is_in_a_function_that_was_taken_away)
+{
+	struct gate g = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+	mpkr_model *model;
+	mpkr_function *f;
+	pthread_t caller, opener;
+	void *code;
+
+	NEED_FIXTURES;
+	model = open_model(files[_i]);
+	ck_ok(mpkr_register(model, "test.vm.identity", wait_inside, &g, &err));
+	ck_ok(mpkr_find(model, "identity", &f, &err));
+	ck_assert_int_eq(pthread_create(&caller, NULL, call_in_thread, f), 0);
+	wait_until_inside(&g);
+	ck_assert_int_eq(pthread_create(&opener, NULL, open_gate, &g), 0);
+	ck_ok(mpkr_register(model, "test.vm.identity", NULL, NULL, &err));
+	(void)pthread_mutex_lock(&g.lock);
+	ck_assert(g.has_left);
+	(void)pthread_mutex_unlock(&g.lock);
+	ck_assert_int_eq(pthread_join(caller, &code), 0);
+	ck_assert_int_eq(pthread_join(opener, NULL), 0);
+	ck_assert_int_eq((int)(intptr_t)code, MPKR_OK);
+	mpkr_drop(f);
+	mpkr_close(model);
+}
+END_TEST
+
+/* --- stopped ---------------------------------------------------------------------------------------- */
+
+/* Stops the call that it is called from, as another thread would. */
+static int stop_caller(void *context, const struct mpkr_invocation *call, mpkr_value **result,
+		       struct mpkr_error *why)
+{
+	mpkr_stop(*(mpkr_function **)context);
+	return identity(NULL, call, result, why);
+}
+
+START_TEST(calls_are_stopped)
+{
+	mpkr_model *model;
+	mpkr_function *f, *own;
+	float out[4];
+
+	NEED_FIXTURES;
+	model = open_model(files[_i]);
+	ck_ok(mpkr_register(model, "test.vm.identity", identity, NULL, &err));
+	ck_ok(mpkr_find(model, "identity", &f, &err));
+	ck_ok(mpkr_session(f, &own, &err));
+	/* before it begins, and as long as nothing else is said */
+	mpkr_stop(f);
+	for (int i = 0; i < 2; i++)
+		ck_fails(call_identity(f, out), MPKR_E_STOPPED, "the call was stopped");
+	/* another session is none of it */
+	check_identity(own, 1);
+	mpkr_resume(f);
+	for (int i = 0; i < 3; i++) {
+		check_identity(f, 1);
+		/* between the instruction that calls the function and the next, also in a call that repeats another */
+		ck_ok(mpkr_register(model, "test.vm.identity", stop_caller, &f, &err));
+		ck_fails(call_identity(f, out), MPKR_E_STOPPED, "the call was stopped");
+		ck_ok(mpkr_register(model, "test.vm.identity", identity, NULL, &err));
+		mpkr_resume(f);
+	}
+	check_identity(f, 1);
+	mpkr_stop_after(f, 0);
+	ck_fails(call_identity(f, out), MPKR_E_STOPPED, "at its deadline");
+	mpkr_stop_after(f, INT64_MAX);
+	check_identity(f, 1);
+	mpkr_stop_after(f, -5);
+	ck_fails(call_identity(f, out), MPKR_E_STOPPED, "at its deadline");
+	mpkr_resume(f);
+	check_identity(f, 1);
+	mpkr_stop(NULL);
+	mpkr_stop_after(NULL, 1);
+	mpkr_resume(NULL);
+	mpkr_drop(own);
+	mpkr_drop(f);
+	mpkr_close(model);
+}
+END_TEST
+
+/* Every kind of executor looks. */
+START_TEST(every_executor_is_stopped)
+{
+	const struct model *m = &models[_i];
+	mpkr_model *model;
+	mpkr_function *f;
+
+	NEED_FIXTURES;
+	model = open_model(m->path);
+	f = find_or_skip(m, model);
+	if (f) {
+		struct mpkr_result *results[3];
+		struct array arrays[3];
+		const struct mpkr_tensor *in[3];
+		size_t n = count_names(m->in), count;
+
+		for (size_t i = 0; i < n; i++) {
+			array_load(&arrays[i], m->in[i], true);
+			in[i] = &arrays[i].tensor;
+		}
+		for (int i = 0; i < 2; i++) {
+			call_model(m, f, true);
+			mpkr_stop(f);
+			ck_fails(mpkr_call(f, in, n, results, 3, &count, &err), MPKR_E_STOPPED,
+				 "stopped");
+			mpkr_resume(f);
+		}
+		call_model(m, f, true);
+		for (size_t i = 0; i < n; i++)
+			array_free(&arrays[i]);
+	}
+	mpkr_drop(f);
+	mpkr_close(model);
+}
+END_TEST
+
+int main(void)
+{
+	const int both = (int)MPK_ARRAY_COUNT(files);
+	Suite *s = suite_create("functions of the application");
+	TCase *tc = tcase_create("application");
+
+	tcase_add_loop_test(tc, models_call_the_application, 0, both);
+	tcase_add_loop_test(tc, what_the_application_raises, 0, both);
+	tcase_add_loop_test(tc, arguments_are_handed_back, 0, both);
+	tcase_add_test(tc, names_are_checked);
+	tcase_add_loop_test(tc, the_application_calls_models, 0, both);
+	tcase_add_loop_test(tc, nobody_is_in_a_function_that_was_taken_away, 0, both);
+	tcase_add_loop_test(tc, calls_are_stopped, 0, both);
+	tcase_add_loop_test(tc, every_executor_is_stopped, 0, (int)MPK_ARRAY_COUNT(models));
+	suite_add_tcase(s, tc);
+
+	SRunner *runner = srunner_create(s);
+	srunner_run_all(runner, CK_NORMAL);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -248,17 +248,23 @@ MPKR_API int mpkr_open_memory(const void *bytes, size_t len, const struct mpkr_o
 /* mpkr_close - give the model back; functions and results that are left stay good. NULL is fine */
 MPKR_API void mpkr_close(mpkr_model *model);
 
-/* mpkr_bind_params - give a model the weights that its file has not: those of a .params file or tensor
+/* mpkr_bind_weights - give a model the weights that its file has not: those of a .params file or tensor
  * cache of TVM, of safetensors, of GGUF where no tensor is quantized, or of an .npz file of NumPy as savez
  * writes it: for what is compressed mpkr_find gives MPKR_E_UNSUPPORTED
  * Inputs that are named in the file are then no inputs of calls any more, and weights that the file of the
  * model has are replaced. "fc1.weight" is also the input "fc1_weight", and "p_fc1_weight", as PyTorch's
- * exporter calls it; of a buffer "b_...", of a constant "c_...". Each weight is read once, when a function
- * that needs it is found. Of a name in several files the one that was bound last counts; names that a
+ * exporter calls it; of a buffer "b_...", of a constant "c_...". An input that is a tuple takes its items by their
+ * names, by "param_0", "param_1", ..., or all tensors of a file in their order, if there are as many and they fit.
+ * Without such a tuple, tensors "param_0", ... are the last inputs that no name finds. Each weight is read once, when a
+ * function that needs it is found. Of a name in several files the one that was bound last counts; names that a
  * function does not have are left aside.
  * @path    read now and mapped: not to be changed while the model is open
- * Returns  MPKR_OK; MPKR_E_USAGE: a function was found before; MPKR_E_IO; MPKR_E_CORRUPT;
- *          MPKR_E_UNSUPPORTED; MPKR_E_NO_MEMORY */
+ * @count   receives how many tensors of the file functions of the model take; NULL: not asked
+ * Returns  MPKR_OK; MPKR_E_USAGE: a function was found before, or no function takes any tensor of the file, whose names
+ *          and those of inputs are then said; MPKR_E_IO; MPKR_E_CORRUPT; MPKR_E_UNSUPPORTED; MPKR_E_NO_MEMORY
+ * mpkr_bind_params - the same without the count */
+MPKR_API int mpkr_bind_weights(mpkr_model *model, const char *path, size_t *count,
+			       struct mpkr_error *err);
 MPKR_API int mpkr_bind_params(mpkr_model *model, const char *path, struct mpkr_error *err);
 
 /* --- functions ------------------------------------------------------------------------------- */

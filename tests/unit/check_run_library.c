@@ -207,6 +207,52 @@ START_TEST(bound_parameters_are_no_inputs)
 }
 END_TEST
 
+/* Weights of packed.so are one tuple, those of plain.so inputs of their own; files have their names or numbers. */
+START_TEST(weights_without_names_of_inputs)
+{
+	static const struct {
+		const char *model, *file;
+	} rows[] = {
+		{ "relax/packed.so", "tests/data/relax/packed.weights.npz" },
+		{ "relax/packed.so", "tests/data/relax/packed.numbered.npz" },
+		{ "relax/plain.so", "tests/data/relax/packed.weights.npz" },
+		{ "relax/plain.so", "tests/data/relax/packed.numbered.npz" },
+	};
+	struct array ids;
+	const struct mpkr_tensor *in[1] = { &ids.tensor };
+	struct mpkr_result *r;
+	mpkr_model *model;
+	mpkr_function *f;
+	size_t count = 99;
+
+	NEED_FIXTURES;
+	array_load(&ids, "relax/packed.in0.npy", true);
+	ck_ok(mpkr_open(data_path(rows[_i].model), NULL, &model, &err));
+	/* a tuple without names takes whatever fits */
+	if (_i > 1)
+		ck_fails(
+			mpkr_bind_weights(model, "tests/data/relax/packed.wrong.npz", &count, &err),
+			MPKR_E_USAGE,
+			"packed.wrong.npz: no tensor of the file is an input of the model");
+	ck_assert_msg(_i < 2 || (strstr(err.text, "it has other.0, other.1") &&
+				 strstr(err.text, "inputs are ids")),
+		      "%s", err.text);
+	ck_assert_uint_eq(count, 99);
+	ck_ok(mpkr_bind_weights(model, rows[_i].file, &count, &err));
+	ck_assert_uint_eq(count, 4);
+	ck_ok(mpkr_find(model, "forward", &f, &err));
+	ck_assert_int_eq(mpkr_input(f, 1, &(struct mpkr_type){ 0 }), MPKR_E_NOT_FOUND);
+	for (int i = 0; i < 2; i++) {
+		ck_ok(mpkr_call(f, in, 1, &r, 1, &count, &err));
+		check_result(r, "relax/packed.out0.npy");
+		mpkr_free(r);
+	}
+	mpkr_drop(f);
+	mpkr_close(model);
+	array_free(&ids);
+}
+END_TEST
+
 /* --- threads and time ------------------------------------------------------------------------- */
 
 struct worker {
@@ -433,6 +479,7 @@ int main(void)
 	tcase_add_loop_test(tc, results_outlive_functions_and_models, 0, count);
 	tcase_add_test(tc, functions_are_listed);
 	tcase_add_loop_test(tc, bound_parameters_are_no_inputs, 0, 3);
+	tcase_add_loop_test(tc, weights_without_names_of_inputs, 0, 4);
 	tcase_add_loop_test(tc, sessions_side_by_side, 0, count);
 	tcase_add_loop_test(tc, many_calls_take_no_more_memory, 0, 7);
 	tcase_add_test(tc, files_that_are_none);

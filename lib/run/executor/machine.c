@@ -315,6 +315,13 @@ void mpk_node_model_close(struct mpk_node_module *node)
 	free(model);
 }
 
+enum mpk_code mpk_node_model_program(struct mpk_node_module *node, struct mpk_error *err)
+{
+	struct mpk_node_model *model = node->state;
+
+	return model->program ? MPK_OK : program_load(model->kind, node, &model->program, err);
+}
+
 enum mpk_code mpk_node_model_machine(struct mpk_node_module *node, struct mpk_machine **out,
 				     struct mpk_error *err)
 {
@@ -324,8 +331,7 @@ enum mpk_code mpk_node_model_machine(struct mpk_node_module *node, struct mpk_ma
 	struct mpk_machine *made;
 	size_t count;
 
-	if (!model->program)
-		MPK_TRY(program_load(model->kind, node, &model->program, err));
+	MPK_TRY(mpk_node_model_program(node, err));
 	if (model->kind->choose_devices)
 		count = model->kind->choose_devices(model->program, chosen);
 	else

@@ -134,6 +134,11 @@ bool mpk_machine_owns(const struct mpk_machine *m, const struct mpk_function *f)
 enum mpk_code mpk_node_model_open(struct mpk_node_module *node, const struct mpk_model_kind *kind,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_node_model_program - load the program of an open node where it has none so far
+ * Returns  MPK_OK; as kind->load; MPK_E_NOMEM */
+enum mpk_code mpk_node_model_program(struct mpk_node_module *node,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_node_model_machine - the machine of an open node for the devices that are asked for now, made where the
  * last one is for others; its program is loaded where the model has none so far
  * @out     borrowed from the model

@@ -55,29 +55,13 @@ static bool find_numbered(const struct inputs *in, size_t number, size_t *index)
 
 /* --- whether it fits -------------------------------------------------------------------------- */
 
-static bool fits(const struct mpk_type *t, struct mpk_dtype dtype, const int64_t *shape,
-		 size_t ndim)
-{
-	if (t->kind != MPK_TYPE_TENSOR)
-		return true;
-	if (t->dtype.bits && !mpk_dtype_equal(t->dtype, dtype) &&
-	    !(mpk_dtype_is_bool(t->dtype) && mpk_dtype_is_bool(dtype)))
-		return false;
-	if (!t->ranked)
-		return true;
-	for (size_t i = 0; t->ndim == ndim && i < ndim; i++)
-		if (!mpk_type_symbol(t, i).len && t->shape[i] != shape[i])
-			return false;
-	return t->ndim == ndim;
-}
-
 /* What cannot be known without unpacking it is held against its input when it is called. */
 static void check_fit(struct inputs *in, struct mpk_span name, const struct mpk_type *t,
 		      size_t index)
 {
 	struct mpk_param_entry p = mpk_param_file_entry(in->given->params, index);
 
-	if (!p.is_known || fits(t, p.dtype, p.shape, p.ndim))
+	if (mpk_run_fits_type(t, &p))
 		return;
 	if (in->wrong_count++ >= WRONG_MAX)
 		return;

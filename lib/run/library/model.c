@@ -24,48 +24,41 @@
 
 /* --- binding ---------------------------------------------------------------------------------- */
 
-/* Of a name in several files the one that was bound last counts. */
-static enum mpk_code bind_named(struct mpkr_function *f, const struct mpk_param *inputs,
-				size_t count, struct mpk_run_finder *finder, bool *is_bound,
+static enum mpk_code bind_match(struct mpkr_function *f, const struct mpk_run_match *m,
 				struct mpk_error *err)
 {
-	size_t index;
+	struct mpk_run_bound *b = &f->bound[f->bound_count];
+	const struct mpk_type *type = &m->input->type;
 
-	for (size_t i = 0; i < count; i++) {
-		struct mpk_run_bound *b = &f->bound[f->bound_count];
-
-		if (is_bound[i] || inputs[i].type.kind == MPK_TYPE_TUPLE ||
-		    !mpk_run_find_param(finder, inputs[i].name, &index))
-			continue;
-		MPK_TRY(mpk_run_send_param(f, &inputs[i].type, finder->file, index, &b->value,
-					   err));
-		b->name = inputs[i].name;
-		f->bound_count++;
-		is_bound[i] = true;
-	}
-	return finder->failed ? mpk_fail_nomem(err) : MPK_OK;
+	if (type->kind == MPK_TYPE_TUPLE)
+		MPK_TRY(mpk_value_of_array(m->count, &b->value, err));
+	b->name = m->input->name;
+	f->bound_count++; /* from here on it is dropped with the others */
+	if (type->kind != MPK_TYPE_TUPLE)
+		return mpk_run_send_param(f, type, m->at->file, m->at->index, &b->value, err);
+	for (size_t i = 0; i < m->count; i++)
+		MPK_TRY(mpk_run_send_param(f, &type->fields[i].type, m->at[i].file, m->at[i].index,
+					   &b->value.array->items[i], err));
+	return MPK_OK;
 }
 
-/* Fill f->bound with what mpkr_bind_params gave
+/* Fill f->bound with what mpkr_bind_weights gave
  * @is_bound  of the function's inputs, all false: receives which */
 static enum mpk_code run_bind_model(struct mpkr_function *f, bool *is_bound, struct mpk_error *err)
 {
-	const struct mpk_signature *s = f->function->signature;
-	bool *is_param_bound =
-		mpk_arena_array(&f->arena, s->param_count + 1, sizeof *is_param_bound);
-	enum mpk_code code = MPK_OK;
+	struct mpk_run_match *matches;
+	size_t count;
 
-	MPK_TRY_ALLOC(is_param_bound, err);
-	for (const struct mpk_run_params *p = f->model->params; p && code == MPK_OK; p = p->next) {
-		struct mpk_run_finder finder = { .file = p->file, .arena = &f->arena };
-
-		code = bind_named(f, s->inputs, s->input_count, &finder, is_bound, err);
-		if (code == MPK_OK)
-			code = bind_named(f, s->params, s->param_count, &finder, is_param_bound,
-					  err);
-		mpk_strmap_fini(&finder.exported);
+	if (!f->model->params)
+		return MPK_OK;
+	MPK_TRY(mpk_run_match_params(f->model->params, f->function->signature, &f->arena, &matches,
+				     &count, err));
+	for (size_t i = 0; i < count; i++) {
+		MPK_TRY(bind_match(f, &matches[i], err));
+		if (matches[i].place != SIZE_MAX)
+			is_bound[matches[i].place] = true;
 	}
-	return code;
+	return MPK_OK;
 }
 
 /* --- inputs ----------------------------------------------------------------------------------- */

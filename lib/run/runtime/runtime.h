@@ -31,6 +31,7 @@ struct mpk_node_module;
 struct mpk_observer;
 struct mpk_payload_reader;
 struct mpk_runtime;
+struct mpk_signature;
 
 /* What the C and C++ code of tvm-ffi is in, of every release. */
 #define MPK_TVM_FFI_SONAME "libtvm_ffi.so"
@@ -88,6 +89,12 @@ struct mpk_loader {
 	/* The name of function number i, false after the last; for suggestions. NULL: it has
 	 * none that a user would name. */
 	bool (*name_at)(struct mpk_node_module *node, size_t i, struct mpk_span *out);
+
+	/* What function number i takes, in the order of name_at; NULL in *out after the last, or where it is
+	 * not known. No device is opened for it. Borrowed from the node.
+	 * Returns  MPK_OK; what makes the module ready failed with. NULL: nobody asks */
+	enum mpk_code (*signature_at)(struct mpk_node_module *node, size_t i,
+				      const struct mpk_signature **out, struct mpk_error *err);
 
 	/* Undoes open; called when open succeeded and the module's last reference is gone. */
 	void (*close)(struct mpk_node_module *node);

@@ -360,6 +360,19 @@ static bool relax_name_at(struct mpk_node_module *node, size_t i, struct mpk_spa
 	return false;
 }
 
+static enum mpk_code relax_signature_at(struct mpk_node_module *node, size_t i,
+					const struct mpk_signature **out, struct mpk_error *err)
+{
+	const struct mpk_relax_program *p = program_of(node);
+
+	(void)err;
+	*out = NULL;
+	for (size_t k = 0; k < p->callee_count && !*out; k++)
+		if (p->x.funcs[k].kind != MPK_RELAX_PACKED && i-- == 0)
+			*out = p->callees[k].signature;
+	return MPK_OK;
+}
+
 const struct mpk_loader mpk_relax_executor = {
 	.accepts = relax_accepts,
 	.payload = &mpk_reader_relax,
@@ -367,6 +380,7 @@ const struct mpk_loader mpk_relax_executor = {
 	.open = relax_open_node,
 	.find = find_node,
 	.name_at = relax_name_at,
+	.signature_at = relax_signature_at,
 	.close = mpk_node_model_close,
 };
 

@@ -161,6 +161,16 @@ static bool relay_name_at(struct mpk_node_module *node, size_t i, struct mpk_spa
 	return true;
 }
 
+static enum mpk_code relay_signature_at(struct mpk_node_module *node, size_t i,
+					const struct mpk_signature **out, struct mpk_error *err)
+{
+	const struct mpk_relay_program *p = program_of(node);
+
+	(void)err;
+	*out = i < p->callee_count ? &p->signatures[i] : NULL;
+	return MPK_OK;
+}
+
 const struct mpk_loader mpk_relay_executor = {
 	.accepts = relay_accepts,
 	.payload = &mpk_reader_relay,
@@ -168,6 +178,7 @@ const struct mpk_loader mpk_relay_executor = {
 	.open = relay_open_node,
 	.find = find_node,
 	.name_at = relay_name_at,
+	.signature_at = relay_signature_at,
 	.close = mpk_node_model_close,
 };
 

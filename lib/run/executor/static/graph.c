@@ -367,5 +367,6 @@ const struct mpk_loader mpk_graph_executor = {
 	.open = open_graph,
 	.find = mpk_static_find,
 	.name_at = mpk_static_name_at,
+	.signature_at = mpk_static_signature_at,
 	.close = mpk_static_close,
 };

@@ -328,6 +328,19 @@ bool mpk_static_name_at(struct mpk_node_module *node, size_t i, struct mpk_span 
 	return i == 0;
 }
 
+enum mpk_code mpk_static_signature_at(struct mpk_node_module *node, size_t i,
+				      const struct mpk_signature **out, struct mpk_error *err)
+{
+	struct static_model *m = node->state;
+
+	*out = NULL;
+	if (i)
+		return MPK_OK;
+	MPK_TRY(mpk_node_model_program(node, err));
+	*out = &((const struct mpk_static_program *)m->base.program)->model;
+	return MPK_OK;
+}
+
 enum mpk_code mpk_static_find(struct mpk_node_module *node, const char *name,
 			      struct mpk_function **out, struct mpk_error *err)
 {

@@ -185,6 +185,32 @@ struct mpk_run_finder {
 /* mpk_run_find_param - a tensor by its name, or by the name that PyTorch's exporter makes of its */
 bool mpk_run_find_param(struct mpk_run_finder *f, struct mpk_span name, size_t *index);
 
+/* mpk_run_fits_type - whether a tensor of a file may be an input of that type; what cannot be known may be */
+bool mpk_run_fits_type(const struct mpk_type *t, const struct mpk_param_entry *p);
+
+/* A tensor in a file. */
+struct mpk_run_stored {
+	struct mpk_param_file *file;
+	size_t index;
+};
+
+/* What the files of a model have for an input: a tensor, or those of a tuple. */
+struct mpk_run_match {
+	const struct mpk_param *input;
+	size_t place; /* among the inputs; SIZE_MAX: a parameter that the model's file has, too */
+	const struct mpk_run_stored *at;
+	size_t count; /* 1 unless it is a tuple */
+};
+
+/* mpk_run_match_params - which tensors of which files a function is given, as mpkr_bind_weights says
+ * @params  the file that was bound last comes first
+ * @arena   receives the matches
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_run_match_params(const struct mpk_run_params *params,
+				   const struct mpk_signature *s, struct mpk_arena *arena,
+				   struct mpk_run_match **out, size_t *count,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_run_send_param - a tensor of a file where an input of that type is wanted
  * @out     zeroed; owned
  * Returns  MPK_OK; as mpk_param_file_tensor and mpk_devices_send */

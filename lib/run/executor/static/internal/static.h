@@ -198,8 +198,11 @@ enum mpk_code mpk_static_open(struct mpk_node_module *node, mpk_static_load_fn *
 enum mpk_code mpk_static_find(struct mpk_node_module *node, const char *name,
 			      struct mpk_function **out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_static_name_at, mpk_static_close - as a loader's */
+/* mpk_static_name_at, mpk_static_signature_at, mpk_static_close - as a loader's */
 bool mpk_static_name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out);
+enum mpk_code mpk_static_signature_at(struct mpk_node_module *node, size_t i,
+				      const struct mpk_signature **out,
+				      struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_static_close(struct mpk_node_module *node);
 
 /* mpk_static_room - how many bytes may be read from an address on: functions of a library may return pointers

@@ -114,7 +114,7 @@ TOML_SO  := $(O)/libexec/minspect/toml.so
 include lib/mpk/library.mk
 include lib/python/python.mk
 .DEFAULT_GOAL := all
-RUN_ALL := $(if $(filter release deb,$(notdir $(O))),$(RUN_SDK) $(RUN_ARCHIVE) $(RUN_WITH_STATE)) $(if $(filter release,$(notdir $(O))),$(PY_BUILT))
+RUN_ALL := $(if $(filter release deb,$(notdir $(O))),$(RUN_SDK) $(RUN_ARCHIVE)) $(if $(filter release,$(notdir $(O))),$(PY_BUILT))
 
 all: $(O)/bin/mpack $(O)/bin/minspect $(RUN_ALL) $(TOML_SO) $(SA_OBJ) $(SA_LEGACY_OBJ)
 

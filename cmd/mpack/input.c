@@ -173,6 +173,8 @@ static enum mpk_code carry_library(struct mpk_input *in, const struct mpk_input_
 	source->text = plan.source;
 	parts->blob = plan.model;
 	parts->needs_cxx = plan.needs_cxx;
+	parts->has_state = plan.has_state;
+	parts->is_cpu = plan.is_cpu;
 	parts->unlinked = plan.unlinked;
 	parts->is_packed = plan.is_packed;
 	parts->packing = plan.packing;

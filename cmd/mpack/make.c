@@ -123,12 +123,14 @@ static const char *const link_flags[] = {
 	"-Wl,-Bsymbolic", "-Wl,--gc-sections", "-Wl,-z,nodelete", "-lm", "-ldl", "-pthread",
 };
 
-/* The path of the archive of the run library; NULL: no memory. */
-static const char *archive_of(struct mpk_arena *arena, const struct mpk_target *target)
+/* The path of the archive of the run library that has what a model needs; NULL: no memory. */
+static const char *archive_of(struct mpk_arena *arena, const struct mpk_target *target,
+			      const struct mpk_handover *parts)
 {
-	const char *name = target->is_native ? "mpack/libmpkrun-pic.a"
-					     : mpk_arena_printf(arena, "mpack/%s/libmpkrun-pic.a",
-								target->triple);
+	const char *name = mpk_arena_printf(
+		arena, "mpack/%s%slibmpkrun%s%s-pic.a", target->is_native ? "" : target->triple,
+		target->is_native ? "" : "/", parts->is_cpu ? "-cpu" : "",
+		parts->has_state ? "-state" : "");
 
 	return name ? mpk_libexec_find(arena, name) : NULL;
 }
@@ -182,7 +184,7 @@ static enum mpk_code add_executor(const struct mpk_build_options *o,
 	size_t objects = parts->unlinked ? 0 : count_objects(arena, o->objects);
 	struct mpk_compile_source *sources =
 		mpk_arena_array(arena, e->source_count + objects + 1, sizeof *sources);
-	const char *archive = archive_of(arena, &e->tools.target);
+	const char *archive = archive_of(arena, &e->tools.target, parts);
 	struct mpk_argv flags = { .arena = arena };
 
 	MPK_TRY_ALLOC(sources && archive, err);
@@ -432,7 +434,8 @@ int mpk_build_run(struct mpk_build_options *o, enum mpk_emit_kind kind, const ch
 		how.cubins = &opt->cubins;
 	how.compress = executor && opt->compress;
 	if (executor && count_objects(&in.arena, opt->objects))
-		how.archive = archive_of(&in.arena, &target);
+		how.archive =
+			archive_of(&in.arena, &target, &in.parts); /* all give host code the same */
 	if (status == MPK_EXIT_OK)
 		status = mpk_input_load(path, &how, &in);
 	e.tools.hooks = &tool_hooks;

@@ -17,11 +17,9 @@ RUN_SO    := $(O)/librun/libmpk-run.so.$(RUN_SOVERSION)
 RUN_LIBS  := $(RUN_SO) $(O)/librun/libmpk-run.so $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a
 # -ftrivial-auto-var-init fills buffers of kilobytes in every call; all others of HARDEN stay. At -Os gcc takes what
 # a callee sets for unset; the programs are compiled with the warning.
-# Caches, recurrent states and samplers are left out, as few models have them: RUN_STATE=1 in a build folder of its own takes them in, 50 KiB.
-RUN_STATE ?= 0
-# So are AMD's GPUs, for size: RUN_ROCM=1 takes them in, 18 KiB.
+# AMD's GPUs are left out, for size: RUN_ROCM=1 takes them in, 18 KiB.
 RUN_ROCM  ?= 0
-RUN_CFLAGS  = -DMPK_RUN_STATE=$(RUN_STATE) -DMPK_RUN_ROCM=$(RUN_ROCM) $(RUN_COMMON)
+RUN_CFLAGS  = -DMPK_RUN_ROCM=$(RUN_ROCM) $(RUN_COMMON)
 RUN_COMMON  = $(filter-out -ftrivial-auto-var-init=zero,$(ALL_CFLAGS)) -ffunction-sections -fdata-sections \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables -Wno-maybe-uninitialized $(RUN_SMALL)
 # -Oz came with GCC 12
@@ -61,18 +59,18 @@ $(RUN_SO): $(O)/librun/run.a lib/mpk/exports.map lib/mpk/run.h
 		$(if $(filter asan fuzz cov,$(VARIANT)),,-Wl,--no-undefined) -Wl,--as-needed -Wl,-Map=$@.map \
 		$(RUN_NAMES:%=-Wl,-u,%) -o $@.new $< $(RUN_NEEDS) && mv -f $@.new $@
 
-# The same with them, for tests: all but their list is the same. Programs that are linked with the other one run with it.
-RUN_WITH_STATE := $(O)/librun/state/libmpk-run.so.$(RUN_SOVERSION)
-RUN_LIST := lib/run/executor/relax/relax
-$(O)/run-state/$(RUN_LIST).o: $(RUN_LIST).c $(O)/flags lib/mpk/library.mk
+# What standalone models leave out that do not need it: caches, recurrent states and samplers; or all executors but
+# the Relax VM, and all devices but the CPU. The tables that lead there are compiled once more.
+RUN_STATELESS := $(O)/run-stateless/lib/run/executor/relax/relax.o
+RUN_CPU := $(addprefix $(O)/run-cpu/,lib/run/executor/executor.o lib/run/device/device.o)
+$(RUN_STATELESS): private RUN_DEFINES := -DMPK_RUN_STATE=0
+$(RUN_CPU): private RUN_DEFINES := -DMPK_RUN_RELAY=0 -DMPK_RUN_STATIC=0 -DMPK_RUN_OPENCL=0 -DMPK_RUN_CUDA=0
+$(RUN_STATELESS): $(O)/run-stateless/%.o: %.c $(O)/flags lib/mpk/library.mk
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) -DMPK_RUN_STATE=1 $(RUN_COMMON) -MMD -MP -c $< -o $@
-
-$(RUN_WITH_STATE): $(O)/run-state/$(RUN_LIST).o $(O)/librun/run.a lib/mpk/exports.map lib/mpk/run.h
-	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=lib/mpk/exports.map $(RUN_LDFLAGS) \
-		-Wl,--as-needed $(RUN_NAMES:%=-Wl,-u,%) -o $@.new $(O)/run-state/$(RUN_LIST).o $(O)/librun/run.a $(RUN_NEEDS) \
-		&& mv -f $@.new $@
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(RUN_DEFINES) $(RUN_CFLAGS) -MMD -MP -c $< -o $@
+$(RUN_CPU): $(O)/run-cpu/%.o: %.c $(O)/flags lib/mpk/library.mk
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(RUN_DEFINES) $(RUN_CFLAGS) -MMD -MP -c $< -o $@
 
 $(O)/librun/libmpk-run.so: $(RUN_SO)
 	$(Q)ln -sf $(<F) $@
@@ -80,26 +78,35 @@ $(O)/librun/libmpk-run.so: $(RUN_SO)
 # One object, in which nothing but the functions of the header has a name. It is position-independent and its functions
 # are hidden, so that programs and shared libraries take the same; the second name is the one that is looked for where
 # archives for shared libraries have names of their own.
-# mpk-model.o is for mpack, which links it into standalone libraries: their code calls other functions.
-RUN_MODEL_NAMES = mpkr_enter mpkr_answer mpkr_raised mpkr_item mpkr_forget
+# The models are for mpack, which links one into standalone libraries: their code calls other functions.
+RUN_MODEL_NAMES = mpkr_enter mpkr_answer mpkr_raised mpkr_item mpkr_shape mpkr_forget
 RUN_STATIC_OBJ := $(RUN_PUBLIC:%=$(O)/run-static/%.o)
+RUN_MODELS := $(addprefix $(O)/run-static/,model.o model-state.o model-cpu.o model-cpu-state.o)
 # Host code that is linked beside it finds there what it imports of its loader.
 $(O)/run-static/mpk-run.o: RUN_KEPT = $(RUN_NAMES)
 $(O)/run-static/mpk-run.o: RUN_GLOBAL := mpkr_*
-$(O)/run-static/mpk-model.o: RUN_GLOBAL := mpkr_* TVM*
+$(RUN_MODELS): RUN_KEPT = $(RUN_MODEL_NAMES)
+$(RUN_MODELS): RUN_GLOBAL := mpkr_* TVM*
+# what comes before the archive is not looked for in it
+$(O)/run-static/model.o: $(RUN_STATELESS)
+$(O)/run-static/model-cpu.o: $(RUN_STATELESS) $(RUN_CPU)
+$(O)/run-static/model-cpu-state.o: $(RUN_CPU)
 $(addprefix $(O)/run/lib/run/runtime/,module_api.o parallel.o vm_api.o workspace.o): private RUN_DEFINES := -DMPK_RUN_LINKED
-$(O)/run-static/mpk-model.o: RUN_KEPT = $(RUN_MODEL_NAMES)
-$(O)/run-static/mpk-run.o $(O)/run-static/mpk-model.o: $(RUN_STATIC_OBJ) $(O)/librun/run.a
+$(O)/run-static/mpk-run.o $(RUN_MODELS): $(RUN_STATIC_OBJ) $(O)/librun/run.a
 	$(call say,LD,$@)
-	$(Q)$(LD) -r --gc-sections $(RUN_KEPT:%=-u %) -o $@ $(RUN_STATIC_OBJ) $(O)/librun/run.a
+	$(Q)$(LD) -r --gc-sections $(RUN_KEPT:%=-u %) -o $@ $(filter %.o,$^) $(O)/librun/run.a
 	$(Q)$(OBJCOPY) -w $(RUN_GLOBAL:%=--keep-global-symbol='%') --strip-unneeded $@
 $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a: $(O)/run-static/mpk-run.o
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $<
 
 # What mpack links into standalone libraries.
-RUN_ARCHIVE := $(O)/libexec/mpack/libmpkrun-pic.a
-$(RUN_ARCHIVE): $(O)/run-static/mpk-model.o
+RUN_ARCHIVE := $(patsubst $(O)/run-static/model%,$(O)/libexec/mpack/libmpkrun%,$(RUN_MODELS:.o=-pic.a))
+$(O)/libexec/mpack/libmpkrun-pic.a: $(O)/run-static/model.o
+$(O)/libexec/mpack/libmpkrun-state-pic.a: $(O)/run-static/model-state.o
+$(O)/libexec/mpack/libmpkrun-cpu-pic.a: $(O)/run-static/model-cpu.o
+$(O)/libexec/mpack/libmpkrun-cpu-state-pic.a: $(O)/run-static/model-cpu-state.o
+$(RUN_ARCHIVE):
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@.new && $(AR) rcsD $@.new $< && mv -f $@.new $@
 
@@ -109,8 +116,8 @@ run-for:
 	$(if $(TARGET),,$(error name the machine: TARGET=aarch64-linux-gnu))
 	$(Q)$(MAKE) --no-print-directory O=out/for/$(TARGET) CC=$(TARGET)-gcc LD=$(TARGET)-ld AR=$(TARGET)-ar \
 		OBJCOPY=$(TARGET)-objcopy CPPFLAGS='$(CPPFLAGS) -idirafter /usr/include' \
-		out/for/$(TARGET)/libexec/mpack/libmpkrun-pic.a
-	$(Q)mkdir -p $(O)/libexec/mpack/$(TARGET) && cp out/for/$(TARGET)/libexec/mpack/libmpkrun-pic.a $(O)/libexec/mpack/$(TARGET)
+		$(RUN_ARCHIVE:$(O)/%=out/for/$(TARGET)/%)
+	$(Q)mkdir -p $(O)/libexec/mpack/$(TARGET) && cp $(RUN_ARCHIVE:$(O)/%=out/for/$(TARGET)/%) $(O)/libexec/mpack/$(TARGET)
 
 # What finds the library goes from where it lies itself, so that a folder may be moved as a whole.
 UP_FROM = $(shell realpath -ms --relative-to='$(1)' '$(PREFIX)')
@@ -142,5 +149,5 @@ uninstall-run:
 	rm -rf '$(DESTDIR)$(RUN_CMAKE)'
 	rmdir '$(DESTDIR)$(INCLUDEDIR)/mpk' 2>/dev/null || :
 
--include $(RUN_OBJ:.o=.d) $(RUN_STATIC_OBJ:.o=.d) $(O)/run-state/$(RUN_LIST).d
+-include $(RUN_OBJ:.o=.d) $(RUN_STATIC_OBJ:.o=.d) $(RUN_STATELESS:.o=.d) $(RUN_CPU:.o=.d)
 .PHONY: run-for install-run uninstall-run

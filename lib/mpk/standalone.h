@@ -38,6 +38,7 @@ enum {
 	MPKS_FLOAT = 3,
 	MPKS_DLTENSOR = 7, /* an argument: the address of a DLTensor */
 	MPKS_TEXT = 8,     /* an argument: UTF-8 that a NUL ends */
+	MPKS_SHAPE = 69,   /* of mpks_shape */
 	MPKS_TENSOR = 70,  /* a result */
 	MPKS_ARRAY = 71    /* several results */
 };
@@ -53,7 +54,9 @@ struct mpks_cell {
 	} v;
 };
 
-/* Dynamic symbol "__tvm_ffi_NAME" of each function of the model.
+/* Dynamic symbol "__tvm_ffi_NAME" of each function of the model. Where its models have caches or other states, also of the
+ * builtins that work on them between calls, such as "vm.builtin.kv_state_begin_forward". What is none of the above, such
+ * as a cache, is a cell of another type: it is passed on as it is, and dropped like any result.
  * @self    NULL
  * @args    count of them, borrowed for the call and not written. Tensors are DLTensors in host memory: those
  *          that begin at a multiple of 64 bytes and have no gaps are used where they lie, others are copied.
@@ -72,6 +75,11 @@ typedef const char *mpks_error(void);
  * Returns  0; another value: there is no such result, or memory is out */
 #define MPK_STANDALONE_ITEM "__mpk_standalone_item"
 typedef int mpks_item(const struct mpks_cell *array, unsigned long i, struct mpks_cell *out);
+
+/* A shape, of n extents, which are copied, as an argument; given back with mpks_drop.
+ * Returns  0; another value: memory is out */
+#define MPK_STANDALONE_SHAPE "__mpk_standalone_shape"
+typedef int mpks_shape(const int64_t *extents, unsigned long n, struct mpks_cell *out);
 
 /* Give a result back; the cell is MPKS_NONE then. */
 #define MPK_STANDALONE_DROP "__mpk_standalone_drop"

@@ -18,7 +18,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NAME = "mpk_tools"
 PROGRAMS = {"bin/mpack": "programs/bin/mpack", "bin/minspect": "programs/bin/minspect",
             "libexec/minspect/toml.so": "programs/libexec/minspect/toml.so",
-            "libexec/mpack/libmpkrun-pic.a": "programs/libexec/mpack/libmpkrun-pic.a",
+            **{f"libexec/mpack/libmpkrun{kind}-pic.a": f"programs/libexec/mpack/libmpkrun{kind}-pic.a"
+               for kind in ("", "-state", "-cpu", "-cpu-state")},
             "python/_core.abi3.so": "_core.abi3.so"}
 METADATA = """Metadata-Version: 2.1
 Name: mpk-tools

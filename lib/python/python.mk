@@ -12,13 +12,11 @@ PY_BUILT := $(if $(wildcard $(PY_INCLUDE)/Python.h),$(PY_CORE))
 $(PY_OBJ): private CPPFLAGS += -DPy_LIMITED_API=0x03090000 -DPY_SSIZE_T_CLEAN -isystem $(PY_INCLUDE)
 $(PY_OBJ): private ALL_CFLAGS += -Wno-pedantic -Wno-write-strings
 
-$(PY_CORE): $(PY_OBJ) $(RUN_WITH_STATE)
+$(PY_CORE): $(PY_OBJ) $(O)/librun/run.a
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && printf '{ global: PyInit__core; local: *; };' > $(@D)/exports.map
 	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(@D)/exports.map $(RUN_LDFLAGS) \
-		-o $@.new $(PY_OBJ) $(filter %.o,$(PY_RUN)) $(filter %.a,$(PY_RUN)) $(RUN_NEEDS) && mv -f $@.new $@
-# What the library with caches is made of.
-PY_RUN = $(O)/run-state/$(RUN_LIST).o $(O)/librun/run.a
+		-o $@.new $(PY_OBJ) $(O)/librun/run.a $(RUN_NEEDS) && mv -f $@.new $@
 
 # Without them the package does not work, and the tests that import it would not say so.
 python: $(PY_CORE)
@@ -27,7 +25,7 @@ python: $(PY_CORE)
 # the wheel needs the C library alone. How old that may be is what the system it is built on decides.
 WHEEL_BUILD := out/wheel/build
 WHEEL_FILES := $(addprefix $(WHEEL_BUILD)/,bin/mpack bin/minspect libexec/minspect/toml.so \
-	libexec/mpack/libmpkrun-pic.a python/_core.abi3.so)
+	$(RUN_ARCHIVE:$(O)/%=%) python/_core.abi3.so)
 WHEEL_EU    := $(WHEEL_BUILD)/libeu.a
 WHEEL_LIBS  := -Wl,-Bstatic -lelf $(WHEEL_EU) -lz -llz4 -lzstd -Wl,-Bdynamic -lm -ldl -pthread
 

@@ -58,7 +58,7 @@ def library(b, root):
     stripped = b.path("stripped.so")
     subprocess.run(["strip", "-o", stripped, str(build / "librun/libmpk-run.so.0")], check=True)
     size = pathlib.Path(stripped).stat().st_size
-    row = {"group": "library", "what": "libmpk-run.so.0, stripped", "bytes": size, "goal": "400 KiB",
+    row = {"group": "library", "what": "libmpk-run.so.0, stripped", "bytes": size, "goal": "640 KiB",
            "met": size <= LIMIT, "rooms": dict(by_room(build).most_common())}
     b.rows.append(row)
     print(f"{row['what']:<46} {size / KIB:>6.1f} KiB  {'met' if row['met'] else 'MISSED'}: {row['goal']}", flush=True)

@@ -253,6 +253,33 @@ START_TEST(weights_without_names_of_inputs)
 }
 END_TEST
 
+/* Two inputs whose extents are two, though the program calls both n. */
+START_TEST(extents_of_one_name_are_two)
+{
+	static const char *const paths[] = { "relax/same_extents.so",
+					     "relax/same_extents_compiled.so" };
+	const float a[8] = { 0 }, b[3] = { 1, 2, 3 };
+	const int64_t a_shape[2] = { 2, 4 }, b_shape[1] = { 3 };
+	struct mpkr_tensor x = mpkr_tensor_on_host(a, MPKR_DTYPE_FLOAT, 32, 2, a_shape);
+	struct mpkr_tensor y = mpkr_tensor_on_host(b, MPKR_DTYPE_FLOAT, 32, 1, b_shape);
+	const struct mpkr_tensor *in[2] = { &x, &y };
+	struct mpkr_result *r[2];
+	mpkr_function *f;
+	size_t count;
+
+	NEED_FIXTURES;
+	f = find_in(paths[_i], "main");
+	ck_ok(mpkr_call(f, in, 2, r, 2, &count, &err));
+	ck_assert_uint_eq(count, 2);
+	ck_assert_float_eq(((float *)r[0]->tensor.data)[7], 1);
+	ck_assert_int_eq(r[1]->tensor.shape[0], 3);
+	ck_assert_float_eq(((float *)r[1]->tensor.data)[2], -3);
+	for (int i = 0; i < 2; i++)
+		mpkr_free(r[i]);
+	mpkr_drop(f);
+}
+END_TEST
+
 /* --- threads and time ------------------------------------------------------------------------- */
 
 struct worker {
@@ -480,6 +507,7 @@ int main(void)
 	tcase_add_test(tc, functions_are_listed);
 	tcase_add_loop_test(tc, bound_parameters_are_no_inputs, 0, 3);
 	tcase_add_loop_test(tc, weights_without_names_of_inputs, 0, 4);
+	tcase_add_loop_test(tc, extents_of_one_name_are_two, 0, 2);
 	tcase_add_loop_test(tc, sessions_side_by_side, 0, count);
 	tcase_add_loop_test(tc, many_calls_take_no_more_memory, 0, 7);
 	tcase_add_test(tc, files_that_are_none);

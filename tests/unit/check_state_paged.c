@@ -278,6 +278,13 @@ START_TEST(a_pass_begins_before_attention)
 	ck_assert_ok(attend(c, 1, 6), err);
 	ck_assert_ok(attend(c, 1, 9), err); /* rows that a model padded */
 	ck_assert_uint_eq(appended, 12);
+	/* one that is refused ends the one before: the model would go on with the wrong rows */
+	RAISES("not in the cache", "kv_state_begin_forward", same(c), SHAPE(1, 9), SHAPE(3, 3));
+	ck_assert_int_eq(attend(c, 1, 6), MPK_E_RAISED);
+	ck_assert_text(err, "no forward pass of the cache began");
+	ck_assert_uint_eq(appended, 12);
+	GOOD("kv_state_begin_forward", same(c), SHAPE(1), SHAPE(2));
+	ck_assert_ok(attend(c, 1, 2), err);
 	mpk_value_drop(&c);
 }
 END_TEST

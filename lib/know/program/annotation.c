@@ -363,6 +363,32 @@ static struct mpk_span *slot_place(struct mpk_relax_typing *r, int64_t slot)
 	return r->failed ? NULL : &r->slots[slot];
 }
 
+static bool is_slot_name(const struct mpk_relax_typing *r, struct mpk_span name)
+{
+	for (size_t i = 0; i < r->slot_count; i++)
+		if (mpk_span_equal(r->slots[i], name))
+			return true;
+	return false;
+}
+
+/* A slot is an extent, and two of them are two, also where the program calls both by one name. */
+static void name_slot(struct mpk_relax_typing *r, struct mpk_span *place, struct mpk_span told)
+{
+	struct mpk_span name = told;
+	const char *made = "";
+
+	for (size_t i = 1; made && is_slot_name(r, name); i++) {
+		made = mpk_arena_printf(r->arena, "%.*s_%zu", (int)told.len,
+					(const char *)told.data, i);
+		name = mpk_span_str(made ? made : "");
+	}
+	r->failed |= !made;
+	if (!made)
+		return;
+	r->renames |= *made != '\0';
+	*place = name;
+}
+
 static struct mpk_span slot_name(struct mpk_relax_typing *r, int64_t slot)
 {
 	static const char *const common[] = { "n", "m", "k", "l" };
@@ -377,7 +403,7 @@ static struct mpk_span slot_name(struct mpk_relax_typing *r, int64_t slot)
 						  : mpk_arena_printf(r->arena, "n%zu", r->named);
 	r->failed |= !made;
 	r->named++;
-	*place = mpk_span_str(made ? made : "?");
+	name_slot(r, place, mpk_span_str(made ? made : "?"));
 	return *place;
 }
 
@@ -408,8 +434,10 @@ static void input_extent(struct mpk_relax_typing *r, const struct mpk_relax_pair
 		*extent = operand;
 		*symbol = (struct mpk_span){ 0 };
 	} else if (code == MATCH_STORE || code == MATCH_LOAD) {
-		if (told.len && slot_place(r, operand))
-			*slot_place(r, operand) = told;
+		struct mpk_span *place = slot_place(r, operand);
+
+		if (told.len && place && !place->len)
+			name_slot(r, place, told);
 		*symbol = slot_name(r, operand);
 	}
 }
@@ -431,6 +459,35 @@ static void value_extent(const struct mpk_relax_typing *r, const struct mpk_rela
 	} else if ((made ? code == MAKE_LOAD : code == MATCH_LOAD) && slot_at(r, operand).len) {
 		*symbol = slot_at(r, operand);
 	}
+}
+
+/* Of another extent, of a name or computed from it: nothing can be said where a name means two. */
+static bool is_ambiguous(const struct mpk_relax_typing *r, struct mpk_span symbol)
+{
+	return r->renames && symbol.len && !mpk_span_is(symbol, "_");
+}
+
+void mpk_relax_keep_slots(struct mpk_relax_typing *r, const struct mpk_relax_pairs *p,
+			  struct mpk_type *t)
+{
+	struct mpk_span *symbols;
+
+	if (!t->ranked || t->ndim != p->count || !t->symbols)
+		return;
+	symbols = mpk_relax_make_parts(r, p->count, sizeof *symbols);
+	for (size_t i = 0; symbols && i < p->count; i++) {
+		int64_t code = -1, operand = 0;
+		bool known = mpk_relax_int_at(p->instr, p->at + 2 * i, &code) &&
+			     mpk_relax_int_at(p->instr, p->at + 2 * i + 1, &operand);
+
+		symbols[i] = t->symbols[i];
+		if (known && (code == MATCH_STORE || code == MATCH_LOAD) && slot_at(r, operand).len)
+			symbols[i] = slot_at(r, operand);
+		else if (is_ambiguous(r, symbols[i]))
+			symbols[i] = mpk_span_str("?");
+	}
+	if (symbols)
+		t->symbols = symbols;
 }
 
 void mpk_relax_set_extents(struct mpk_relax_typing *r, const struct mpk_relax_pairs *p,

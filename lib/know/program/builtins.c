@@ -179,6 +179,8 @@ static void type_match_shape(struct mpk_relax_typing *r, const struct mpk_relax_
 	p.from = c->input ? MPK_RELAX_EXTENTS_INPUT : MPK_RELAX_EXTENTS_VALUE;
 	mpk_relax_set_extents(r, &p, s.type);
 	add_told(r, &s);
+	if (c->input)
+		mpk_relax_keep_slots(r, &p, s.type);
 }
 
 /* --- values -------------------------------------------------------------------------------- */

@@ -387,6 +387,8 @@ static void relax_read_texts(const struct mpk_relax *x, struct mpk_arena *arena,
 		if (!mpk_strmap_find(&names, a.function, &at))
 			continue;
 		s = &list[at];
+		/* each text was printed by itself, and code that would tell is not at hand */
+		s->names_are_local = true;
 		if (a.is_return)
 			set_outputs(a.type, arena, s);
 		else if (a.param < s->input_count)

@@ -67,6 +67,7 @@ struct mpk_signature {
 	bool named_inputs;    /* inputs are set by name (executors), not by position */
 	bool fills_inputs;    /* results go into tensors among the inputs, by custom the last */
 	bool outputs_known;
+	bool names_are_local; /* a symbolic extent has its name within one input alone: of two inputs "n" may be two */
 	int32_t device; /* DLPack's number of where host code expects tensors; 0: not known */
 	const struct mpk_param *inputs; /* without parameters that the file has */
 	size_t input_count;

@@ -155,6 +155,8 @@ struct mpk_handover {
 	bool is_carried;   /* what is built of it is to be carried by a library with its executor */
 	bool could_load; /* its launch functions could load their kernels, and are not to (standalone) */
 	bool needs_cxx; /* of what is carried: its objects need the libraries of C++ */
+	bool has_state; /* of what is carried: its models have caches or other states */
+	bool is_cpu;    /* of what is carried: it is for the Relax VM on the CPU alone */
 	bool is_packed; /* of what is carried: it is packed with zstd, which is to be linked in; or
 			    * is to be */
 	const char *packing;  /* of what is carried: why packing does not pay; NULL */

@@ -172,9 +172,9 @@ static void put_called(struct writer *w, const struct mpk_handover *h)
 
 static void put_facts(struct writer *w, const struct mpk_handover *h)
 {
-	const bool flags[] = { h->has_blob,    h->is_blob,      h->has_host,
-			       h->has_sources, h->has_callable, h->is_carried,
-			       h->needs_cxx,   h->is_packed,    h->could_load };
+	const bool flags[] = { h->has_blob,     h->is_blob,    h->has_host,  h->has_sources,
+			       h->has_callable, h->is_carried, h->needs_cxx, h->has_state,
+			       h->is_cpu,       h->is_packed,  h->could_load };
 
 	mpk_rope_put_u64(&w->out, h->gen);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
@@ -333,7 +333,8 @@ static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struc
 {
 	bool *const flags[] = { &out->has_blob,    &out->is_blob,      &out->has_host,
 				&out->has_sources, &out->has_callable, &out->is_carried,
-				&out->needs_cxx,   &out->is_packed,    &out->could_load };
+				&out->needs_cxx,   &out->has_state,    &out->is_cpu,
+				&out->is_packed,   &out->could_load };
 	uint64_t gen, modules;
 
 	MPK_TRY(mpk_read_u64(&r->c, "generation", &gen, err));

@@ -144,14 +144,17 @@ struct mpk_standalone_plan {
 	struct mpk_span source; /* C of the functions, and of a table of the host code's symbols */
 	const char *
 		unlinked; /* a sentence: why the objects are not to be linked in; NULL: they are, or none are there */
-	bool needs_cxx;      /* they need the libraries of C++ */
-	bool is_packed;      /* the source calls zstd */
+	bool needs_cxx; /* they need the libraries of C++ */
+	bool has_state; /* its models call builtins of caches and other states, which it exports, too */
+	bool is_cpu;    /* its models are of the Relax VM, and none of its code is for a device */
+	bool is_packed; /* the source calls zstd */
 	const char *packing; /* with compress: a sentence, where it does not pay; NULL */
 };
 
 /* mpk_standalone_plan - what a standalone library is linked of, besides the archive of the run library
  * It exports a function for each function of the library's models, in the convention of the current tvm-ffi, with
- * metadata and documentation; where there is no model, one for each host function.
+ * metadata and documentation; where there is no model, one for each host function. For models with state also the
+ * builtins that whoever calls them needs between their calls.
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: an archive, a library that is standalone already, a function whose
  *          name is no symbol; MPK_E_NO_BLOB; MPK_E_NOTFOUND: no function; MPK_E_CORRUPT; MPK_E_NOMEM */
 enum mpk_code mpk_standalone_plan(const struct mpk_standalone_input *input, struct mpk_arena *arena,

@@ -34,6 +34,7 @@ struct carrier {
 	size_t tensor_count, tensor_cap;
 	struct mpk_strbuf text;
 	size_t function_count;
+	bool has_state;             /* its models call builtins of caches or other states */
 	struct mpk_strmap exported; /* symbols of the new library; in the arena */
 	struct mpk_error *err;
 };
@@ -89,12 +90,15 @@ static const char preamble[] =
 	"int mpkr_answer(const char *, void *);\n"
 	"const char *mpkr_raised(void);\n"
 	"int mpkr_item(const void *, unsigned long, void *);\n"
+	"int mpkr_shape(const long long *, unsigned long, void *);\n"
 	"void mpkr_forget(void *);\n"
 	"#define EXPORT __attribute__((visibility(\"default\")))\n"
 	"EXPORT const char *__mpk_standalone_error(void)\n"
 	"{\n\treturn mpkr_raised();\n}\n"
 	"EXPORT int __mpk_standalone_item(const void *from, unsigned long i, void *out)\n"
 	"{\n\treturn mpkr_item(from, i, out);\n}\n"
+	"EXPORT int __mpk_standalone_shape(const long long *extents, unsigned long n, void *out)\n"
+	"{\n\treturn mpkr_shape(extents, n, out);\n}\n"
 	"EXPORT void __mpk_standalone_drop(void *result)\n"
 	"{\n\tmpkr_forget(result);\n}\n";
 
@@ -240,6 +244,63 @@ static enum mpk_code put_entry(struct carrier *c, struct mpk_span name,
 	return MPK_OK;
 }
 
+/* --- states -------------------------------------------------------------------------------------- */
+
+/* Builtins of caches, recurrent states and samplers, in the order of their names. */
+static const char *const state_builtins[] = {
+#define MPK_RELAX_BUILTIN(...)
+#define MPK_RELAX_STATE(name, effect, family, call, typing) name,
+#include "program/relax_builtins.def"
+#undef MPK_RELAX_BUILTIN
+};
+
+static bool is_state_builtin(struct mpk_span name)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(state_builtins); i++)
+		if (mpk_span_is(name, state_builtins[i]))
+			return true;
+	return false;
+}
+
+/* Byte code names what it calls in a table. */
+static bool calls_state(const struct mpk_payload *p)
+{
+	bool calls = false;
+
+	for (size_t i = 0; p->tag == MPK_PAYLOAD_RELAX && i < p->u.relax.func_count && !calls; i++)
+		calls = is_state_builtin(p->u.relax.funcs[i].name);
+	return calls;
+}
+
+/* Compiled functions have the names as texts, anywhere. */
+static bool mentions_state(struct mpk_span code)
+{
+	static const char begin[] = "vm.builtin.";
+	const size_t len = sizeof begin - 1;
+	const uint8_t *at = code.data, *end = code.data + code.len;
+
+	while (at && (at = memmem(at, (size_t)(end - at), begin, len)) != NULL) {
+		const uint8_t *last = at + len;
+
+		while (last < end &&
+		       (*last == '_' || *last == '.' || (*last >= 'a' && *last <= 'z')))
+			last++;
+		if (is_state_builtin(mpk_span_of(at, (size_t)(last - at))))
+			return true;
+		at = last;
+	}
+	return false;
+}
+
+/* What is beside the blob. */
+static bool code_mentions_state(struct mpk_span library, struct mpk_span blob)
+{
+	size_t before = (size_t)(blob.data - library.data), after = before + blob.len;
+
+	return mentions_state(mpk_span_of(library.data, before)) ||
+	       mentions_state(mpk_span_of(library.data + after, library.len - after));
+}
+
 /* --- the library ------------------------------------------------------------------------------ */
 
 static enum mpk_code take_node(struct carrier *c, const struct mpk_node *node)
@@ -252,6 +313,7 @@ static enum mpk_code take_node(struct carrier *c, const struct mpk_node *node)
 		return MPK_OK;
 	MPK_TRY(mpk_payload_decode(kind, c->tree.gen, mpk_source_of(node), c->arena, &p, c->err));
 	MPK_TRY(take_tensors(c, &p));
+	c->has_state |= calls_state(&p);
 	MPK_TRY(mpk_models_of(&p, c->arena, &models, c->err));
 	for (size_t i = 0; i < models.count; i++)
 		MPK_TRY(put_entry(c, models.items[i].name, &models.items[i]));
@@ -263,6 +325,13 @@ static enum mpk_code take_host_functions(struct carrier *c)
 	for (size_t i = 0; i < c->image.function_count; i++)
 		if (!c->image.functions[i].alias_of)
 			MPK_TRY(put_entry(c, mpk_span_str(c->image.functions[i].name), NULL));
+	return MPK_OK;
+}
+
+static enum mpk_code put_state_entries(struct carrier *c)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(state_builtins); i++)
+		MPK_TRY(put_entry(c, mpk_span_str(state_builtins[i]), NULL));
 	return MPK_OK;
 }
 
@@ -286,6 +355,10 @@ static enum mpk_code read_carried(struct carrier *c, struct mpk_span library)
 		MPK_TRY(take_node(c, &c->tree.nodes[i]));
 	if (!c->function_count)
 		MPK_TRY(take_host_functions(c));
+	else if (!c->has_state)
+		c->has_state = code_mentions_state(library, mpk_image_blob(image));
+	if (c->has_state)
+		MPK_TRY(put_state_entries(c));
 	if (!c->function_count)
 		return mpk_fail(c->err, MPK_E_NOTFOUND, "no function of it can be called");
 	if (c->tensor_count)
@@ -382,6 +455,23 @@ static enum mpk_code finish_source(struct carrier *c, const struct mpk_strbuf *t
 	return MPK_OK;
 }
 
+/* Whether byte code and host code are all. */
+static bool is_cpu(const struct carrier *c)
+{
+	bool has_model = false;
+
+	for (size_t i = 0; i < c->tree.count; i++) {
+		const struct mpk_node *node = &c->tree.nodes[i];
+		bool is_relax = mpk_span_is(node->kind, "relax.VMExecutable") ||
+				mpk_span_is(node->kind, "relax.Executable");
+
+		if (!is_relax && !node->is_lib)
+			return false;
+		has_model |= is_relax;
+	}
+	return has_model;
+}
+
 static bool needs_cxx(const struct mpk_image *image)
 {
 	for (size_t i = 0; i < image->needed_count; i++)
@@ -425,6 +515,8 @@ enum mpk_code mpk_standalone_plan(const struct mpk_standalone_input *input, stru
 		MPK_TRY(mpk_linked_table(&c.image, input->archive, arena, &table, &out->unlinked,
 					 err));
 	out->needs_cxx = needs_cxx(&c.image);
+	out->has_state = c.has_state;
+	out->is_cpu = is_cpu(&c);
 	MPK_TRY(write_model(&c, input, out, err));
 	return finish_source(&c, &table, out, err);
 }

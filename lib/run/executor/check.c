@@ -302,10 +302,13 @@ enum mpk_code mpk_signature_bind(const struct mpk_signature *m, const struct mpk
 		memset(bound, 0, count * sizeof bound[0]);
 	MPK_TRY(bind_named(m, args, bound, err));
 	MPK_TRY(bind_positional(m, args, bound, err));
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		if (m->names_are_local)
+			sizes.count = 0;
 		if (bound[i] &&
 		    !executor_check_fits(&sizes, &executor_check_place(m, i)->type, bound[i], 0))
 			return misfit(m, bound, i, &symbols, err);
+	}
 	return MPK_OK;
 }
 

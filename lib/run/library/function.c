@@ -174,8 +174,8 @@ enum mpk_code mpk_run_set_device(struct mpkr_model *model, struct mpk_dldevice w
 enum mpk_code mpk_run_look_up(struct mpkr_model *model, const char *name, struct mpk_function **out,
 			      struct mpk_error *err)
 {
-	if (!model->is_found)
-		MPK_TRY(mpk_run_bind_late(model, model->params, err));
+	if (!model->is_found && model->params)
+		MPK_TRY(model->params->bind_late(model, model->params, err));
 	model->is_found = true;
 	MPK_TRY(mpk_devices_use(mpk_runtime_devices(model->runtime), model->where, err));
 	return mpk_library_find(model->library, name, out, err);

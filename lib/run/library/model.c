@@ -22,45 +22,6 @@
 #include "standalone/standalone.h"
 #include "text/escape.h"
 
-/* --- binding ---------------------------------------------------------------------------------- */
-
-static enum mpk_code bind_match(struct mpkr_function *f, const struct mpk_run_match *m,
-				struct mpk_error *err)
-{
-	struct mpk_run_bound *b = &f->bound[f->bound_count];
-	const struct mpk_type *type = &m->input->type;
-
-	if (type->kind == MPK_TYPE_TUPLE)
-		MPK_TRY(mpk_value_of_array(m->count, &b->value, err));
-	b->name = m->input->name;
-	f->bound_count++; /* from here on it is dropped with the others */
-	if (type->kind != MPK_TYPE_TUPLE)
-		return mpk_run_send_param(f, type, m->at->file, m->at->index, &b->value, err);
-	for (size_t i = 0; i < m->count; i++)
-		MPK_TRY(mpk_run_send_param(f, &type->fields[i].type, m->at[i].file, m->at[i].index,
-					   &b->value.array->items[i], err));
-	return MPK_OK;
-}
-
-/* Fill f->bound with what mpkr_bind_weights gave
- * @is_bound  of the function's inputs, all false: receives which */
-static enum mpk_code run_bind_model(struct mpkr_function *f, bool *is_bound, struct mpk_error *err)
-{
-	struct mpk_run_match *matches;
-	size_t count;
-
-	if (!f->model->params)
-		return MPK_OK;
-	MPK_TRY(mpk_run_match_params(f->model->params, f->function->signature, &f->arena, &matches,
-				     &count, err));
-	for (size_t i = 0; i < count; i++) {
-		MPK_TRY(bind_match(f, &matches[i], err));
-		if (matches[i].place != SIZE_MAX)
-			is_bound[matches[i].place] = true;
-	}
-	return MPK_OK;
-}
-
 /* --- inputs ----------------------------------------------------------------------------------- */
 
 /* The inputs of a kernel, from its row of the table. */
@@ -382,8 +343,8 @@ static enum mpk_code read_signature(struct mpkr_function *f, const struct mpk_ru
 	MPK_TRY_ALLOC(is_bound && f->open && f->bound, err);
 	if (binding)
 		MPK_TRY(binding->bind(f, binding->given, err));
-	else
-		MPK_TRY(run_bind_model(f, is_bound, err));
+	else if (f->model->params)
+		MPK_TRY(f->model->params->bind(f, is_bound, err));
 	for (size_t i = 0; i < s->input_count; i++)
 		if (!is_bound[i])
 			f->open[f->open_count++] = &s->inputs[i].type;

@@ -359,6 +359,41 @@ enum mpk_code mpk_run_match_params(const struct mpk_run_params *params,
 	return match_all(&files, s, out, count, err);
 }
 
+static enum mpk_code bind_match(struct mpkr_function *f, const struct mpk_run_match *m,
+				struct mpk_error *err)
+{
+	struct mpk_run_bound *b = &f->bound[f->bound_count];
+	const struct mpk_type *type = &m->input->type;
+
+	if (type->kind == MPK_TYPE_TUPLE)
+		MPK_TRY(mpk_value_of_array(m->count, &b->value, err));
+	b->name = m->input->name;
+	f->bound_count++; /* from here on it is dropped with the others */
+	if (type->kind != MPK_TYPE_TUPLE)
+		return mpk_run_send_param(f, type, m->at->file, m->at->index, &b->value, err);
+	for (size_t i = 0; i < m->count; i++)
+		MPK_TRY(mpk_run_send_param(f, &type->fields[i].type, m->at[i].file, m->at[i].index,
+					   &b->value.array->items[i], err));
+	return MPK_OK;
+}
+
+/* Fill f->bound with what mpkr_bind_weights gave
+ * @is_bound  of the function's inputs, all false: receives which */
+static enum mpk_code run_bind_model(struct mpkr_function *f, bool *is_bound, struct mpk_error *err)
+{
+	struct mpk_run_match *matches;
+	size_t count;
+
+	MPK_TRY(mpk_run_match_params(f->model->params, f->function->signature, &f->arena, &matches,
+				     &count, err));
+	for (size_t i = 0; i < count; i++) {
+		MPK_TRY(bind_match(f, &matches[i], err));
+		if (matches[i].place != SIZE_MAX)
+			is_bound[matches[i].place] = true;
+	}
+	return MPK_OK;
+}
+
 /* --- what becomes of a file ------------------------------------------------------------------- */
 
 /* What the functions of a model have of a file that is being bound. */
@@ -519,6 +554,8 @@ static enum mpk_code bind_file(struct mpkr_model *model, const char *path, size_
 	code = mpk_param_file_open(path, read_stored, &p->file, err);
 	if (code == MPK_OK) {
 		p->next = model->params;
+		p->bind_late = mpk_run_bind_late;
+		p->bind = run_bind_model;
 		code = check_use(model, p, count, err);
 		if (code == MPK_E_USAGE)
 			mpk_error_at_file(err, path);

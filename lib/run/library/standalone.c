@@ -8,6 +8,7 @@
  * nothing is opened. It stays as long as the process: results are tensors that anybody may keep.
  */
 #include <dlfcn.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,9 +41,45 @@ struct real {
 	get_stream_fn *get_stream;
 };
 
+/* What is loaded, as the dynamic linker knows it: to ask it for the name would make it look on the disk. */
+struct loaded {
+	unsigned long long adds; /* libraries so far */
+	bool is_count;           /* no more is asked */
+	char path[1024];         /* of the real one; "": none */
+};
+
+static int see_library(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct loaded *l = data;
+	const char *base = strrchr(info->dlpi_name, '/');
+
+	(void)size;
+	l->adds = info->dlpi_adds;
+	if (l->is_count)
+		return 1;
+	if (!base || strcmp(base + 1, MPK_TVM_FFI_SONAME) != 0 ||
+	    strlen(info->dlpi_name) >= sizeof l->path)
+		return 0;
+	strcpy(l->path, info->dlpi_name);
+	return 1;
+}
+
 static bool look_for_real(struct real *r)
 {
-	void *handle = r->handle = dlopen(MPK_TVM_FFI_SONAME, RTLD_LAZY | RTLD_NOLOAD);
+	static atomic_ullong adds; /* when there was none */
+	struct loaded loaded = { .is_count = true };
+	void *handle;
+
+	(void)dl_iterate_phdr(see_library, &loaded);
+	if (loaded.adds == atomic_load_explicit(&adds, memory_order_relaxed))
+		return false;
+	loaded.is_count = false;
+	(void)dl_iterate_phdr(see_library, &loaded);
+	if (!loaded.path[0]) {
+		atomic_store_explicit(&adds, loaded.adds, memory_order_relaxed);
+		return false;
+	}
+	handle = r->handle = dlopen(loaded.path, RTLD_LAZY | RTLD_NOLOAD);
 
 	if (!handle || !dlsym(handle, "TVMFFIGetVersion"))
 		return false;
@@ -150,6 +187,9 @@ struct cells {
 	size_t count, cap, scalar_cap;
 	struct mpk_ffi_any *items; /* of arrays, owned */
 	size_t item_count, item_cap;
+	struct mpkr_model *model;
+	struct mpkr_value **values; /* caches and other objects */
+	size_t value_count, value_cap;
 };
 
 static void cells_fini(struct cells *a)
@@ -158,9 +198,12 @@ static void cells_fini(struct cells *a)
 		free(a->scalars[i]);
 	for (size_t i = 0; i < a->item_count; i++)
 		mpk_ffi_any_drop(MPK_CONV_FFI, &a->items[i]);
+	for (size_t i = 0; i < a->value_count; i++)
+		mpkr_value_drop(a->values[i]);
 	free(a->args);
 	free(a->scalars);
 	free(a->items);
+	free(a->values);
 }
 
 static enum mpk_code push_argument(struct cells *a, const struct mpkr_tensor *t,
@@ -199,6 +242,25 @@ static enum mpk_code push_text(struct cells *a, const char *text, size_t len, st
 			   err);
 }
 
+/* What a call gave, such as a cache, is passed on as it is. */
+static enum mpk_code push_object(struct cells *a, const struct mpk_value *object,
+				 struct mpk_error *err)
+{
+	struct mpkr_value *v;
+
+	MPK_TRY_ALLOC(mpk_vec_reserve(&a->values, &a->value_cap, a->value_count + 1,
+				      sizeof(struct mpkr_value *)),
+		      err);
+	v = calloc(1, sizeof *v);
+	MPK_TRY_ALLOC(v, err);
+	v->model = mpk_run_model_hold(a->model);
+	v->value = mpk_value_hold(*object);
+	a->values[a->value_count++] = v;
+	MPK_TRY(push_argument(a, NULL, NULL, err));
+	a->args[a->count - 1].value = v;
+	return MPK_OK;
+}
+
 static enum mpk_code push_cell(struct cells *a, const struct mpk_ffi_any *cell, size_t i, int depth,
 			       struct mpk_error *err);
 
@@ -207,7 +269,10 @@ static enum mpk_code push_array(struct cells *a, const struct mpk_ffi_any *array
 				int depth, struct mpk_error *err)
 {
 	struct mpk_ffi_any args[2] = { *array, { .type_index = MPK_FFI_INT } }, size;
+	const struct mpk_value *own = mpk_ffi_box_value(MPK_CONV_FFI, array->v_ptr);
 
+	if (own)
+		return push_object(a, own, err);
 	if (depth > 16 || !call_real("ffi.ArraySize", args, 1, &size))
 		return mpk_fail(err, MPK_E_CONFLICT, "argument %zu is an array that cannot be read",
 				i);
@@ -264,6 +329,12 @@ static enum mpk_code push_cell(struct cells *a, const struct mpk_ffi_any *cell, 
 	if (cell->type_index == MPK_FFI_SMALL_STR && cell->small_len <= MPK_FFI_SMALL_MAX)
 		return push_scalar(a, (struct mpkr_dtype){ MPKR_DTYPE_UINT, 8, 1 }, NULL,
 				   cell->v_int64, cell->small_len, err);
+	if (cell->type_index >= MPK_FFI_OBJECT && cell->v_ptr) {
+		const struct mpk_value *object = mpk_ffi_box_value(MPK_CONV_FFI, cell->v_ptr);
+
+		if (object)
+			return push_object(a, object, err);
+	}
 	return mpk_fail(err, MPK_E_CONFLICT,
 			"argument %zu is nothing that a model takes (type %d of tvm-ffi)", i,
 			cell->type_index);
@@ -283,12 +354,15 @@ static enum mpk_code cells_take(struct cells *a, const struct mpk_ffi_any *cells
 /* Where the caller has said how tensors are allocated, they are: to him they are his own then. */
 static bool put_allocated(const struct mpk_tensor *t, struct mpk_ffi_any *out)
 {
-	const struct real real = find_real();
 	struct mpk_dltensor like = t->dl;
 	void *made = NULL;
+	struct real real;
 
-	if (!mpk_dldevice_is_host(t->dl.device) || !real.allocator || !real.allocate ||
-	    !real.allocator() || real.allocate(&like, &made) != 0 || !made)
+	if (!mpk_dldevice_is_host(t->dl.device))
+		return false;
+	real = find_real();
+	if (!real.allocator || !real.allocate || !real.allocator() ||
+	    real.allocate(&like, &made) != 0 || !made)
 		return false;
 	mpk_tensor_copy_to(t, mpk_ffi_cell(MPK_CONV_FFI, made));
 	*out = (struct mpk_ffi_any){ .type_index = MPK_FFI_TENSOR, .v_ptr = made };
@@ -368,6 +442,19 @@ int mpkr_item(const void *from, unsigned long i, void *out)
 	return code == MPK_OK ? 0 : cell_fail(&err);
 }
 
+int mpkr_shape(const int64_t *extents, unsigned long count, void *out)
+{
+	void *shape = mpk_ffi_make_shape(MPK_CONV_FFI, extents, count);
+	struct mpk_error err = { 0 };
+	enum mpk_code code = shape ? MPK_OK : mpk_fail_nomem(&err);
+
+	if (code != MPK_OK)
+		return cell_fail(&err);
+	*(struct mpk_ffi_any *)out =
+		(struct mpk_ffi_any){ .type_index = MPK_FFI_SHAPE, .v_ptr = shape };
+	return 0;
+}
+
 void mpkr_forget(void *result)
 {
 	mpk_ffi_any_drop(MPK_CONV_FFI, result);
@@ -430,9 +517,12 @@ static enum mpk_code call_host(mpkr_function *f, const struct mpk_ffi_any *args,
  * have said so. */
 static struct mpk_run_stream stream_of(const mpkr_function *f)
 {
-	const struct real real = find_real();
+	struct real real;
 
-	if (!real.get_stream || !mpk_run_has_addresses(f->where))
+	if (!mpk_run_has_addresses(f->where))
+		return (struct mpk_run_stream){ 0 };
+	real = find_real();
+	if (!real.get_stream)
 		return (struct mpk_run_stream){ 0 };
 	return (struct mpk_run_stream){ true, real.get_stream(f->where.type, f->where.id) };
 }
@@ -440,13 +530,14 @@ static struct mpk_run_stream stream_of(const mpkr_function *f)
 static enum mpk_code call_model(mpkr_function *f, const struct mpk_ffi_any *args, size_t count,
 				struct mpk_value *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(cells_fini) struct cells a = { 0 };
+	MPK_CLEANUP(cells_fini) struct cells a = { .model = f->model };
 	const struct mpk_run_stream stream = stream_of(f);
 	enum mpk_code code;
 
 	MPK_TRY(cells_take(&a, args, count, err));
 	for (size_t i = 0; i < a.count; i++)
-		if ((a.scalars[i] || !a.args[i].tensor) && mpk_run_kind(f, i) == MPKR_KIND_TENSOR)
+		if ((a.scalars[i] || (!a.args[i].tensor && !a.args[i].value)) &&
+		    mpk_run_kind(f, i) == MPKR_KIND_TENSOR)
 			return mpk_fail(err, MPK_E_CONFLICT, "input %zu takes a tensor", i);
 	code = mpk_run_call_value(f, a.args, a.count, true, &stream, out, err);
 	if (code == MPK_E_USAGE && a.count != f->input_count)

@@ -70,6 +70,7 @@ struct mpk_relax_typing {
 	size_t register_count;
 	struct mpk_span *slots; /* names of symbolic extents, as far as one was named */
 	size_t slot_count, slot_room;
+	bool renames; /* one is not called as the program calls it, which has several of that name */
 	size_t named;          /* of them, here */
 	struct mpk_type *told; /* told_count parameters, as the texts of checks say */
 	size_t told_count;
@@ -152,6 +153,10 @@ struct mpk_relax_pairs {
 /* mpk_relax_set_extents - rank and extents of a type, as match_shape compares or make_shape makes them */
 void mpk_relax_set_extents(struct mpk_relax_typing *r, const struct mpk_relax_pairs *p,
 			   struct mpk_type *t);
+
+/* mpk_relax_keep_slots - call extents of an input by their slots again, after texts were added: those know names alone */
+void mpk_relax_keep_slots(struct mpk_relax_typing *r, const struct mpk_relax_pairs *p,
+			  struct mpk_type *t);
 
 /* mpk_relax_set_rank - a rank alone, unless it is known; negative: nothing */
 void mpk_relax_set_rank(struct mpk_relax_typing *r, int64_t ndim, struct mpk_type *t);

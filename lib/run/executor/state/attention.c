@@ -350,7 +350,9 @@ static enum mpk_code do_fused(struct mpk_kv_state *state, const struct mpk_kv_ca
 	const int64_t out[] = { qkv->dl.shape[0], c->query_heads, c->qk_dim };
 
 	MPK_TRY(take_rows(c, call, 4, out, &output, err));
-	MPK_TRY(mpk_state_check(c->pass.is_begun && c->pass.total <= qkv->dl.shape[0], err,
+	MPK_TRY(mpk_state_check(c->pass.is_begun, err, "%s: no forward pass of the cache began",
+				call->name));
+	MPK_TRY(mpk_state_check(c->pass.total <= qkv->dl.shape[0], err,
 				"%s: %lld rows for a forward pass of %d tokens", call->name,
 				(long long)qkv->dl.shape[0], (int)c->pass.total));
 	return attend_fused(c, &a, qkv, output, err);

@@ -416,8 +416,12 @@ static enum mpk_code paged_begin(struct mpk_kv_state *s, const struct mpk_kv_bat
 				 struct mpk_error *err)
 {
 	struct begin b = { .batch = batch };
-	enum mpk_code rc = begin_pass((struct mpk_paged *)s, &b, err);
+	struct mpk_paged *c = (struct mpk_paged *)s;
+	enum mpk_code rc = begin_pass(c, &b, err);
 
+	/* what was before is over, too: what a model would do next is for this pass */
+	if (rc != MPK_OK)
+		c->pass.is_begun = false;
 	begin_fini(&b);
 	return rc;
 }

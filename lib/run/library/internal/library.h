@@ -32,6 +32,11 @@
 struct mpk_run_params {
 	struct mpk_param_file *file;
 	struct mpk_run_params *next;
+	/* What becomes of them, by address: who binds none links none of it.
+	 * bind_late: as mpk_run_bind_late. bind: fill f->bound; is_bound is of the inputs, all false on entry */
+	enum mpk_code (*bind_late)(struct mpkr_model *model, const struct mpk_run_params *params,
+				   struct mpk_error *err);
+	enum mpk_code (*bind)(struct mpkr_function *f, bool *is_bound, struct mpk_error *err);
 };
 
 /* What a caller of a model sees in its list of functions; texts are in the model's arena. */
@@ -426,6 +431,7 @@ const char *mpkr_raised(void);
  * @out     a cell, owned by the caller
  * Returns  0; -1: there is none */
 int mpkr_item(const void *from, unsigned long i, void *out);
+int mpkr_shape(const int64_t *extents, unsigned long count, void *out);
 
 /* mpkr_forget - give a result back; its cell is none then */
 void mpkr_forget(void *result);

@@ -525,7 +525,7 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	}
 	if (lines.take == cut_piece)
 		cut_end(&cutting, &out, &lines);
-	if (action->sum && !o->json_lines && (l.json || l.in_set)) {
+	if (action->sum && !o->json_lines && (l.json || l.in_set || !action->sum_of_set)) {
 		l.at = l.json ? j.root : NULL;
 		action->sum(o, &l);
 	}

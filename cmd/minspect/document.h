@@ -58,9 +58,10 @@ struct minspect_action {
 	/* Puts what comes after all files; file and view are NULL, files is the list. Returns an exit status;
 	 * NULL: nothing. */
 	int (*end)(const struct minspect_options *o, struct minspect_look *l);
-	/* Puts what all files come to, where there are several, or JSON is wanted: behind them, whatever the status;
-	 * at is the document, file and view are NULL. NULL: nothing. */
+	/* Puts what all files come to behind them, whatever the status; at is the document, file and view are NULL.
+	 * NULL: nothing. */
 	void (*sum)(const struct minspect_options *o, struct minspect_look *l);
+	bool sum_of_set; /* as text where there are several files alone */
 	bool is_cut; /* without --all its text has so many lines that people read them (MINSPECT_LINES) */
 	bool is_verbatim; /* its text is out of a file, or for programs: no line of it is changed */
 	const char *single; /* "extract": this action takes one library alone; NULL: any number */

@@ -66,7 +66,8 @@ struct minspect_options {
 	bool trace, force, isolate;
 	const char *grid, *block, *shared, *tvm_ffi, *junit;
 	struct mpk_option_list filters; /* --filter */
-	bool all;
+	bool all, spills;               /* --functions */
+	const char *sort, *top;
 	bool tap, no_skip, devices;
 
 	/* operands */

@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
+#include "base/strmap.h"
 #include "common/diag.h"
 #include "common/print.h"
 #include "list/list.h"
+#include "list/templates.h"
 #include "minspect/document.h"
 #include "minspect/run.h"
 #include "model/node_info.h"
@@ -275,16 +278,202 @@ static enum mpk_code show_read_functions(const struct minspect_options *o, struc
 	return mpk_view_read_texts(l->view, NULL, err);
 }
 
-static int list_functions(const struct minspect_options *o, struct minspect_look *l)
+/* What functions are in all files: in full as long as that is no more than people read, else as a table. */
+struct functions {
+	struct mpk_strbuf rich; /* the texts of all files, in full */
+	size_t lines;           /* of it */
+	bool is_whole;          /* all is printed, however much */
+	bool is_table;          /* too much, or asked for: rich is no longer filled */
+	struct mpk_templates *templates;
+	struct mpk_strbuf names; /* the first functions, a line each */
+	size_t named, models, host;
+};
+
+enum { NAMES_SHOWN = 12 };
+
+static void functions_fini(struct functions *f)
+{
+	mpk_strbuf_fini(&f->rich);
+	mpk_strbuf_fini(&f->names);
+	mpk_templates_destroy(f->templates);
+}
+
+static size_t count_lines(const struct mpk_strbuf *text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < text->len; i++)
+		n += text->data[i] == '\n';
+	return n;
+}
+
+static int list_in_full(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 
-	minspect_filter(l);
 	if (show_read_functions(o, l, &err) != MPK_OK)
 		return minspect_report(l, &err);
 	if (mpk_verify_kernels(l->view, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	minspect_answer(o, l, &mpk_answer_functions, l->view);
+	return MPK_EXIT_OK;
+}
+
+/* The text in full goes beside what is printed, until it is known whether there is too much of it. */
+static int list_aside(const struct minspect_options *o, struct minspect_look *l)
+{
+	struct functions *f = l->user;
+	struct mpk_strbuf *out = l->out;
+
+	l->out = &f->rich;
+	int status = list_in_full(o, l);
+
+	l->out = out;
+	f->lines = count_lines(&f->rich);
+	f->is_table = f->lines > MINSPECT_LINES;
+	return status;
+}
+
+/* Functions of executors before host functions, as --run prefers them. */
+static void name_functions(struct functions *f, const struct mpk_view *view)
+{
+	for (size_t n = 0; n < view->count; n++) {
+		const struct mpk_models *m = &view->nodes[n].models;
+
+		for (size_t i = 0; i < m->count; i++) {
+			if (!mpk_view_shows_part(&view->nodes[n], m->items[i].name))
+				continue;
+			f->models++;
+			if (f->named++ >= NAMES_SHOWN)
+				continue;
+			mpk_strbuf_puts(&f->names, "  ");
+			mpk_signature_text(&m->items[i], &f->names);
+			mpk_strbuf_putc(&f->names, '\n');
+		}
+	}
+	for (size_t i = 0; i < view->image->function_count; i++) {
+		if (!mpk_view_shows(view, mpk_span_str(view->image->functions[i].name)))
+			continue;
+		f->host++;
+		if (f->named++ >= NAMES_SHOWN)
+			continue;
+		mpk_strbuf_puts(&f->names, "  ");
+		mpk_view_host_text(view, i, " = ", &f->names);
+		mpk_strbuf_putc(&f->names, '\n');
+	}
+}
+
+static enum mpk_code add_functions(struct functions *f, struct minspect_look *l,
+				   struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_kernel_list list;
+
+	MPK_TRY(mpk_view_read_texts(l->view, NULL, err));
+	name_functions(f, l->view);
+	MPK_TRY(mpk_kernel_list_read(l->view, MPK_KERNELS_OF_FILE, 0, &scratch, &list, err));
+	return mpk_templates_add(f->templates, l->view, &list, err);
+}
+
+static int list_functions(const struct minspect_options *o, struct minspect_look *l)
+{
+	struct functions *f = l->user;
+	struct mpk_error err = { 0 };
+
+	minspect_filter(l);
+	if (f->is_whole)
+		return list_in_full(o, l);
+	if (add_functions(f, l, &err) != MPK_OK)
+		return minspect_report(l, &err);
+	/* each kernel has a line for each device at least: then nothing need be written to know that it is too much */
+	if (f->lines + mpk_templates_rows(f->templates) > MINSPECT_LINES)
+		f->is_table = true;
+	return f->is_table ? MPK_EXIT_OK : list_aside(o, l);
+}
+
+static void put_named(const struct functions *f, struct mpk_strbuf *out)
+{
+	if (!f->named)
+		return;
+	if (f->models) {
+		mpk_put_number(out, f->models);
+		mpk_strbuf_printf(out, " function%s of models%s", f->models == 1 ? "" : "s",
+				  f->host ? ", " : "");
+	}
+	if (f->host) {
+		mpk_put_number(out, f->host);
+		mpk_strbuf_printf(out, " host function%s", f->host == 1 ? "" : "s");
+	}
+	mpk_strbuf_puts(out, f->host + f->models > NAMES_SHOWN ? "; the first are\n" : "\n");
+	mpk_strbuf_put(out, f->names.data, f->names.len);
+	if (f->named > NAMES_SHOWN) {
+		mpk_strbuf_puts(out, "  and ");
+		mpk_put_number(out, f->named - NAMES_SHOWN);
+		mpk_strbuf_puts(out, " more: --all, --filter NAME\n");
+	}
+}
+
+static void sum_functions(const struct minspect_options *o, struct minspect_look *l)
+{
+	struct functions *f = l->user;
+	struct mpk_templates_form form = { .table = f->templates,
+					   .file = o->file_count == 1 ? o->files[0] : "FILE...",
+					   .many = l->in_set };
+	uint64_t top = 0;
+
+	if (f->is_whole)
+		return;
+	if (!f->is_table) {
+		mpk_strbuf_put(l->out, f->rich.data, f->rich.len);
+		l->out->failed |= f->rich.failed;
+		return;
+	}
+	for (size_t i = 0; o->sort && i < MPK_TEMPLATES_ORDERS; i++)
+		if (strcmp(o->sort, mpk_templates_orders[i]) == 0)
+			form.order = (enum mpk_templates_order)i;
+	if (o->top && mpk_parse_u64(mpk_span_str(o->top), &top))
+		form.top = (size_t)top;
+	if (o->spills)
+		mpk_answer_spills.text(&form, minspect_style(), l->out);
+	else if (mpk_templates_rows(f->templates) || !f->named)
+		mpk_answer_templates.text(&form, minspect_style(), l->out);
+	l->out->failed |= f->names.failed;
+	if (!o->spills && !o->top && !o->sort)
+		put_named(f, l->out);
+}
+
+/* Whether --sort and --top are understood. Returns  an exit status */
+static int check_table(const struct minspect_options *o)
+{
+	struct mpk_span words[MPK_TEMPLATES_ORDERS];
+	uint64_t top;
+	bool is_known = !o->sort;
+
+	for (size_t i = 0; i < MPK_TEMPLATES_ORDERS; i++) {
+		words[i] = mpk_span_str(mpk_templates_orders[i]);
+		is_known |= o->sort && strcmp(o->sort, mpk_templates_orders[i]) == 0;
+	}
+	if (!is_known) {
+		size_t near = mpk_closest(mpk_span_str(o->sort), words, MPK_TEMPLATES_ORDERS);
+
+		return mpk_diag_usage(
+			"--sort takes code, registers, stack, shared, variants or name, not "
+			"'%s'%s%s%s",
+			MPK_QUOTE(mpk_span_str(o->sort)),
+			near < MPK_TEMPLATES_ORDERS ? "; did you mean " : "",
+			near < MPK_TEMPLATES_ORDERS ? mpk_templates_orders[near] : "",
+			near < MPK_TEMPLATES_ORDERS ? "?" : "");
+	}
+	if (o->top && (!mpk_parse_u64(mpk_span_str(o->top), &top) || !top || top > 1000000))
+		return mpk_diag_usage("--top takes a number of rows, not '%s'",
+				      MPK_QUOTE(mpk_span_str(o->top)));
+	if ((o->json || o->all) && (o->spills || o->sort || o->top))
+		return mpk_diag_usage(
+			"--%s is for the table; %s has every kernel in the order of the file",
+			o->spills ? "spills"
+			: o->sort ? "sort"
+				  : "top",
+			o->json ? "--json" : "--all");
 	return MPK_EXIT_OK;
 }
 
@@ -310,7 +499,20 @@ int minspect_show(const struct minspect_options *o)
 
 int minspect_functions(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = list_functions };
+	struct minspect_action action = { .look = list_functions };
+	MPK_CLEANUP(functions_fini) struct functions f = { 0 };
+	struct mpk_error err = { 0 };
+	int status = check_table(o);
 
-	return minspect_each(o, &action, NULL);
+	if (status != MPK_EXIT_OK)
+		return status;
+	/* who has code run to ask it wants to see all that it says */
+	f.is_whole = o->json || o->all || o->call_metadata;
+	f.is_table = o->spills || o->sort || o->top;
+	f.templates = mpk_templates_create();
+	if (!f.templates)
+		return mpk_diag_error((mpk_fail_nomem(&err), &err));
+	if (!f.is_whole)
+		action.sum = sum_functions;
+	return minspect_each(o, &action, &f);
 }

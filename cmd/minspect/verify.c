@@ -101,6 +101,7 @@ int minspect_verify(const struct minspect_options *o)
 						       .refuse = verify_refuse,
 						       .weights = verify_weights,
 						       .sum = verify_sum,
+						       .sum_of_set = true,
 						       .is_cut = true };
 	struct mpk_verified_set set = { 0 };
 

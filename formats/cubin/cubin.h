@@ -75,6 +75,19 @@ enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, str
 enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
+/* Instructions of a kernel that touch local memory. */
+struct mpk_cubin_local {
+	uint32_t stores,
+		loads;     /* at fixed places of the stack, as those of spilled registers are */
+	uint32_t computed; /* both, at other addresses, as those of arrays are */
+};
+
+/* mpk_cubin_local_accesses - count them
+ * @code    machine code of a kernel, instructions in full
+ * Returns  false: they are not known for this architecture, which is older than sm_70, or these are no instructions
+ * Format   FORMAT.md 8 */
+bool mpk_cubin_local_accesses(unsigned sm, struct mpk_span code, struct mpk_cubin_local *out);
+
 /* A section that two cubins do not have alike. */
 struct mpk_cubin_difference {
 	struct mpk_span name; /* ".text.add", or "ELF header" */

@@ -329,6 +329,39 @@ START_TEST(attributes)
 }
 END_TEST
 
+static struct mpk_span code_of(const char *path, const char *name, unsigned *sm)
+{
+	struct mpk_span bytes = robust_load(&arena, path), code = { 0 };
+	struct mpk_cubin c = open_cubin(path);
+	const struct mpk_cubin_kernel *k = find(&c, name);
+
+	*sm = c.sm;
+	ck_assert(k && mpk_span_sub(bytes, k->code_off, k->code_bytes, &code));
+	return code;
+}
+
+/* The numbers are those of nvdisasm's listing. */
+START_TEST(local_memory)
+{
+	struct mpk_cubin_local got = { 7, 7, 7 };
+	struct mpk_span code;
+	unsigned sm;
+
+	code = code_of(DATA "sums_spill.sm_90.cubin", "sums", &sm);
+	ck_assert(mpk_cubin_local_accesses(sm, code, &got));
+	ck_assert_uint_eq(got.stores, 64);
+	ck_assert_uint_eq(got.loads, 70);
+	ck_assert_uint_eq(got.computed, 0);
+	/* no instructions, or those of an older GPU */
+	ck_assert(!mpk_cubin_local_accesses(sm, mpk_span_of(code.data, code.len - 1), &got));
+	ck_assert(!mpk_cubin_local_accesses(60, code, &got));
+	ck_assert_uint_eq(got.stores, 64);
+	code = code_of(DATA "sums.sm_90.cubin", "sums", &sm);
+	ck_assert(mpk_cubin_local_accesses(sm, code, &got));
+	ck_assert_uint_eq(got.stores + got.loads + got.computed, 0);
+}
+END_TEST
+
 static enum mpk_code try_cubin(struct mpk_span bytes, struct mpk_error *err)
 {
 	struct mpk_arena a = { 0 };
@@ -362,6 +395,7 @@ int main(void)
 	tcase_add_test(tc, inside_a_library);
 	tcase_add_test(tc, refuses);
 	tcase_add_test(tc, attributes);
+	tcase_add_test(tc, local_memory);
 	tcase_add_loop_test(tc, hostile, 0, (int)MPK_ARRAY_COUNT(files));
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);

@@ -47,6 +47,14 @@ struct mpk_span mpk_kernel_key(struct mpk_arena *arena, const char *path, const 
 			   text.len);
 }
 
+bool mpk_kernel_shows(const struct mpk_view *view, const struct mpk_listed_kernel *k)
+{
+	if (k->node)
+		return mpk_view_shows_part(k->node, k->name);
+	return mpk_view_shows(view, mpk_span_str(k->container ? k->container : k->path)) ||
+	       mpk_view_shows(view, k->name);
+}
+
 /* What is there twice is numbered. */
 static enum mpk_code kernel_list_make_key(struct lister *l, struct mpk_listed_kernel *k)
 {
@@ -111,6 +119,8 @@ static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_inf
 		k.wavefront = from->wavefront;
 		k.wgp_mode = from->wgp_mode;
 		(void)mpk_code_figures(code, kernel, &k.figures);
+		if (code->format == &mpk_format_cubin && k.figures.values[MPK_FIGURE_STACK].number)
+			k.has_local = mpk_cubin_local_accesses(code->sm, k.code, &k.local);
 		if (l->container)
 			MPK_TRY(forget_code(l, from, &k));
 	}

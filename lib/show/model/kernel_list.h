@@ -8,6 +8,7 @@
 #define MPK_MODEL_KERNEL_LIST_H
 
 #include "code/show.h"
+#include "cubin/cubin.h"
 #include "io/digest.h"
 #include "model/view.h"
 
@@ -25,6 +26,8 @@ struct mpk_listed_kernel {
 	/* What a launch is held to: as in struct mpk_code_kernel. */
 	uint32_t block[3], max_threads[3], barriers, wavefront;
 	bool wgp_mode;
+	bool has_local; /* local is filled: of a cubin whose kernel has a stack */
+	struct mpk_cubin_local local;
 	struct mpk_span code; /* its machine code; empty: not known which part it is */
 	/* Of a library's GPU code alone, whose code is forgotten: */
 	const char *container; /* ".nv_fatbin:0"; else NULL */
@@ -50,6 +53,9 @@ struct mpk_kernel_list {
 	const struct mpk_listed_image *images;
 	size_t image_count;
 };
+
+/* mpk_kernel_shows - whether --filter shows a kernel: by its name, or by that of its module or container */
+bool mpk_kernel_shows(const struct mpk_view *view, const struct mpk_listed_kernel *k);
 
 /* mpk_kernel_key - what tells a kernel from others: the same text for the same kernel in two files
  * @copy    as in struct mpk_listed_kernel

@@ -348,16 +348,6 @@ static void put_items(const struct mpk_size *size, const struct list *l, struct 
 	}
 }
 
-/* The filter of --filter names modules, parts and kernels: a kernel is shown with its container
- * or by itself. */
-static bool shows(const struct mpk_view *view, const struct mpk_listed_kernel *k)
-{
-	if (k->node)
-		return mpk_view_shows_part(k->node, k->name);
-	return mpk_view_shows(view, mpk_span_str(k->container ? k->container : k->path)) ||
-	       mpk_view_shows(view, k->name);
-}
-
 /* Bytes are the machine code of the kernel where the format says how much that is, else the cell
  * is empty. */
 static void put_kernels(const struct mpk_view *view, const struct mpk_kernel_list *list,
@@ -366,7 +356,7 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_kernel_lis
 	for (size_t i = 0; i < list->count; i++) {
 		const struct mpk_listed_kernel *k = &list->items[i];
 
-		if (!shows(view, k))
+		if (!mpk_kernel_shows(view, k))
 			continue;
 		bool sized = k->figures.values[MPK_FIGURE_CODE].state == MPK_FIGURE_KNOWN;
 

@@ -2,7 +2,7 @@
 for f in cuda.so hip.so hip-packed.so cuda-rdc.o offload.o bundled.o; do
 	minspect data/gpu/$f
 done
-minspect --functions data/gpu/cuda.so data/gpu/hip-packed.so data/gpu/bundled.o
+minspect --functions --all data/gpu/cuda.so data/gpu/hip-packed.so data/gpu/bundled.o
 minspect --size data/gpu/cuda.so | sed -n '/^GPU code/,$p'
 minspect --verify data/gpu/*.so data/gpu/*.o
 minspect --extract out data/gpu/cuda.so

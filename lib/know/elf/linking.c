@@ -251,6 +251,20 @@ bool mpk_linking_binds_now(const struct mpk_linking *l)
 	       (mpk_dynamic_find(l->dynamic, l->count, DT_FLAGS_1, &flags) && flags & df_1_now);
 }
 
+const char *mpk_linking_refusal(const struct mpk_linking *l)
+{
+	const uint64_t df_1_noopen = 0x40, df_1_pie = 0x08000000;
+	uint64_t flags;
+
+	if (l->elf->header.e_type == ET_EXEC)
+		return "is a program, which is not loaded into another";
+	if (!mpk_dynamic_find(l->dynamic, l->count, DT_FLAGS_1, &flags))
+		return NULL;
+	return flags & df_1_pie ? "is a position-independent program (DF_1_PIE), which is not loaded into another"
+	       : flags & df_1_noopen ? "says that it is not to be opened while a process runs (DF_1_NOOPEN)"
+				     : NULL;
+}
+
 /* --- the hash table ------------------------------------------------------------------------- */
 
 struct gnu_hash {

@@ -54,6 +54,10 @@ enum mpk_code mpk_linking_relocations(const struct mpk_linking *l,
 /* mpk_linking_binds_now - whether all symbols are looked for when it is loaded (DT_BIND_NOW, DF_BIND_NOW, DF_1_NOW) */
 bool mpk_linking_binds_now(const struct mpk_linking *l);
 
+/* mpk_linking_refusal - why dlopen refuses a file by its kind or its flags: a program, or one that says so (DF_1_NOOPEN)
+ * Returns  a sentence without its subject, "is a program"; NULL: it does not */
+const char *mpk_linking_refusal(const struct mpk_linking *l);
+
 /* What every thread has from its beginning of a library's variables (R_X86_64_TPOFF64, "initial exec"): the dynamic
  * linker has little room for it once a process runs. */
 struct mpk_linking_tls {

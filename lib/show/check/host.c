@@ -179,12 +179,31 @@ static enum mpk_code check_versions(struct mpk_check_state *s, struct mpk_error 
 	return MPK_OK;
 }
 
+/* A library that is there, and that dlopen refuses all the same. */
+static enum mpk_code check_needed(struct mpk_check_state *s, const struct mpk_dso *d,
+				  struct mpk_error *err)
+{
+	struct mpk_error problem = { 0 };
+	struct mpk_linking l;
+
+	if (!d->is_new)
+		return MPK_OK;
+	if (mpk_linking_open(&d->elf, &l, &problem) != MPK_OK)
+		return problem.code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
+	if (mpk_linking_refusal(&l))
+		mpk_check_say(s, MPK_ERROR, NULL, "%s, which it needs, %s", QUOTED(d->path),
+			      mpk_linking_refusal(&l));
+	return MPK_OK;
+}
+
 static enum mpk_code check_library(struct mpk_check_state *s, const char **skipped,
 				   struct mpk_error *err)
 {
 	*skipped = not_searched(s);
 	if (*skipped)
 		return MPK_OK;
+	for (const struct mpk_dso *d = s->scope.first; d; d = d->next)
+		MPK_TRY(check_needed(s, d, err));
 	/* of several, nobody can tell whose the symbols are */
 	for (size_t i = 0; i < s->scope.missing_count; i++)
 		say_missing(s, &s->scope.missing[i], i ? 0 : s->unbound_count);
@@ -589,6 +608,25 @@ static enum mpk_code has_other_lookup(struct mpk_check_state *s, const char *nam
 	return MPK_OK;
 }
 
+/* Launch functions that mpack writes import what raises an error, too, weakly: without a pointer they use that. */
+static bool binds_weakly(const struct mpk_check_state *s, const char *name)
+{
+	const struct mpk_unbound wanted = { .name = name, .by = &s->file };
+	struct mpk_symbol symbol;
+	bool found = false;
+
+	for (size_t i = 1; i < s->file.table.count && !found; i++)
+		found = mpk_symtab_get(&s->file.table, i, &symbol, NULL) == MPK_OK &&
+			!symbol.defined && symbol.bind == STB_WEAK &&
+			strcmp(symbol.name, name) == 0;
+	if (!found)
+		return false;
+	for (const struct mpk_dso *d = s->scope.first; d; d = d->next)
+		if (mpk_dso_binds(d, name, NULL))
+			return true;
+	return mpk_check_provided(s, &wanted);
+}
+
 enum { POINTERS_SEARCHED = 100 };
 
 /* Whether no code of the library, all of which was searched, takes what is in a pointer. */
@@ -621,6 +659,8 @@ static enum mpk_code check_pointers(struct mpk_check_state *s, struct mpk_error 
 		if (!filled && i < POINTERS_SEARCHED)
 			MPK_TRY(is_unused(s, symbol, &filled, err));
 		if (filled)
+			continue;
+		if (is_raiser(name) && binds_weakly(s, name))
 			continue;
 		if (is_raiser(name)) {
 			mpk_check_say(s, MPK_WARNING, symbol,

@@ -474,6 +474,8 @@ static enum mpk_code check_tables(struct mpk_check_state *s, struct mpk_error *e
 	struct mpk_linking l;
 	enum mpk_code code = mpk_linking_open(s->elf, &l, &ignored);
 
+	if (code == MPK_OK && mpk_linking_refusal(&l))
+		mpk_check_say(s, MPK_ERROR, NULL, "it %s", mpk_linking_refusal(&l));
 	if (code == MPK_OK)
 		code = mpk_symtab_loaded(s->elf, &symbols, &ignored);
 	if (code == MPK_OK)

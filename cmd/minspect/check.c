@@ -60,6 +60,7 @@ static int minspect_check_look(const struct minspect_options *o, struct minspect
 	struct minspect_places *places = l->user;
 	int status = MPK_EXIT_OK;
 
+	minspect_siblings_enter(places->siblings, l->archive);
 	for (size_t i = 0; i < places->count; i++) {
 		/* minspect_each made the entry of the first place. */
 		if (l->json && i)
@@ -168,11 +169,17 @@ int minspect_check(const struct minspect_options *o)
 	struct mpk_arena arena = { 0 };
 	struct mpk_there common = { 0 };
 	struct minspect_places places = { .arena = &arena };
+	struct minspect_siblings siblings = { 0 };
 	int status = minspect_places_set(o, &arena, &common, &places);
 
-	if (status == MPK_EXIT_OK)
+	if (status == MPK_EXIT_OK) {
+		minspect_siblings_init(&siblings, o, &places);
 		status = minspect_each(o, &action, &places);
+	}
+	minspect_siblings_fini(&siblings);
 	for (struct mpk_dso *d = common.runtimes; d; d = d->next)
+		mpk_dso_close(d);
+	for (struct mpk_dso *d = common.hosts; d; d = d->next)
 		mpk_dso_close(d);
 	mpk_arena_fini(&arena);
 	return status;

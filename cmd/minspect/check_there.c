@@ -210,6 +210,36 @@ static int set_libraries(const struct minspect_options *o, struct mpk_arena *are
 	return code == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
 }
 
+/* A path is that of a program or library; anything else is a name, or a pattern of names. */
+static int set_provided(const struct minspect_options *o, struct mpk_arena *arena,
+			struct mpk_there *out)
+{
+	const char **names = mpk_arena_array(arena, o->provides.count, sizeof *names);
+	struct mpk_error err = { 0 };
+
+	if (!names)
+		return mpk_diag_error((mpk_fail_nomem(&err), &err));
+	for (size_t i = 0; i < o->provides.count; i++) {
+		const char *value = o->provides.items[i].value;
+		struct mpk_dso *host;
+
+		if (strchr(value, '*') ||
+		    (!strchr(value, '/') && !strstr(value, ".so") && access(value, F_OK) != 0)) {
+			names[out->provided_count++] = value;
+			continue;
+		}
+		host = mpk_arena_alloc(arena, sizeof *host);
+		if (!host)
+			return mpk_diag_error((mpk_fail_nomem(&err), &err));
+		if (mpk_dso_read_host(value, arena, host, &err) != MPK_OK)
+			return mpk_diag_error(&err);
+		host->next = out->hosts;
+		out->hosts = host;
+	}
+	out->provided = names;
+	return MPK_EXIT_OK;
+}
+
 /* --- runtime and device ----------------------------------------------------------------- */
 
 static int set_release(const char *text, struct mpk_there *out)
@@ -437,6 +467,8 @@ static int set_common(const struct minspect_options *o, struct mpk_arena *arena,
 		status = set_only(o->only, arena, out);
 	if (status == MPK_EXIT_OK)
 		status = set_abi(o->abi, arena, out);
+	if (status == MPK_EXIT_OK)
+		status = set_provided(o, arena, out);
 	return status == MPK_EXIT_OK ? set_libraries(o, arena, out) : status;
 }
 

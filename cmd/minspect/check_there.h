@@ -15,6 +15,18 @@ struct minspect_coverage {
 		*kernel; /* of the first that lacks code; in the arena of all places */
 };
 
+/* Libraries of the packages that are checked, by which others of them are found. */
+struct minspect_siblings {
+	const struct minspect_options *options;
+	const struct minspect_file *archive; /* that is looked at; NULL: a file by itself */
+	struct minspect_file *archives;      /* the others of the command line, */
+	size_t archive_count;
+	bool is_open;                    /* once somebody asked */
+	struct minspect_file **unpacked; /* members that were needed */
+	size_t unpacked_count, unpacked_cap;
+	struct mpk_arena arena;
+};
+
 /* Every release with every device. */
 struct minspect_places {
 	struct mpk_there *items;
@@ -24,7 +36,17 @@ struct minspect_places {
 	bool is_package; /* of several libraries, or an archive or folder, which may have one */
 	struct mpk_arena *arena;
 	bool failed; /* memory is out */
+	struct minspect_siblings *siblings;
 };
+
+/* minspect_siblings_init - have libraries of packages found in all places
+ * @o       borrowed
+ * minspect_siblings_enter - what is looked at now is of this archive; NULL: of none
+ * minspect_siblings_fini - release; safe on a zeroed structure */
+void minspect_siblings_init(struct minspect_siblings *s, const struct minspect_options *o,
+			    struct minspect_places *places);
+void minspect_siblings_enter(struct minspect_siblings *s, const struct minspect_file *archive);
+void minspect_siblings_fini(struct minspect_siblings *s);
 
 /* minspect_places_set - fill them from the command line; an error was printed
  * @common  what all of them share; its runtimes are for mpk_dso_close

@@ -352,6 +352,7 @@ static int look_library(const struct minspect_file *archive, size_t library, con
 	int status = -1;
 
 	l->file = &file;
+	l->archive = archive;
 	code = take_any(k, &file, code);
 	/* A library of an archive that holds nothing is passed over. */
 	if (code != MPK_E_NO_BLOB) {
@@ -360,6 +361,7 @@ static int look_library(const struct minspect_file *archive, size_t library, con
 		status = look_opened(k, &file, code, &err);
 	}
 	l->file = NULL;
+	l->archive = NULL;
 	minspect_file_close(&file);
 	return check_memory(name, status);
 }

@@ -23,6 +23,8 @@ struct minspect_set {
 /* One file under one action. */
 struct minspect_look {
 	struct minspect_file *file;
+	const struct minspect_file
+		*archive; /* that it is a library of, named as a whole; NULL: it is named itself */
 	struct mpk_view *view;
 	struct mpk_strbuf *out;        /* text; NULL when JSON was asked for */
 	struct mpk_json *json;         /* JSON; NULL when text is wanted */

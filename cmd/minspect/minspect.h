@@ -47,8 +47,8 @@ struct minspect_options {
 	const char *machine, *glibc, *driver; /* --check */
 	const char *only, *abi;               /* --check */
 	bool own_code;                        /* --check --device-arch */
-	struct mpk_option_list releases, devices_there, libs,
-		runtimes;   /* --tvm, --device-arch, ... */
+	struct mpk_option_list releases, devices_there, libs, runtimes,
+		provides;   /* --tvm, --device-arch, ... */
 	const char *digest; /* --extract */
 	bool raw;           /* --show */
 	const char *pubkey; /* --verify */
@@ -131,6 +131,7 @@ enum mpk_code minspect_file_open_library(const struct minspect_file *archive, si
  * minspect_zip_enter - make f->bytes those of what is named in the archive that they are
  * @object  receives "devc.o" of "lib.a(devc.o)", else untouched
  * Returns  MPK_OK; as mpk_zip_list, mpk_zip_find and mpk_zip_read; MPK_E_UNSUPPORTED: it is no archive
+ * minspect_is_zip - whether a path is that of a zip archive, by its first bytes
  * minspect_zip_read - make f->bytes those of a member of the archive that they are
  * minspect_zip_open - the same; in parts if it is large (minspect_file_open_library)
  * minspect_zip_list - fill f->libraries
@@ -139,6 +140,7 @@ enum mpk_code minspect_zip_split(struct minspect_file *f, const char **path, con
 				 struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code minspect_zip_enter(struct minspect_file *f, const char *inner, const char **object,
 				 struct mpk_error *err) MPK_MUST_CHECK;
+bool minspect_is_zip(const char *path);
 enum mpk_code minspect_zip_read(struct minspect_file *f, const struct mpk_zip_member *m,
 				struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code minspect_zip_open(struct minspect_file *f, const struct mpk_zip_member *m,

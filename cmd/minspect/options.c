@@ -107,6 +107,9 @@ static const struct mpk_option options[] = {
 	  .with = "check" },
 	{ 0, "libs", MPK_OPT_LIST, "DIR", "with --check: where the libraries from there are",
 	  .target = &O.libs, .with = "check" },
+	{ 0, "provides", MPK_OPT_LIST, "LIB|NAME*",
+	  "with --check: a host that defines symbols, or their names", .target = &O.provides,
+	  .with = "check", .values = "files: *" },
 	{ 0, "only", MPK_OPT_TEXT, "CHECK[,CHECK]",
 	  "with --check: these checks alone: device, glibc", .target = &O.only, .with = "check",
 	  .values =

@@ -3,8 +3,10 @@
  * also "app.whl!/pkg/lib.a(devc.o)" and an archive in an archive,
  * "app.aab!/base.apk!/lib/arm64-v8a/lib.so". An archive that is named alone has every library in
  * it looked at, one after the other. */
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/diag.h"
@@ -322,6 +324,22 @@ static bool is_device(const struct minspect_file *f, const struct mpk_zip_member
 	size_t len = mpk_zip_head(f->bytes, m, head, sizeof head);
 
 	return mpk_file_is_device(mpk_span_of(head, len));
+}
+
+bool minspect_is_zip(const char *path)
+{
+	char head[4];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	bool is;
+
+	if (fd < 0)
+		return false;
+	is = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	     mpk_read_at(fd, head, sizeof head, 0) == (ssize_t)sizeof head &&
+	     memcmp(head, "PK\3\4", sizeof head) == 0;
+	(void)close(fd);
+	return is;
 }
 
 enum mpk_code minspect_zip_list(struct minspect_file *f, struct mpk_error *err)

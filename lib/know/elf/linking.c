@@ -260,9 +260,11 @@ const char *mpk_linking_refusal(const struct mpk_linking *l)
 		return "is a program, which is not loaded into another";
 	if (!mpk_dynamic_find(l->dynamic, l->count, DT_FLAGS_1, &flags))
 		return NULL;
-	return flags & df_1_pie ? "is a position-independent program (DF_1_PIE), which is not loaded into another"
-	       : flags & df_1_noopen ? "says that it is not to be opened while a process runs (DF_1_NOOPEN)"
-				     : NULL;
+	return flags & df_1_pie
+		       ? "is a position-independent program (DF_1_PIE), which is not loaded into another"
+	       : flags & df_1_noopen
+		       ? "says that it is not to be opened while a process runs (DF_1_NOOPEN)"
+		       : NULL;
 }
 
 /* --- the hash table ------------------------------------------------------------------------- */

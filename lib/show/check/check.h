@@ -30,6 +30,10 @@ struct mpk_there {
 	struct mpk_release release;
 	struct mpk_dso *runtimes; /* linked by next; with their loaders */
 	bool installed;           /* they were not named but found on this machine */
+	struct mpk_dso *
+		hosts; /* programs and libraries that define symbols for what they load; linked by next */
+	const char *const *provided; /* names of symbols that are there, patterns with * */
+	size_t provided_count;
 
 	struct mpk_target machine;
 	const char *machine_name; /* as people say it */

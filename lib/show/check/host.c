@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the dynamic linker must find: the machine, glibc, libraries, symbols. */
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,12 +248,23 @@ static bool names_tvm_ffi(const struct mpk_there *there)
 	return false;
 }
 
+static bool hosts_provide(const struct mpk_there *there, const struct mpk_unbound *u)
+{
+	for (const struct mpk_dso *d = there->hosts; d; d = d->next)
+		if (mpk_dso_binds(d, u->name, u->version))
+			return true;
+	for (size_t i = 0; i < there->provided_count; i++)
+		if (fnmatch(there->provided[i], u->name, 0) == 0)
+			return true;
+	return false;
+}
+
 /* What of the place itself defines a symbol: the release that was named, libraries that it has loaded, the
  * interpreter of an extension. */
 bool mpk_check_provided(const struct mpk_check_state *s, const struct mpk_unbound *u)
 {
-	return runtime_defines(s->there, u) || implied(s->there, u->name) ||
-	       (s->is_extension && mpk_python_symbol(u->name, NULL));
+	return hosts_provide(s->there, u) || runtime_defines(s->there, u) ||
+	       implied(s->there, u->name) || (s->is_extension && mpk_python_symbol(u->name, NULL));
 }
 
 /* What is said of a symbol that nothing there defines. */

@@ -65,3 +65,26 @@ int __tvm_ffi_act(void) { return 0; }
 END
 cc -O1 -shared -fPIC -nostdlib plain.c -o plain.so
 see plain.so
+echo "-- what a host defines for its plugins"
+cat >plugin.c <<'END'
+int napi_create(int), host_log(int);
+int start(int n);
+int start(int n) { return napi_create(n) + host_log(n); }
+END
+echo 'int host_log(int); int host_log(int n) { return n; }' >host.c
+cc -shared -fPIC -nostdlib plugin.c -o plugin.so
+cc -shared -fPIC -nostdlib host.c -o host.so
+see plugin.so
+see --provides 'napi_*' plugin.so
+see --provides 'napi_*' --provides host.so plugin.so
+see --provides none.so plugin.so
+echo "-- libraries of one wheel find each other, and those of another one"
+mkdir -p one/pkg/lib two/ffi
+cp engine.so one/pkg/lib/engine.so
+cp libtvm_ffi.so two/ffi/libtvm_ffi.so
+cc -shared -fPIC -nostdlib -DNAME='"_ZN3tvm3ffi7PresentEi"' -DFUNCTION=engine made.c -L. -Wl,--no-as-needed -ltvm_ffi -o one/pkg/other.so
+(cd one && python3 -m zipfile -c ../one.whl pkg/)
+(cd two && python3 -m zipfile -c ../two.whl ffi/)
+see one.whl
+see one.whl two.whl
+see one two

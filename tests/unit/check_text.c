@@ -238,6 +238,8 @@ static const struct {
 	{ TEXT("\xc2\x9b"
 	       "1\xe2\x80\xae"),
 	  "\"\\u009b1\\u202e\"" }, /* C1, right to left */
+	{ TEXT("\xd8\x9c\xe2\x80\xa8\xef\xbb\xbf"), "\"\\u061c\\u2028\\ufeff\"" },
+	{ TEXT("\xf3\xa0\x81\x81"), "\"\\udb40\\udc41\"" }, /* a tag, beyond 16 bits */
 	{ TEXT("\xc3("), "\"\\ufffd(\"" },
 	{ TEXT("\xc0\xaf"), "\"\\ufffd\\ufffd\"" },            /* overlong */
 	{ TEXT("\xed\xa0\x80"), "\"\\ufffd\\ufffd\\ufffd\"" }, /* a surrogate */
@@ -262,6 +264,46 @@ START_TEST(json_string_as_it_is)
 	mpk_escape_json(&out, mpk_span_of("a\xff\"", 3), NULL);
 	ck_assert_str_eq(mpk_strbuf_text(&out), "\"a\xff\\\"\"");
 	mpk_strbuf_fini(&out);
+}
+END_TEST
+
+START_TEST(strings_of_toml)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+
+	/* TOML has no halves of a character */
+	mpk_escape_toml(&out, mpk_span_str("a\xf3\xa0\x81\x81\xd8\x9c\"\xff"), "?");
+	ck_assert_str_eq(mpk_strbuf_text(&out), "\"a\\U000e0041\\u061c\\\"?\"");
+}
+END_TEST
+
+/* The first and the last of each range, and their neighbours */
+START_TEST(invisible_characters)
+{
+	static const struct {
+		const char *text;
+		bool is_shown;
+	} rows[] = {
+		{ "\xc2\x9f", false },         { "\xc2\xa0", true },
+		{ "\xc2\xac", true },          { "\xc2\xad", false },
+		{ "\xc2\xae", true },          { "\xe2\x80\x8a", true },
+		{ "\xe2\x80\x8b", false },     { "\xe2\x80\x8f", false },
+		{ "\xe2\x80\x90", true },      { "\xe2\x80\xa7", true },
+		{ "\xe2\x80\xa8", false },     { "\xe2\x80\xaf", true },
+		{ "\xe2\x81\x9f", true },      { "\xe2\x81\xa0", false },
+		{ "\xe2\x81\xaf", false },     { "\xe2\x81\xb0", true },
+		{ "\xf3\x9f\xbf\xbf", true },  { "\xf3\xa0\x80\x80", false },
+		{ "\xf3\xa0\xbf\xbf", false }, { "\xf3\xa1\x80\x80", true },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+
+		mpk_escape(&out, mpk_span_str(rows[i].text));
+		ck_assert_msg((strcmp(mpk_strbuf_text(&out), rows[i].text) == 0) ==
+				      rows[i].is_shown,
+			      "row %zu: %s", i, mpk_strbuf_text(&out));
+	}
 }
 END_TEST
 
@@ -486,6 +528,8 @@ int main(void)
 	tcase_add_test(tc, json_lists);
 	tcase_add_loop_test(tc, json_strings, 0, (int)MPK_ARRAY_COUNT(strings));
 	tcase_add_test(tc, json_string_as_it_is);
+	tcase_add_test(tc, strings_of_toml);
+	tcase_add_test(tc, invisible_characters);
 	tcase_add_test(tc, strings_of_c);
 	tcase_add_test(tc, phrases);
 	tcase_add_test(tc, words_of_a_shell);

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/compiler.h"
+
 /* RFC 3629: no overlong forms, no surrogates. */
 size_t mpk_utf8_at(const uint8_t *p, size_t left, uint32_t *cp)
 {
@@ -44,12 +46,29 @@ bool mpk_utf8_whole(struct mpk_span s)
 	return true;
 }
 
-/* C0, DEL and C1, the bidirectional embeddings, overrides and isolates, and the two
- * directional marks. */
+/* What a terminal obeys, what reorders or parts lines, and what nobody sees. */
 static bool is_control(uint32_t cp)
 {
-	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || (cp >= 0x202a && cp <= 0x202e) ||
-	       (cp >= 0x2066 && cp <= 0x2069) || cp == 0x200e || cp == 0x200f;
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+#define MPK_INVISIBLE(first, last) { first, last },
+#include "text/invisible.def"
+#undef MPK_INVISIBLE
+	};
+	size_t low = 0, high = MPK_ARRAY_COUNT(ranges);
+
+	if (cp < 0x80)
+		return cp < 0x20 || cp == 0x7f;
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (cp > ranges[mid].last)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < MPK_ARRAY_COUNT(ranges) && cp >= ranges[low].first;
 }
 
 /* Writes the escaped form of the character at p to out (at most 12 bytes and a NUL);
@@ -176,7 +195,19 @@ const char *mpk_escape_to(struct mpk_span s, char *out, size_t size)
 	return out;
 }
 
-void mpk_escape_json(struct mpk_strbuf *buf, struct mpk_span s, const char *invalid)
+/* "\u061c"; beyond 16 bits JSON has two halves, and TOML one number */
+static void put_code_point(struct mpk_strbuf *buf, uint32_t cp, bool is_toml)
+{
+	if (cp < 0x10000)
+		mpk_strbuf_printf(buf, "\\u%04x", (unsigned)cp);
+	else if (is_toml)
+		mpk_strbuf_printf(buf, "\\U%08x", (unsigned)cp);
+	else
+		mpk_strbuf_printf(buf, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (cp >> 10)),
+				  (unsigned)(0xdc00 + (cp & 0x3ff)));
+}
+
+static void put_string(struct mpk_strbuf *buf, struct mpk_span s, const char *invalid, bool is_toml)
 {
 	uint32_t cp;
 
@@ -188,13 +219,23 @@ void mpk_escape_json(struct mpk_strbuf *buf, struct mpk_span s, const char *inva
 		if (n == 0 && invalid)
 			mpk_strbuf_puts(buf, invalid);
 		else if (n && is_control(cp))
-			mpk_strbuf_printf(buf, "\\u%04x", (unsigned)cp);
+			put_code_point(buf, cp, is_toml);
 		else if (*p == '"' || *p == '\\')
 			mpk_strbuf_printf(buf, "\\%c", *p);
 		else
 			mpk_strbuf_put(buf, p, n ? n : 1);
 	}
 	mpk_strbuf_putc(buf, '"');
+}
+
+void mpk_escape_json(struct mpk_strbuf *buf, struct mpk_span s, const char *invalid)
+{
+	put_string(buf, s, invalid, false);
+}
+
+void mpk_escape_toml(struct mpk_strbuf *buf, struct mpk_span s, const char *invalid)
+{
+	put_string(buf, s, invalid, true);
 }
 
 /* What a document has outside of its strings is plain ASCII, and its own writer escaped that within
@@ -209,7 +250,11 @@ void mpk_escape_document(struct mpk_strbuf *buf, struct mpk_span s)
 		if (s.data[i] < 0x7f || n == 0 || !is_control(cp))
 			continue;
 		mpk_strbuf_put(buf, (const char *)s.data + from, i - from);
-		mpk_strbuf_printf(buf, "\\u%04X", (unsigned)cp);
+		if (cp < 0x10000)
+			mpk_strbuf_printf(buf, "\\u%04X", (unsigned)cp);
+		else
+			mpk_strbuf_printf(buf, "\\u%04X\\u%04X", (unsigned)(0xd7c0 + (cp >> 10)),
+					  (unsigned)(0xdc00 + (cp & 0x3ff)));
 		from = i + n;
 	}
 	mpk_strbuf_put(buf, (const char *)s.data + from, s.len - from);

@@ -19,8 +19,8 @@ size_t mpk_utf8_at(const uint8_t *p, size_t left, uint32_t *cp);
 bool mpk_utf8_whole(struct mpk_span s);
 
 /* mpk_escape - append s with control bytes, backslash and bytes that are not UTF-8 as
- * \n, \t, \\, \xNN; printable UTF-8 stays as it is. C1 controls and bidirectional
- * override characters count as control bytes. */
+ * \n, \t, \\, \xNN; printable UTF-8 stays as it is. C1 controls, bidirectional controls, separators of
+ * lines and what nobody sees count as control bytes (invisible.def). */
 void mpk_escape(struct mpk_strbuf *buf, struct mpk_span s);
 
 /* mpk_escape_controls - the same for a text whose parts have been escaped: backslashes and line feeds
@@ -42,10 +42,12 @@ const char *mpk_escape_to(struct mpk_span s, char *out, size_t size);
 /* mpk_escape_c - append s as a string literal of C, with its quotes */
 void mpk_escape_c(struct mpk_strbuf *out, struct mpk_span s);
 
-/* mpk_escape_json - append s as a string of JSON, which is one of TOML and YAML, too: in double
- * quotes, with what mpk_escape counts as control as \uNNNN
+/* mpk_escape_json - append s as a string of JSON, which is one of YAML, too: in double quotes, with what mpk_escape counts
+ * as control as \uNNNN, of two halves beyond 16 bits
+ * mpk_escape_toml - the same as a string of TOML, which has \UNNNNNNNN for that
  * @invalid is put for each byte that is not UTF-8, such as "\\ufffd"; NULL: the byte itself */
 void mpk_escape_json(struct mpk_strbuf *buf, struct mpk_span s, const char *invalid);
+void mpk_escape_toml(struct mpk_strbuf *buf, struct mpk_span s, const char *invalid);
 
 /* mpk_escape_document - append a piece of a JSON document, with the same in its strings */
 void mpk_escape_document(struct mpk_strbuf *buf, struct mpk_span s);

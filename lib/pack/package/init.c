@@ -14,7 +14,7 @@
  * be UTF-8. */
 void mpk_init_put_text(struct mpk_strbuf *out, struct mpk_span text)
 {
-	mpk_escape_json(out, text, "?");
+	mpk_escape_toml(out, text, "?");
 }
 
 /* A name that no function has yet: the wish, or the wish and a number. NULL: memory is out. */

@@ -50,7 +50,7 @@ static enum mpk_code add_unpacked(struct unpacked_files *files, const char *name
 static void put_key(const struct body *b, const char *key, struct mpk_span value)
 {
 	mpk_strbuf_printf(b->out, "%s = ", key);
-	mpk_escape_json(b->out, value, NULL);
+	mpk_escape_toml(b->out, value, NULL);
 	mpk_strbuf_putc(b->out, '\n');
 }
 
@@ -84,12 +84,12 @@ static void package_unpack_put_function(const struct body *b, const struct mpk_f
 	mpk_strbuf_puts(b->out, "args = [");
 	for (size_t i = 0; i < f->arg_count; i++) {
 		mpk_strbuf_puts(b->out, i ? ", " : "");
-		mpk_escape_json(b->out, mpk_span_str(spell_dtype(f->arg_types[i], dtype)), NULL);
+		mpk_escape_toml(b->out, mpk_span_str(spell_dtype(f->arg_types[i], dtype)), NULL);
 	}
 	mpk_strbuf_puts(b->out, "]\nlaunch = [");
 	for (size_t i = 0; i < f->launch_tag_count; i++) {
 		mpk_strbuf_puts(b->out, i ? ", " : "");
-		mpk_escape_json(b->out, f->launch_tags[i], NULL);
+		mpk_escape_toml(b->out, f->launch_tags[i], NULL);
 	}
 	mpk_strbuf_puts(b->out, "]\n");
 }
@@ -219,7 +219,7 @@ static enum mpk_code try_body(struct unpacker *u, size_t node, size_t first_file
 			  "[package]\nname = \"x\"\nabi = \"%s\"\n[[module]]\nid = \"x\"\n"
 			  "kind = ",
 			  mpk_generation_get(tree->gen)->abi);
-	mpk_escape_json(&text, tree->nodes[node].kind, NULL);
+	mpk_escape_toml(&text, tree->nodes[node].kind, NULL);
 	mpk_strbuf_putc(&text, '\n');
 	mpk_strbuf_puts(&text, mpk_strbuf_text(body));
 	MPK_TRY(mpk_strbuf_status(body, u->err));
@@ -368,7 +368,7 @@ static void package_unpack_put_module(const struct unpacker *u, size_t node, str
 			mpk_strbuf_puts(out, "imports = [\"" IMPORTED "\"]\n");
 	} else {
 		mpk_strbuf_puts(out, "kind = ");
-		mpk_escape_json(out, n->kind, NULL);
+		mpk_escape_toml(out, n->kind, NULL);
 		mpk_strbuf_putc(out, '\n');
 		put_imports(u, n, out);
 		mpk_strbuf_puts(out, u->bodies[node]);

@@ -139,7 +139,7 @@ static void put_key_text(struct mpk_strbuf *out, const char *key, struct mpk_tom
 	if (!s.text)
 		return;
 	mpk_strbuf_printf(out, "%s = ", key);
-	mpk_escape_json(out, mpk_toml_str_span(s), "?");
+	mpk_escape_toml(out, mpk_toml_str_span(s), "?");
 	mpk_strbuf_putc(out, '\n');
 }
 
@@ -156,7 +156,7 @@ static void put_key_list(struct mpk_strbuf *out, const char *key, const struct m
 	mpk_strbuf_printf(out, "%s = [", key);
 	for (size_t i = 0; i < list->count; i++) {
 		mpk_strbuf_puts(out, i ? ", " : "");
-		mpk_escape_json(out, mpk_toml_str_span(list->items[i]), "?");
+		mpk_escape_toml(out, mpk_toml_str_span(list->items[i]), "?");
 	}
 	mpk_strbuf_puts(out, "]\n");
 }
@@ -175,7 +175,7 @@ static void put_case_args(struct mpk_strbuf *out, const struct mpk_case_table *t
 		const struct mpk_case_arg *arg = &t->args[i];
 
 		mpk_strbuf_puts(out, arg->out.text ? "{ out = " : "{ input = ");
-		mpk_escape_json(out, mpk_toml_str_span(arg->out.text ? arg->out : arg->input), "?");
+		mpk_escape_toml(out, mpk_toml_str_span(arg->out.text ? arg->out : arg->input), "?");
 		mpk_strbuf_puts(out, " }, ");
 	}
 	mpk_strbuf_puts(out, "]\n");

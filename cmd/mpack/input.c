@@ -140,7 +140,7 @@ static int load_alone(struct mpk_input *in, enum mpk_code code, struct mpk_error
 	int status;
 
 	in->parts.is_blob = true;
-	in->parts.name = input_name_of(&in->arena, in->path);
+	in->parts.name = mpk_manifest_name(input_name_of(&in->arena, in->path));
 	in->parts.dir_named = "";
 	if (code == MPK_OK && !in->parts.name)
 		code = mpk_fail_nomem(err);

@@ -196,8 +196,8 @@ static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_er
 					  .compress = u->image.unpacked_bytes > 0,
 					  .host_only = is_host_only(&u->image) };
 
-	if (!input.name)
-		input.name = unpacked_name(&u->arena, path);
+	if (!input.name || !mpk_manifest_is_name(input.name))
+		input.name = mpk_manifest_name(unpacked_name(&u->arena, path));
 	MPK_TRY_ALLOC(input.name, err);
 	if (u->image.container == MPK_CONTAINER_ELF_SO)
 		/* The code of a linked library cannot be taken apart; the manifest names the

@@ -295,8 +295,8 @@ static enum mpk_code get_words(struct reader *r, const char *all, const char *wh
 static enum mpk_code get_names(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
 {
 	MPK_TRY(get_needed(r, "name", &out->name, err));
-	if (strchr(out->name, '/')) /* the output may be called so */
-		return handover_refuse(r, "a path as a name", err);
+	if (!mpk_manifest_is_name(out->name)) /* the output may be called so */
+		return handover_refuse(r, "a name that no file may have", err);
 	MPK_TRY(get_text(r, "symbol", &out->symbol, err));
 	MPK_TRY(get_text(r, "entry", &out->entry, err));
 	MPK_TRY(get_needed(r, "folder", &out->dir_named, err));

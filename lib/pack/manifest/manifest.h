@@ -102,6 +102,16 @@ struct mpk_manifest {
 struct mpk_toml_str mpk_manifest_module_extra(const struct mpk_manifest_module *module,
 					      const char *key);
 
+/* mpk_manifest_is_name - whether a package may be called so: a file in the current folder may be, and no option is taken for
+ * it; false also when memory is out */
+bool mpk_manifest_is_name(const char *text);
+
+/* mpk_manifest_name - the same text, or "package" for one that no package may have; NULL stays */
+static inline const char *mpk_manifest_name(const char *text)
+{
+	return !text || mpk_manifest_is_name(text) ? text : "package";
+}
+
 /* mpk_manifest_allows - whether a manifest may have a compiler given this word: it decides how code is compiled, not
  * which programs run nor which files they read or write (cflags.def), or it is a folder with headers; or a linker:
  * "-lNAME", or a path that is no option

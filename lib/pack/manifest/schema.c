@@ -101,6 +101,17 @@ static void schema_check_entry(struct mpk_toml_reader *r, const struct mpk_manif
 				    QUOTE(m->entry));
 }
 
+bool mpk_manifest_is_name(const char *text)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
+
+	if (!*text || *text == '-' || strchr(text, '/') || strcmp(text, ".") == 0 ||
+	    strcmp(text, "..") == 0)
+		return false;
+	mpk_escape_sentence(&escaped, mpk_span_str(text));
+	return !escaped.failed && strcmp(mpk_strbuf_text(&escaped), text) == 0;
+}
+
 /* The rules of [package] that need no module. */
 static void check_package(struct mpk_toml_reader *r, void *package)
 {
@@ -111,6 +122,11 @@ static void check_package(struct mpk_toml_reader *r, void *package)
 	if (m->name.text && strchr(m->name.text, '/'))
 		mpk_toml_read_error(r, m->name.pos, "name", "'name' is a name, not a path: '%s'",
 				    QUOTE(m->name));
+	else if (m->name.text && *m->name.text && !mpk_manifest_is_name(m->name.text))
+		mpk_toml_read_error(
+			r, m->name.pos, "name",
+			"'name' becomes the name of a file: it does not begin with '-', is not '.' nor '..', and has no control characters: '%s'",
+			QUOTE(m->name));
 	if (m->compress.text && strcmp(m->compress.text, "zstd") != 0)
 		mpk_toml_read_error(r, m->compress.pos, "compress", "'compress' takes \"zstd\"");
 	else if (m->compress.text && !m->standalone)

@@ -389,7 +389,7 @@ static enum mpk_code init_add_file(struct mpk_init *in, const struct mpk_init_fi
 
 enum mpk_code mpk_init_read_files(struct mpk_init *in)
 {
-	in->name = stem_of(in->arena, in->files[0].path);
+	in->name = mpk_manifest_name(stem_of(in->arena, in->files[0].path));
 	in->hosts = mpk_arena_array(in->arena, in->count, sizeof *in->hosts);
 	in->modules = mpk_arena_array(in->arena, in->count, sizeof *in->modules);
 	MPK_TRY_ALLOC(in->name && in->hosts && in->modules, in->err);

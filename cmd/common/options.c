@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "common/diag.h"
 #include "common/files.h"
+#include "common/print.h"
 
 static bool version_wanted;
 static const char *help_wanted;
@@ -418,6 +419,7 @@ bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv,
 		*status =
 			mpk_outputs_check(command->options, argv + optind, (size_t)(argc - optind));
 	*first = optind;
+	mpk_closing_begin();
 	return *status == MPK_EXIT_OK;
 }
 

@@ -8,17 +8,22 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/strbuf.h"
 #include "common/diag.h"
 #include "io/copy.h"
 #include "text/escape.h"
+#include "text/table.h"
 
 /* The settings are defined here because this file is below all others that use them. */
 struct mpk_common mpk_common = { .program = "mpk" };
@@ -56,7 +61,126 @@ static size_t color_at(struct mpk_span s)
 	return 0;
 }
 
-int mpk_print_text(enum mpk_stream stream, const char *text, size_t len)
+/* --- how far long work is: shown after half a second, so that quick work shows nothing, and only on a terminal unless
+ * --progress=always is given ---
+ *
+ * A timer draws the line, as some work counts nothing for seconds. So all that draws may be called in a signal's
+ * handler: no stdio, no memory. */
+
+/* How long work must take before a line appears, and how often the line changes. */
+enum { PATIENCE_MS = 500, PERIOD_MS = 100, LINE_BYTES = 160 };
+
+/* One piece of work, counted in bytes. */
+struct work {
+	const char *what; /* NULL: there is none */
+	uint64_t total, done;
+	uint64_t began; /* ms */
+};
+
+static struct {
+	struct work all;  /* many files, or several steps */
+	struct work step; /* one of them, or the only one */
+	size_t file, files;
+	uint64_t current; /* bytes of the file that is looked at */
+	uint64_t drawn;   /* ms */
+	bool shown;
+	volatile sig_atomic_t busy; /* the line is not to be touched now */
+} line;
+
+static uint64_t now(void)
+{
+	return (uint64_t)mpk_clock() / 1000000;
+}
+
+/* A line while it is made. */
+struct drawing {
+	char text[LINE_BYTES];
+	size_t len;
+};
+
+static void draw_text(struct drawing *d, const char *text)
+{
+	while (*text && d->len < sizeof d->text)
+		d->text[d->len++] = *text++;
+}
+
+static void draw_number(struct drawing *d, uint64_t n, size_t width)
+{
+	char digits[24];
+	size_t at = sizeof digits - 1;
+
+	digits[at] = '\0';
+	do
+		digits[--at] = (char)('0' + n % 10);
+	while ((n /= 10) > 0);
+	while (sizeof digits - 1 - at < width)
+		digits[--at] = ' ';
+	draw_text(d, digits + at);
+}
+
+static void wipe(void)
+{
+	static const char text[] = "\r\033[K";
+
+	if (line.shown)
+		(void)!write(STDERR_FILENO, text, sizeof text - 1);
+	line.shown = false;
+}
+
+/* "verifying  45%  12 of 16 files  120 MiB/s  3 s left"; before anything is counted the seconds show that the program
+ * works. */
+static void draw(uint64_t ms)
+{
+	const struct work *w = line.all.what && line.all.total ? &line.all : &line.step;
+	uint64_t took, done, part, rate, left;
+	struct drawing d = { .len = 0 };
+
+	if (!w->what || !w->done)
+		w = line.all.what ? &line.all : w;
+	took = ms > w->began ? ms - w->began : 1;
+	done = w->done;
+	/* of a file that is looked at more than once no more counts than there is of it */
+	if (w == &line.all)
+		done += line.step.done < line.current ? line.step.done : line.current;
+	/* more bytes may pass than were announced; the line stops at 100 % */
+	part = done < w->total ? done : w->total;
+	rate = done / took; /* bytes a ms */
+	left = rate ? (w->total - part) / rate / 1000 : 0;
+	draw_text(&d, "\r");
+	draw_text(&d, w->what);
+	if (done) {
+		draw_text(&d, " ");
+		draw_number(&d, w->total ? part / (w->total / 100 + 1) : 100, 3);
+		draw_text(&d, "%  ");
+	}
+	if (line.files > 1) {
+		draw_text(&d, done ? "" : " ");
+		draw_number(&d, line.file, 0);
+		draw_text(&d, " of ");
+		draw_number(&d, line.files, 0);
+		draw_text(&d, " files ");
+		draw_text(&d, done ? " " : "");
+	}
+	if (done) {
+		draw_number(&d, rate * 1000 >> 20, 0);
+		draw_text(&d, " MiB/s  ");
+	}
+	/* what little has been done tells nothing about the rest */
+	if (done && (w != &line.all || (part > w->total / 50 && took > 1000))) {
+		draw_number(&d, left, 0);
+		draw_text(&d, " s left ");
+	} else {
+		draw_text(&d, done ? "" : " ");
+		draw_number(&d, took / 1000, 0);
+		draw_text(&d, " s ");
+	}
+	draw_text(&d, "\033[K");
+	(void)!write(STDERR_FILENO, d.text, d.len);
+	line.shown = true;
+	line.drawn = ms;
+}
+
+static int print_text(enum mpk_stream stream, const char *text, size_t len)
 {
 	struct mpk_span s = mpk_span_of(text, len);
 	bool is_colored = mpk_color_on(stream);
@@ -78,6 +202,17 @@ int mpk_print_text(enum mpk_stream stream, const char *text, size_t len)
 	/* Each text is flushed, so that an error of the disk is noticed where it happens, and so
 	 * that output and errors keep their order. */
 	return fflush(f) == 0 ? 0 : errno;
+}
+
+/* What is printed goes where the line stood that shows how far work is; the next tick draws it again. */
+int mpk_print_text(enum mpk_stream stream, const char *text, size_t len)
+{
+	line.busy = true;
+	wipe();
+	int failed = print_text(stream, text, len);
+
+	line.busy = false;
+	return failed;
 }
 
 /* Most texts fit into the array. A longer one needs memory; where there is none, the text is cut
@@ -112,89 +247,84 @@ void mpk_print_by_lines(void)
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-/* --- how far long work is: shown after half a second, so that quick work shows nothing, and only on a terminal unless
- * --progress=always is given --- */
-
-/* How long work must take before a line appears, and how often the line changes. */
-enum { PATIENCE_MS = 500, PERIOD_MS = 100 };
-
-static struct {
-	const char *what;
-	uint64_t total, done;  /* bytes */
-	uint64_t began, drawn; /* ms */
-	bool shown;
-} line;
-
-static uint64_t now(void)
-{
-	return (uint64_t)mpk_clock() / 1000000;
-}
-
-static void draw(uint64_t ms)
-{
-	/* Nothing is measured yet: the seconds show that the program works. */
-	if (!line.done) {
-		(void)fprintf(stderr, "\r%s %" PRIu64 " s \033[K", line.what, ms / 1000);
-		(void)fflush(stderr);
-		line.shown = true;
-		return;
-	}
-	/* More bytes may pass than were announced; the line stops at 100 %. */
-	uint64_t part = line.done < line.total ? line.done : line.total;
-	double rate = (double)line.done / (double)(ms ? ms : 1); /* bytes a ms */
-	double left = rate > 0 ? (double)(line.total - part) / rate / 1000 : 0;
-	double percent = line.total ? 100 * (double)part / (double)line.total : 100;
-
-	(void)fprintf(stderr, "\r%s %3.0f%%  %.0f MiB/s  %.0f s left \033[K", line.what, percent,
-		      rate * 1000 / (1 << 20), left);
-	(void)fflush(stderr);
-	line.shown = true;
-}
-
 static void changed(void)
 {
-	uint64_t t = now();
+	uint64_t t = now(), began = line.all.what ? line.all.began : line.step.began;
 
-	if (mpk_common.progress == MPK_AUTO && t - line.began < PATIENCE_MS)
+	if (mpk_common.progress == MPK_AUTO && t - began < PATIENCE_MS)
 		return;
 	if (line.shown && t - line.drawn < PERIOD_MS)
 		return;
-	draw(t - line.began);
-	line.drawn = t;
+	draw(t);
+}
+
+static void on_timer(int number)
+{
+	int kept = errno;
+
+	(void)number;
+	if (!line.busy && (line.all.what || line.step.what))
+		changed();
+	errno = kept;
+}
+
+static void set_timer(bool is_on)
+{
+	const struct timeval period = { 0, is_on ? PERIOD_MS * 1000 : 0 };
+	const struct itimerval timer = { period, period };
+	struct sigaction action = { .sa_handler = on_timer, .sa_flags = SA_RESTART };
+
+	if (is_on)
+		(void)sigaction(SIGALRM, &action, NULL);
+	(void)setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* What changes the line itself is not disturbed by the timer. */
+static void count(uint64_t bytes)
+{
+	line.busy = true;
+	line.step.done += bytes;
+	changed();
+	line.busy = false;
 }
 
 static void show_copied(uint64_t bytes)
 {
-	line.done += bytes;
-	changed();
+	count(bytes);
 }
 
 static void show_read(void *data, struct mpk_span bytes)
 {
 	(void)data;
-	if (line.what)
-		show_copied(bytes.len);
+	if (line.all.what || line.step.what)
+		count(bytes.len);
 }
 
 const struct mpk_tap mpk_progress_tap = { show_read, NULL };
 
-static bool progress_begin(const char *what, uint64_t total)
+static bool is_wanted(void)
 {
 	bool wanted = mpk_common.progress == MPK_ALWAYS ||
 		      (mpk_common.progress == MPK_AUTO && isatty(STDERR_FILENO));
 
-	if (!wanted || mpk_common.quiet)
+	return wanted && !mpk_common.quiet;
+}
+
+static bool begin_step(const char *what, uint64_t total)
+{
+	if (!line.all.what && !is_wanted())
 		return false;
-	memset(&line, 0, sizeof line);
-	line.what = what;
-	line.total = total;
-	line.began = now();
+	line.busy = true;
+	line.step = (struct work){ what, total, 0, now() };
+	line.busy = false;
+	if (!line.all.what)
+		set_timer(true);
 	return true;
 }
 
 void mpk_progress_begin(const char *what, uint64_t total)
 {
-	if (progress_begin(what, total))
+	if (begin_step(what, total))
 		/* Copies from file to file happen in the kernel; io/copy.h reports each piece of
 		 * them. */
 		mpk_copy_watch(show_copied);
@@ -202,17 +332,107 @@ void mpk_progress_begin(const char *what, uint64_t total)
 
 void mpk_progress_show(const char *what, uint64_t done, uint64_t total)
 {
-	if (!line.what && !progress_begin(what, total))
+	if (!line.step.what && !begin_step(what, total))
 		return;
-	line.done = done;
-	line.total = total;
+	line.busy = true;
+	line.step.done = done;
+	line.step.total = total;
 	changed();
+	line.busy = false;
 }
 
 void mpk_progress_end(void)
 {
+	line.busy = true;
+	line.step = (struct work){ 0 };
+	if (!line.all.what) {
+		mpk_copy_watch(NULL);
+		set_timer(false);
+		wipe();
+	}
+	line.busy = false;
+}
+
+void mpk_progress_all_begin(const char *what, uint64_t total, size_t files)
+{
+	if (!is_wanted())
+		return;
+	line.busy = true;
+	line.all = (struct work){ what, total, 0, now() };
+	line.step = (struct work){ 0 };
+	line.file = 0;
+	line.files = files;
+	line.current = 0;
+	line.busy = false;
+	mpk_copy_watch(show_copied);
+	set_timer(true);
+}
+
+void mpk_progress_all_next(uint64_t bytes)
+{
+	line.busy = true;
+	line.all.done += line.current;
+	line.current = bytes;
+	line.step = (struct work){ 0 };
+	line.file++;
+	if (line.all.what)
+		changed();
+	line.busy = false;
+}
+
+void mpk_progress_all_open(uint64_t bytes, size_t files)
+{
+	line.busy = true;
+	line.all.total += bytes - (line.current < line.all.total ? line.current : line.all.total);
+	line.current = 0;
+	line.files += files - 1;
+	line.file--;
+	line.busy = false;
+}
+
+void mpk_progress_all_end(void)
+{
 	mpk_copy_watch(NULL);
-	if (line.shown)
-		(void)fputs("\r\033[K", stderr);
-	memset(&line, 0, sizeof line);
+	line.busy = true;
+	line.all = line.step = (struct work){ 0 };
+	line.files = 0;
+	set_timer(false);
+	wipe();
+	line.busy = false;
+}
+
+/* --- the last line of what wrote a file ---------------------------------------------------------- */
+
+static uint64_t began; /* ms */
+
+void mpk_closing_begin(void)
+{
+	began = now();
+}
+
+void mpk_closing_line(const char *path, uint64_t before, const char *fmt, ...)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	char details[256];
+	struct stat st;
+	va_list ap;
+
+	if (mpk_common.quiet || !isatty(STDERR_FILENO))
+		return;
+	if (stat(path, &st) != 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(details, sizeof details, fmt, ap);
+	va_end(ap);
+	mpk_escape(&text, mpk_span_str(path));
+	mpk_strbuf_puts(&text, ": ");
+	if (before)
+		mpk_strbuf_printf(&text, "%s -> ", MPK_SIZE(before));
+	/* of a folder the details say what was written */
+	if (S_ISDIR(st.st_mode))
+		mpk_strbuf_puts(&text, details + strspn(details, "; "));
+	else
+		mpk_strbuf_printf(&text, "%s%s", MPK_SIZE((uint64_t)st.st_size), details);
+	mpk_strbuf_printf(&text, "; %.1f s\n", (double)(now() - began) / 1000);
+	(void)mpk_print_text(MPK_STDERR, mpk_strbuf_text(&text), text.len);
 }

@@ -49,4 +49,24 @@ void mpk_progress_show(const char *what, uint64_t done, uint64_t total);
 /* mpk_progress_end - wipe the line; safe without a begin */
 void mpk_progress_end(void);
 
+/* mpk_progress_all_begin - the same around all steps of long work, which has one line from then on; steps that
+ * begin and end within it do not end the line. A timer draws it also where nothing is counted.
+ * @total   bytes of all files; 0: nobody knows
+ * @files   how many there are; with 0 and 1 the line does not count them
+ * mpk_progress_all_next - the next file, of so many bytes, begins
+ * mpk_progress_all_open - what has begun is an archive: these files, of so many bytes, take its place
+ * mpk_progress_all_end - wipe the line; safe without a begin */
+void mpk_progress_all_begin(const char *what, uint64_t total, size_t files);
+void mpk_progress_all_next(uint64_t bytes);
+void mpk_progress_all_open(uint64_t bytes, size_t files);
+void mpk_progress_all_end(void);
+
+/* mpk_closing_begin - the work begins whose time mpk_closing_line tells
+ * mpk_closing_line - say on a terminal what was written: "y.whl: 72.5 MiB -> 7.3 MiB; 4.1 s"
+ * Nothing for what is neither a regular file nor a folder, and with -q.
+ * @before  bytes of what it was made from; 0: that says nothing
+ * @fmt     what else there is to say, "; 80 images kept" */
+void mpk_closing_begin(void);
+void mpk_closing_line(const char *path, uint64_t before, const char *fmt, ...) MPK_PRINTF(3, 4);
+
 #endif

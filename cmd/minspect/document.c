@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "answer/answer.h"
@@ -348,6 +349,8 @@ static int look_library(const struct minspect_file *archive, size_t library, con
 	struct minspect_look *l = k->l;
 	struct mpk_error err = { 0 };
 	struct minspect_file file;
+
+	mpk_progress_all_next(archive->libraries[library].plain);
 	enum mpk_code code = minspect_file_open_library(archive, library, name, false, &file, &err);
 	int status = -1;
 
@@ -372,6 +375,16 @@ static bool is_passed_over(enum mpk_code code, bool is_found)
 	return is_found && (code == MPK_E_NO_BLOB || code == MPK_E_UNSUPPORTED);
 }
 
+/* The libraries take the place of the archive. */
+static void count_libraries(const struct minspect_file *archive)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < archive->library_count; i++)
+		bytes += archive->libraries[i].plain;
+	mpk_progress_all_open(bytes, archive->library_count);
+}
+
 /* Returns  an exit status; -1: there is nothing to say of it */
 static int document_look(struct looking *k, const char *name)
 {
@@ -384,6 +397,8 @@ static int document_look(struct looking *k, const char *name)
 
 	code = is_archive ? code : take_any(k, &file, code);
 	l->file = &file;
+	if (is_archive)
+		count_libraries(&file);
 	l->in_set = is_archive || l->folder_len || k->o->file_count > 1;
 	if (!is_archive && !(file.is_weights && k->action->weights) &&
 	    is_passed_over(code, l->folder_len > 0)) {
@@ -439,6 +454,14 @@ static int end_line(struct mpk_json *j, bool is_wanted, int *failed)
 	return MPK_EXIT_OK;
 }
 
+/* Of what can be asked for its size; 0: nobody knows it before. */
+static uint64_t bytes_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+}
+
 /* Each file has its own warnings of --filter. */
 static int look_at_file(struct looking *k, struct mpk_json *j, size_t i, int *failed)
 {
@@ -452,6 +475,8 @@ static int look_at_file(struct looking *k, struct mpk_json *j, size_t i, int *fa
 		begin_document(k, j, failed);
 
 	l->folder_len = o->folder_lens ? o->folder_lens[i] : 0;
+
+	mpk_progress_all_next(bytes_of(o->files[i]));
 
 	int got = document_look(k, o->files[i]);
 
@@ -480,6 +505,16 @@ static int end_files(struct looking *k, struct mpk_json *j, int *failed)
 	if (k->o->json_lines)
 		written = end_line(j, status == MPK_EXIT_DIFFERENT, failed);
 	return written ? written : status;
+}
+
+/* How much there is to do: bytes of the files as they stand there. */
+static void begin_progress(const struct minspect_options *o, const struct minspect_action *action)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < o->file_count; i++)
+		total += bytes_of(o->files[i]);
+	mpk_progress_all_begin(action->doing ? action->doing : "reading", total, o->file_count);
 }
 
 int minspect_each(const struct minspect_options *o, const struct minspect_action *action,
@@ -515,6 +550,7 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 		return mpk_diag_error((mpk_fail_nomem(&err), &err));
 	if (!o->json_lines)
 		begin_document(&k, &j, &failed);
+	begin_progress(o, action);
 	for (size_t i = 0; i < o->file_count; i++) {
 		int got = look_at_file(&k, &j, i, &failed);
 
@@ -534,6 +570,7 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	written = o->json && !o->json_lines ? print_rest(&j, failed)
 		  : is_for_people           ? write_lines(&lines, &out, &failed)
 					    : write_rest(&out, failed);
+	mpk_progress_all_end();
 	/* an output that could not be written counts more than a difference */
 	return written && is_verdict(status) ? written : status;
 }

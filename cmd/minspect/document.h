@@ -41,6 +41,7 @@ struct minspect_look {
 
 /* An action on files. Functions return an exit status. */
 struct minspect_action {
+	const char *doing; /* "verifying", for the line that shows how far it is; NULL: "reading" */
 	/* Looks at one file. */
 	int (*look)(const struct minspect_options *o, struct minspect_look *l);
 	/* Takes over the error of a file that cannot be read at all; NULL: it is reported. */

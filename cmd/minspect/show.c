@@ -42,6 +42,7 @@ static int list_library(struct minspect_look *l, size_t i, struct mpk_table *tab
 
 	if (!name)
 		return mpk_diag_error((mpk_fail_nomem(&err), &err));
+	mpk_progress_all_next(m->plain);
 	code = minspect_file_open_library(l->file, i, name, true, &file, &err);
 	bool is_empty = code == MPK_E_NO_BLOB;
 	if (code == MPK_OK || is_empty)

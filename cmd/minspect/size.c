@@ -47,7 +47,8 @@ static void begin_csv(const struct minspect_options *o, struct minspect_look *l)
 
 int minspect_size(const struct minspect_options *o)
 {
-	struct minspect_action action = { .look = size_measure,
+	struct minspect_action action = { .doing = "measuring",
+					  .look = size_measure,
 					  .begin = o->csv ? begin_csv : NULL };
 
 	if (o->csv + o->markdown + o->json > 1)

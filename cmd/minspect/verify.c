@@ -97,7 +97,8 @@ static void verify_sum(const struct minspect_options *o, struct minspect_look *l
 
 int minspect_verify(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = verify_file,
+	static const struct minspect_action action = { .doing = "verifying",
+						       .look = verify_file,
 						       .refuse = verify_refuse,
 						       .weights = verify_weights,
 						       .sum = verify_sum,

@@ -15,6 +15,7 @@
 #include "common/diag.h"
 #include "common/files.h"
 #include "common/options.h"
+#include "common/print.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "io/path.h"
@@ -464,8 +465,13 @@ int mpack_build(int argc, char **argv)
 	if (argc - first > 1)
 		return mpk_diag_usage("one manifest at a time: '%s' is too much", argv[first + 1]);
 	status = check_options(&opt, &kind);
-	if (status == MPK_EXIT_OK)
+	if (status == MPK_EXIT_OK) {
+		mpk_progress_all_begin("building", 0, 0);
 		status = opt.check_repro ? build_twice(kind, input) : run(kind, input);
+		mpk_progress_all_end();
+	}
+	if (status == MPK_EXIT_OK && opt.output)
+		mpk_closing_line(opt.output, 0, "%s", "");
 	mpk_options_fini(&command);
 	return status;
 }

@@ -393,13 +393,21 @@ static int edit(const char *path)
 {
 	struct edit e = { .name = path };
 	struct mpk_error err = { 0 };
-	int status = edit_run(&e, path, &err) == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
+	enum mpk_code code;
+
+	mpk_progress_all_begin("editing", 0, 0);
+	code = edit_run(&e, path, &err);
+	mpk_progress_all_end();
+	int status = code == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
 
 	if (status == MPK_EXIT_OK && e.had_origin)
 		mpk_diag_warn(
 			"%s: its signature and provenance told of the file before the edit, and were taken out%s",
 			MPK_QUOTE(mpk_span_str(path)),
 			sign_path ? "" : "; --sign KEY signs it anew");
+	if (status == MPK_EXIT_OK)
+		mpk_closing_line(output, e.file.bytes.len, "; %zu part%s replaced",
+				 replacements.count, replacements.count == 1 ? "" : "s");
 	for (size_t i = 0; e.payloads && i < replacements.count; i++)
 		mpk_mapping_close(&e.payloads[i]);
 	mpk_mapping_close(&e.file);

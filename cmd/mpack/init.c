@@ -131,5 +131,8 @@ int mpack_init(int argc, char **argv)
 	for (int i = first; i < argc; i++)
 		mpk_confine_input(&c, argv[i]);
 	mpk_confine(&c, NULL);
-	return init(argv + first, (size_t)(argc - first));
+	mpk_progress_all_begin("reading", 0, 0);
+	status = init(argv + first, (size_t)(argc - first));
+	mpk_progress_all_end();
+	return status;
 }

@@ -234,7 +234,12 @@ static int thin(const char *path)
 {
 	struct thinning t = { .file = { .fd = -1 } };
 	struct mpk_error err = { 0 };
-	int status = thin_run(&t, path, &err) == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
+	enum mpk_code code;
+
+	mpk_progress_all_begin("thinning", 0, 0);
+	code = thin_run(&t, path, &err);
+	mpk_progress_all_end();
+	int status = code == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
 
 	if (status == MPK_EXIT_OK)
 		mpk_diag_note("%s: %zu of %zu images in %zu containers taken out, %" PRIu64
@@ -257,6 +262,9 @@ static int thin(const char *path)
 	if (status == MPK_EXIT_OK && t.report.had_record_signature)
 		mpk_diag_warn("%s: its RECORD was signed; the signature was taken out",
 			      MPK_QUOTE(mpk_span_str(path)));
+	if (status == MPK_EXIT_OK)
+		mpk_closing_line(output, t.file.bytes.len, "; %zu images kept, %zu taken out",
+				 t.report.images - t.report.dropped, t.report.dropped);
 	mpk_mapping_close(&t.file);
 	mpk_strbuf_fini(&t.report.present);
 	mpk_arena_fini(&t.arena);

@@ -8,6 +8,7 @@
 #include "common/diag.h"
 #include "common/files.h"
 #include "common/options.h"
+#include "common/print.h"
 #include "common/signals.h"
 #include "elf/foreign.h"
 #include "elf/image.h"
@@ -237,15 +238,21 @@ static int unpack_once(const char *path)
 {
 	struct unpack u = { .file.fd = -1 };
 	struct mpk_error err = { 0 };
-	enum mpk_code code = read_file(&u, path, &err);
+	enum mpk_code code;
 
+	mpk_progress_all_begin("unpacking", 0, 0);
+	code = read_file(&u, path, &err);
 	if (code == MPK_OK)
 		code = make_plan(&u, path, &err);
 	if (code != MPK_OK)
 		mpk_error_at_file(&err, path);
 	else
 		code = write_unpacked(&u, &err);
+	mpk_progress_all_end();
 	mpk_interrupt_raise();
+	if (code == MPK_OK)
+		mpk_closing_line(output, 0, "; %zu file%s", u.plan.count,
+				 u.plan.count == 1 ? "" : "s");
 	mpk_mapping_close(&u.file);
 	mpk_arena_fini(&u.arena);
 	return code == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);

@@ -226,10 +226,15 @@ void mpk_copy_watch(void (*moved)(uint64_t bytes))
 	watcher = moved;
 }
 
-static void advance(struct copy *c, uint64_t n)
+void mpk_copy_tell(uint64_t bytes)
 {
 	if (watcher)
-		watcher(n);
+		watcher(bytes);
+}
+
+static void advance(struct copy *c, uint64_t n)
+{
+	mpk_copy_tell(n);
 	c->from += n;
 	c->to += n;
 	c->left -= n;

@@ -40,6 +40,9 @@ void mpk_copy_stop(void);
  * after every chunk, in the thread that copies; for the whole process, NULL ends it */
 void mpk_copy_watch(void (*moved)(uint64_t bytes));
 
+/* mpk_copy_tell - tell who watches that so many bytes were read or written otherwise */
+void mpk_copy_tell(uint64_t bytes);
+
 /* mpk_write_all - bytes of memory at an offset, which the descriptor's position has no part in; or, when off is
  * NULL, at that
  * Returns  false with errno */

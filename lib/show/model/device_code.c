@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "code/format.h"
 #include "elf/image.h"
+#include "io/copy.h"
 #include "offload/offload.h"
 #include "text/escape.h"
 
@@ -252,7 +253,9 @@ static enum mpk_code read_one(const struct mpk_image_device *d,
 	struct mpk_view_code c;
 
 	MPK_TRY(mpk_device_container(d, &scratch, &c, err));
-	return each(&c, arg, err);
+	MPK_TRY(each(&c, arg, err));
+	mpk_copy_tell(d->bytes.len);
+	return MPK_OK;
 }
 
 enum mpk_code mpk_device_each(const struct mpk_view *view,

@@ -65,6 +65,35 @@ void minspect_answer(const struct minspect_options *o, struct minspect_look *l,
 	text(what, minspect_style(), l->out);
 }
 
+void minspect_answer_aside(const struct minspect_options *o, struct minspect_look *l,
+			   struct minspect_aside *aside, const struct mpk_answer *row,
+			   const void *what)
+{
+	struct mpk_strbuf *out = l->out;
+	size_t lines = 0;
+
+	if (aside->is_too_much)
+		return;
+	l->out = &aside->text;
+	minspect_answer(o, l, row, what);
+	l->out = out;
+	for (size_t i = 0; i < aside->text.len; i++)
+		lines += aside->text.data[i] == '\n';
+	aside->is_too_much = lines > MINSPECT_LINES;
+}
+
+void minspect_aside_print(struct minspect_look *l, struct minspect_aside *aside)
+{
+	mpk_strbuf_put(l->out, aside->text.data, aside->text.len);
+	l->out->failed |= aside->text.failed;
+	minspect_aside_fini(aside);
+}
+
+void minspect_aside_fini(struct minspect_aside *aside)
+{
+	mpk_strbuf_fini(&aside->text);
+}
+
 /* Output is written piece by piece. The first failure is kept in *arg and reported once, at the
  * end. */
 static void write_piece(const char *text, size_t len, void *arg)
@@ -529,7 +558,9 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	struct mpk_strbuf out = { .take = write_piece, .arg = &failed };
 	struct mpk_json j = { 0 };
 	struct minspect_set set = { 0 };
-	struct minspect_look l = { .out = o->json ? NULL : &out, .set = &set, .user = user };
+	struct minspect_look l = {
+		.out = o->json ? NULL : &out, .set = &set, .is_whole = o->all, .user = user
+	};
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct looking k = { o, action, &l };
 	struct mpk_error err = { 0 };

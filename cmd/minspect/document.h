@@ -13,6 +13,12 @@
 /* An answer of more lines than this is cut where all of it is not asked for: on a terminal and in a pipe alike. */
 enum { MINSPECT_LINES = 55 };
 
+/* Texts of several files, kept until it is known whether all of them are more than people read. Zero-initialise. */
+struct minspect_aside {
+	struct mpk_strbuf text;
+	bool is_too_much; /* text is no longer filled */
+};
+
 /* What has been looked at. */
 struct minspect_set {
 	size_t files; /* libraries of archives are some */
@@ -33,6 +39,7 @@ struct minspect_look {
 	struct mpk_json_at *list;      /* an array in this file's, for the action */
 	struct mpk_view_choice choice; /* of --filter; without a filter everything is chosen */
 	bool filters;                  /* the action leaves the choice to it */
+	bool is_whole;                 /* --all */
 	bool in_set; /* it is one of several, of a folder, or a library of an archive */
 	struct minspect_set *set; /* what was looked at so far */
 	size_t folder_len; /* bytes of the file's name that are a folder's which is named; 0: none is */
@@ -92,6 +99,15 @@ int minspect_write(const struct mpk_strbuf *out);
 /* minspect_report - an error about the file that is looked at: on standard error, and as
  * "file" and "error" of its object in the document; returns its exit status */
 int minspect_report(struct minspect_look *l, const struct mpk_error *err);
+
+/* minspect_answer_aside - as minspect_answer, into a buffer, as long as that is no more than MINSPECT_LINES
+ * minspect_aside_print - all of that to what is printed; frees it
+ * minspect_aside_fini - free it */
+void minspect_answer_aside(const struct minspect_options *o, struct minspect_look *l,
+			   struct minspect_aside *aside, const struct mpk_answer *row,
+			   const void *what);
+void minspect_aside_print(struct minspect_look *l, struct minspect_aside *aside);
+void minspect_aside_fini(struct minspect_aside *aside);
 
 /* minspect_separate - an empty line between the texts of two files */
 void minspect_separate(struct minspect_look *l);

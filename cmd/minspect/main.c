@@ -79,8 +79,18 @@ static int check_belongings(const struct mpk_option *action)
 /* "minspect diff lib.so" has taken the only file for the value of diff. */
 static int no_file(const struct mpk_option *row)
 {
-	if (row->kind != MPK_OPT_TEXT)
+	if (row->kind != MPK_OPT_TEXT) {
+		const struct mpk_option_list *filters = &minspect_options.filters;
+		const char *last = filters->count ? filters->items[filters->count - 1].value : NULL;
+
+		/* "functions --filter lib.so" */
+		if (last && access(last, F_OK) == 0)
+			return mpk_diag_usage(
+				"--filter took '%s' as NAME; FILE is missing: minspect %s "
+				"--filter NAME FILE",
+				last, row->name);
 		return mpk_diag_usage("no file given");
+	}
 	return mpk_diag_usage("--%s took '%s' as %s; FILE is missing: minspect %s %s FILE",
 			      row->name, *(const char *const *)row->target, row->argument,
 			      row->name, row->argument);

@@ -12,6 +12,7 @@
 #include "common/print.h"
 #include "list/list.h"
 #include "list/templates.h"
+#include "list/totals.h"
 #include "minspect/document.h"
 #include "minspect/run.h"
 #include "model/node_info.h"
@@ -27,7 +28,7 @@
 /* Opens one library of the archive and says in a line what it holds. A library that cannot be
  * read does not end the listing. */
 static int list_library(struct minspect_look *l, size_t i, struct mpk_table *table,
-			struct mpk_json_at *list)
+			struct mpk_totals *totals, struct mpk_json_at *list)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -58,9 +59,14 @@ static int list_library(struct minspect_look *l, size_t i, struct mpk_table *tab
 			mpk_json_error(l->json, o, "error", &err);
 	} else {
 		if (code == MPK_OK)
+			code = mpk_totals_add(totals, &view, &err);
+		if (code == MPK_OK)
 			mpk_answer_brief.line(&view, minspect_style(), &text);
 		else
 			mpk_strbuf_printf(&text, "cannot be read: %s", err.text);
+	}
+	/* of very many libraries only the largest have lines */
+	if (!l->json && table) {
 		mpk_table_row(table);
 		mpk_table_cell(table, "%s", MPK_SIZE(m->plain));
 		mpk_table_cell(table, "%s", MPK_QUOTE(m->name));
@@ -74,9 +80,13 @@ static int list_library(struct minspect_look *l, size_t i, struct mpk_table *tab
 
 /* @pt2     NULL: it is no package of PyTorch */
 static void put_archive(const struct minspect_file *f, const struct mpk_pt2 *pt2,
-			struct mpk_strbuf *out)
+			const struct mpk_totals *totals, struct mpk_strbuf *out)
 {
 	size_t libraries = f->library_count - f->device_count;
+	uint64_t plain = 0;
+
+	for (size_t i = 0; i < f->library_count; i++)
+		plain += f->libraries[i].plain;
 
 	mpk_escape(out, mpk_span_str(f->name));
 	mpk_strbuf_puts(out, pt2 ? ": PyTorch package" : ": zip archive");
@@ -89,7 +99,11 @@ static void put_archive(const struct minspect_file *f, const struct mpk_pt2 *pt2
 	if (f->device_count)
 		mpk_strbuf_printf(out, ", %zu %s of GPU code", f->device_count,
 				  f->device_count == 1 ? "file" : "files");
+	mpk_strbuf_printf(out, " (%s)", MPK_SIZE(plain));
+	if (!f->device_count && totals->files)
+		mpk_strbuf_printf(out, ", %zu with GPU code", totals->files);
 	mpk_strbuf_puts(out, "; look at one as FILE!/MEMBER\n");
+	mpk_answer_totals.text(totals, minspect_style(), out);
 }
 
 static enum mpk_code read_package(const struct minspect_file *f, struct mpk_arena *arena, bool *is,
@@ -102,9 +116,37 @@ static enum mpk_code read_package(const struct minspect_file *f, struct mpk_aren
 	return mpk_pt2_read(f->bytes, members, count, arena, is, out, err);
 }
 
+enum { LIBRARIES_SHOWN = 40 };
+
+static int smaller_first(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* How large a library of an archive must be to have a line; without memory for that all are large enough. */
+static uint64_t least_shown(const struct minspect_file *f)
+{
+	size_t n = f->library_count;
+	uint64_t least = 0, *sizes = n > LIBRARIES_SHOWN ? calloc(n, sizeof *sizes) : NULL;
+
+	for (size_t i = 0; sizes && i < n; i++)
+		sizes[i] = f->libraries[i].plain;
+	if (sizes) {
+		qsort(sizes, n, sizeof *sizes, smaller_first);
+		least = sizes[n - LIBRARIES_SHOWN];
+	}
+	free(sizes);
+	return least;
+}
+
 static int list_archive(struct minspect_look *l)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	MPK_CLEANUP(mpk_totals_fini) struct mpk_totals totals = { 0 };
+	uint64_t least = least_shown(l->file);
+	size_t room = LIBRARIES_SHOWN, left_out = 0;
 	struct mpk_table table = { .right = 1 };
 	struct mpk_json_at *list = NULL;
 	struct mpk_error err = { 0 };
@@ -120,21 +162,26 @@ static int list_archive(struct minspect_look *l)
 		mpk_json_u64(l->json, l->at, "bytes", l->file->map.bytes.len);
 		mpk_json_text(l->json, l->at, "container", "zip");
 		list = mpk_json_array(l->json, l->at, "libraries");
-	} else {
-		minspect_separate(l);
-		put_archive(l->file, is_package ? &pt2 : NULL, l->out);
 	}
 	for (size_t i = 0; i < l->file->library_count; i++) {
 		/* --filter chooses libraries of an archive by their names. */
 		if (!mpk_view_chooses(&l->choice, l->file->libraries[i].name))
 			continue;
 
-		int got = list_library(l, i, &table, list);
+		bool is_shown = l->is_whole || (room && l->file->libraries[i].plain >= least);
+		int got = list_library(l, i, is_shown ? &table : NULL, &totals, list);
 
+		room -= is_shown && room;
+		left_out += !is_shown;
 		status = status ? status : got;
 	}
-	if (!l->json)
+	if (!l->json) {
+		minspect_separate(l);
+		put_archive(l->file, is_package ? &pt2 : NULL, &totals, l->out);
 		mpk_table_print(&table, "  ", l->out);
+		if (left_out)
+			mpk_strbuf_printf(l->out, "  and %zu smaller ones: --all\n", left_out);
+	}
 	mpk_table_fini(&table);
 	if (is_package && l->json)
 		mpk_answer_package.json(&pt2, l->json, l->at);
@@ -281,10 +328,9 @@ static enum mpk_code show_read_functions(const struct minspect_options *o, struc
 
 /* What functions are in all files: in full as long as that is no more than people read, else as a table. */
 struct functions {
-	struct mpk_strbuf rich; /* the texts of all files, in full */
-	size_t lines;           /* of it */
-	bool is_whole;          /* all is printed, however much */
-	bool is_table;          /* too much, or asked for: rich is no longer filled */
+	struct minspect_aside
+		aside; /* the texts of all files, in full; too much also where the table is asked for */
+	bool is_whole; /* all is printed, however much */
 	struct mpk_templates *templates;
 	struct mpk_strbuf names; /* the first functions, a line each */
 	size_t named, models, host;
@@ -294,21 +340,14 @@ enum { NAMES_SHOWN = 12 };
 
 static void functions_fini(struct functions *f)
 {
-	mpk_strbuf_fini(&f->rich);
+	minspect_aside_fini(&f->aside);
 	mpk_strbuf_fini(&f->names);
 	mpk_templates_destroy(f->templates);
 }
 
-static size_t count_lines(const struct mpk_strbuf *text)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < text->len; i++)
-		n += text->data[i] == '\n';
-	return n;
-}
-
-static int list_in_full(const struct minspect_options *o, struct minspect_look *l)
+/* @aside   gets the text as long as it is no more than people read; NULL: all of it is printed */
+static int list_in_full(const struct minspect_options *o, struct minspect_look *l,
+			struct minspect_aside *aside)
 {
 	struct mpk_error err = { 0 };
 
@@ -316,23 +355,11 @@ static int list_in_full(const struct minspect_options *o, struct minspect_look *
 		return minspect_report(l, &err);
 	if (mpk_verify_kernels(l->view, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	minspect_answer(o, l, &mpk_answer_functions, l->view);
+	if (aside)
+		minspect_answer_aside(o, l, aside, &mpk_answer_functions, l->view);
+	else
+		minspect_answer(o, l, &mpk_answer_functions, l->view);
 	return MPK_EXIT_OK;
-}
-
-/* The text in full goes beside what is printed, until it is known whether there is too much of it. */
-static int list_aside(const struct minspect_options *o, struct minspect_look *l)
-{
-	struct functions *f = l->user;
-	struct mpk_strbuf *out = l->out;
-
-	l->out = &f->rich;
-	int status = list_in_full(o, l);
-
-	l->out = out;
-	f->lines = count_lines(&f->rich);
-	f->is_table = f->lines > MINSPECT_LINES;
-	return status;
 }
 
 /* Functions of executors before host functions, as --run prefers them. */
@@ -383,13 +410,13 @@ static int list_functions(const struct minspect_options *o, struct minspect_look
 
 	minspect_filter(l);
 	if (f->is_whole)
-		return list_in_full(o, l);
+		return list_in_full(o, l, NULL);
 	if (add_functions(f, l, &err) != MPK_OK)
 		return minspect_report(l, &err);
 	/* each kernel has a line for each device at least: then nothing need be written to know that it is too much */
-	if (f->lines + mpk_templates_rows(f->templates) > MINSPECT_LINES)
-		f->is_table = true;
-	return f->is_table ? MPK_EXIT_OK : list_aside(o, l);
+	if (mpk_templates_rows(f->templates) > MINSPECT_LINES)
+		f->aside.is_too_much = true;
+	return f->aside.is_too_much ? MPK_EXIT_OK : list_in_full(o, l, &f->aside);
 }
 
 static void put_named(const struct functions *f, struct mpk_strbuf *out)
@@ -424,9 +451,8 @@ static void sum_functions(const struct minspect_options *o, struct minspect_look
 
 	if (f->is_whole)
 		return;
-	if (!f->is_table) {
-		mpk_strbuf_put(l->out, f->rich.data, f->rich.len);
-		l->out->failed |= f->rich.failed;
+	if (!f->aside.is_too_much) {
+		minspect_aside_print(l, &f->aside);
 		return;
 	}
 	for (size_t i = 0; o->sort && i < MPK_TEMPLATES_ORDERS; i++)
@@ -509,7 +535,7 @@ int minspect_functions(const struct minspect_options *o)
 		return status;
 	/* who has code run to ask it wants to see all that it says */
 	f.is_whole = o->json || o->all || o->call_metadata;
-	f.is_table = o->spills || o->sort || o->top;
+	f.aside.is_too_much = o->spills || o->sort || o->top;
 	f.templates = mpk_templates_create();
 	if (!f.templates)
 		return mpk_diag_error((mpk_fail_nomem(&err), &err));

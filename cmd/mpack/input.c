@@ -373,7 +373,11 @@ static int refuse_bytes(const char *path, struct mpk_span bytes)
 
 	if (mpk_code_is_text(bytes) && has_suffix(path, ".toml"))
 		return MPK_EXIT_OK;
-	if (mpk_cubin_is(bytes))
+	if (has_suffix(path, ".py") || has_suffix(path, ".sh") || mpk_span_starts(bytes, "#!"))
+		(void)mpk_fail(&err, MPK_E_SYNTAX,
+			       "this is a script, not a manifest; run it to get kernels or a "
+			       "library, and 'mpack init FILE... >mpack.toml' writes a manifest");
+	else if (mpk_cubin_is(bytes))
 		(void)mpk_fail(
 			&err, MPK_E_SYNTAX,
 			"this is a cubin, not a manifest; mpack build --meta names what its compiler noted beside it, and 'mpack init' writes a manifest to fill in");

@@ -214,6 +214,14 @@ static enum mpk_code write_wheel(struct thinning *t, struct mpk_error *err)
 	return code;
 }
 
+/* What a wheel is not to be called: nothing would load it. */
+static bool names_library(const char *path)
+{
+	const char *dot = strrchr(mpk_path_name(path), '.');
+
+	return dot && (strcmp(dot, ".so") == 0 || strcmp(dot, ".o") == 0 || strcmp(dot, ".a") == 0);
+}
+
 static enum mpk_code thin_run(struct thinning *t, const char *path, struct mpk_error *err)
 {
 	t->o.drop_debug = drop_debug;
@@ -222,6 +230,14 @@ static enum mpk_code thin_run(struct thinning *t, const char *path, struct mpk_e
 	t->o.allow_missing = allow_missing;
 	MPK_TRY(read_keep(t, err));
 	MPK_TRY(mpk_mapping_open(path, &t->file, err));
+
+	if (mpk_zip_is(t->file.bytes) && names_library(output)) {
+		(void)mpk_fail(err, MPK_E_USAGE,
+			       "'%s' is an archive, and so is what is left of it: name the output "
+			       "as one, or a folder, not '%s'; one library of it: unzip it first",
+			       MPK_QUOTE(mpk_span_str(path)), MPK_QUOTE(mpk_span_str(output)));
+		return MPK_E_USAGE;
+	}
 
 	enum mpk_code code = (mpk_zip_is(t->file.bytes) ? write_wheel : write_library)(t, err);
 

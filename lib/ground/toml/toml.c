@@ -91,6 +91,32 @@ static const char *find_excess(struct mpk_span text, uint32_t *line)
 	return NULL;
 }
 
+static bool is_word_byte(uint8_t c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || mpk_is_digit(c) ||
+	       memchr("_-./", c, 4);
+}
+
+/* The word at a place where a value should be: a letter first, then what names and paths have. */
+static struct mpk_span bare_word(struct mpk_span text, struct mpk_pos pos)
+{
+	size_t at = 0, end;
+
+	for (uint32_t line = 1; line < pos.line && at < text.len; at++)
+		line += text.data[at] == '\n';
+	for (end = at; end < text.len && text.data[end] != '\n' && text.data[end] != '='; end++)
+		;
+	/* the parser may point behind the word, which begins after the "=" */
+	at = end < text.len && text.data[end] == '=' ? end + 1 : text.len;
+	while (at < text.len && (text.data[at] == ' ' || text.data[at] == '\t'))
+		at++;
+	for (end = at; end < text.len && is_word_byte(text.data[end]); end++)
+		;
+	bool is_word = end > at && !mpk_is_digit(text.data[at]) && text.data[at] != '-';
+
+	return mpk_span_of(text.data + at, is_word && end - at < 64 ? end - at : 0);
+}
+
 enum mpk_code mpk_toml_parse_by(mpk_toml_parser *parser, struct mpk_span text,
 				struct mpk_arena *arena, struct mpk_toml *out,
 				struct mpk_error *err)
@@ -111,6 +137,14 @@ enum mpk_code mpk_toml_parse_by(mpk_toml_parser *parser, struct mpk_span text,
 		return mpk_fail_nomem(err);
 	case MPK_TOML_INVALID:
 		break;
+	}
+	if (strstr(fault.text, "could not determine value type")) {
+		struct mpk_span word = bare_word(text, fault.pos);
+
+		if (word.len)
+			return mpk_fail_line(err, MPK_E_SYNTAX, fault.pos.line, fault.pos.column,
+					     "not TOML: a string needs quotes: \"%s\"",
+					     MPK_QUOTE(word));
 	}
 	/* the parser escapes what it quotes, and only that has backslashes */
 	mpk_escape_to(mpk_span_str(fault.text), escaped, sizeof escaped);

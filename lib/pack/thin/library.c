@@ -11,6 +11,7 @@
 
 #include "ar/ar.h"
 #include "base/vec.h"
+#include "elf/foreign.h"
 #include "elf/image.h"
 #include "elf/note.h"
 #include "text/escape.h"
@@ -63,12 +64,30 @@ static bool is_linker_input(struct mpk_span file)
 	       !file.data[TYPE_AT + 1];
 }
 
+/* What it is instead, and what comes next. */
+static enum mpk_code refuse(struct mpk_span file, struct mpk_error *err)
+{
+	struct mpk_foreign f;
+
+	if (mpk_span_starts(file, "\x1f\x8b"))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"this is packed by gzip; gunzip it, and thin what comes out");
+	if (mpk_foreign_find(file, &f))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"this is %s; a library, program, object, archive, wheel or fatbin "
+				"is thinned",
+				f.what);
+	return mpk_fail(err, MPK_E_UNSUPPORTED,
+			"not an ELF file; a library, program, object, archive, wheel or fatbin is "
+			"thinned");
+}
+
 static enum mpk_code library_open(struct library *l, struct mpk_span file)
 {
 	const GElf_Ehdr *e = &l->elf.header;
 
 	if (!mpk_span_starts(file, ELFMAG))
-		return mpk_fail(l->err, MPK_E_UNSUPPORTED, "not an ELF file");
+		return refuse(file, l->err);
 	MPK_TRY(mpk_elf_open(file, 0, &l->elf, l->err));
 	if ((e->e_type != ET_DYN && e->e_type != ET_EXEC) || !l->elf.segment_count)
 		return mpk_fail(l->err, MPK_E_UNSUPPORTED,

@@ -86,4 +86,23 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
  * stable (minspect(1)). */
 extern const struct mpk_answer mpk_answer_size;
 
+/* What a file of a set comes to, and what of it stands there more than once. */
+struct mpk_size_row {
+	const char *name; /* borrowed; not escaped */
+	uint64_t bytes, gpu, host, wasted;
+};
+
+struct mpk_size_rows {
+	const struct mpk_size_row *items;
+	size_t count;
+	const char *set; /* an archive or folder that all are in, not escaped; NULL: none */
+	size_t prefix;   /* bytes of their names that say so */
+};
+
+/* mpk_size_row - that of one file */
+struct mpk_size_row mpk_size_row(const struct mpk_size *size, const char *name);
+
+/* of struct mpk_size_rows: a table of the largest files; .line is what all of them come to */
+extern const struct mpk_answer mpk_answer_size_rows;
+
 #endif

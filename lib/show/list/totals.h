@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* totals.h - what the GPU code of many files comes to, by device */
+#ifndef MPK_LIST_TOTALS_H
+#define MPK_LIST_TOTALS_H
+
+#include "answer/answer.h"
+#include "base/strmap.h"
+#include "model/view.h"
+
+/* Bytes for one device. */
+struct mpk_total {
+	const char *target; /* "sm_90", "compute_90"; not escaped */
+	uint64_t bytes;     /* as they are stored */
+};
+
+/* Zero-initialise, add files, print, mpk_totals_fini. */
+struct mpk_totals {
+	struct mpk_arena arena;
+	struct mpk_strmap by_target;
+	struct mpk_total *items; /* in the order in which they first appear; malloc'ed */
+	size_t count, cap;
+	size_t files;          /* that have GPU code */
+	uint64_t linker_bytes; /* in sections for a linker, which no driver reads */
+	size_t linker_files;
+};
+
+/* mpk_totals_add - count the GPU code of one more file, from headers alone; nothing of view is kept
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_totals_add(struct mpk_totals *t, const struct mpk_view *view,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_totals_fini(struct mpk_totals *t);
+
+/* of struct mpk_totals: a line of bytes by device, the largest of many, and one of what is for a linker alone;
+ * nothing where there is no GPU code */
+extern const struct mpk_answer mpk_answer_totals;
+
+#endif

@@ -83,6 +83,8 @@ def zooming(b, folder):
     whole = b.run("document.querySelector('#panel-0-sizes .map').clientWidth * document.querySelector('#panel-0-sizes .map').clientHeight")
     check("its rectangles fill it", abs(sum(areas) / whole - 1) < 0.02)
     check("and are as large as their shares", abs(areas[0] / whole - 128870 / 166312) < 0.01)
+    small = b.run("""[...document.querySelectorAll('.map .cell')].filter(e => { const r = e.getBoundingClientRect(); return r.width > parseFloat(e.style.width) + 0.6 || r.height > parseFloat(e.style.height) + 0.6; }).length""")
+    check("no rectangle is larger than its place", small, 0)
     b.click("#panel-0-sizes .map button")
     check("a click zooms", text(b, "#panel-0-sizes .crumbs"), "gelu_opencl.so.rodata, 126\u00a0KiB")
     b.click("#panel-0-sizes .map button")
@@ -166,6 +168,21 @@ def searching(b, folder):
     b.key("/")
     b.type("no such thing")
     check("and what is not there is said", text(b, ".result"), "Nothing has that in its name or text.")
+    def results(typed):
+        b.run("byId('search').value = ''")
+        b.type(typed)
+        return b.run("[...document.querySelectorAll('.result')].map(e => [e.querySelector('.chip') ? e.querySelector('.chip').textContent : '', (e.querySelector('.name') || e).textContent])")
+    check("a file is found by its name", ["file", "gelu_opencl.so"] in results("gelu_opencl.so"))
+    check("and a section", ["section", ".rodata"] in results(".rodata"))
+    b.key("Enter")
+    check("which leads into the map", [shown(b), text(b, "#panel-0-sizes .crumbs span")[:7]], ["sizes", ".rodata"])
+    b.key("/")
+    both = results("kernel layer_norm")
+    check("two words must both be there", len(both) > 0 and all(row[0] for row in both))
+    check("and in any order", len(results("layer_norm kernel")), len(both))
+    check("a regular expression", all("layer_norm" in name.lower() or kind == "line" for kind, name in results("/^layer_norm$/")) and results("/^layer_norm$/")[0][1] == "layer_norm")
+    check("one with a mistake is said to be none", results("/(/")[0][1].startswith("No regular expression"))
+    check("what is searched is in the address", (results("gelu"), b.run("new URLSearchParams(location.hash.slice(1)).get('find')"))[1], "gelu")
     for width in (390, 640, 700, 768, 860, 1280):
         b.size(width, 900)
         b.run("byId('search').value = ''")
@@ -270,6 +287,23 @@ def addresses(b, folder):
         b.run(f"new Promise(done => {{ addEventListener('hashchange', () => setTimeout(() => done(0), 20), {{ once: true }}); location.hash = {bad!r}; }})")
         check(f"an address that leads nowhere: {bad}", [b.run("TABS.some(tab => tab[0] === shownTab) && document.querySelectorAll('[role=tabpanel]:not([hidden])').length"), count(b, "img"), b.run("window.owned === undefined")], [1, 0, True])
     check("addresses: no problem in the console", b.problems, [])
+
+
+def views(b, folder):
+    """What a reader filters and sorts is in the address, and back from it."""
+    b.open(f"{folder}/gpu.html")
+    b.click("#tab-functions")
+    b.run("(s => { s.value = [...s.options].find(o => o.textContent.includes('registers')).value; s.dispatchEvent(new Event('change')); })(document.querySelector('#panel-0-functions .sorting'))")
+    b.run("(f => { if (f) { f.value = 'e'; f.dispatchEvent(new Event('input')); } })(document.querySelector('#panel-0-functions .filter'))")
+    address = b.run("location.hash")
+    names = "[...document.querySelectorAll('#panel-0-functions tr[data-row] .name')].map(e => e.textContent)"
+    order = b.run(names)
+    check("the order of a table is in the address", "kernels.sort=-Registers" in address, True)
+    b.open(f"{folder}/gpu.html{address}")
+    check("and an address gives the table back", b.run(names), order)
+    b.open(f"{folder}/gpu.html#view=functions&kernels.sort=-nonsense&kernels.only=sm_0&kernels.filter=%3Cb%3E")
+    check("whatever an address says", b.run("document.querySelectorAll('#panel-0-functions tr[data-row] b').length"), 0)
+    clean(b, "gpu")
 
 
 def moved(b, folder):
@@ -660,7 +694,7 @@ def main():
     with Browser() as b:
         b.size(*WIDTHS["desk"])
         b.colours("light")
-        for part in (rendering, zooming, levels, tables, machine, profiled, many_libraries, keyboard, searching, side_by_side, problems_are_told, fatbin, many, addresses, moved, graphs, weights, gpu, colours, accessible, narrow, printing, hostile, unscripted, large):
+        for part in (rendering, zooming, levels, tables, machine, profiled, many_libraries, keyboard, searching, side_by_side, problems_are_told, fatbin, many, addresses, views, moved, graphs, weights, gpu, colours, accessible, narrow, printing, hostile, unscripted, large):
             try:
                 part(b, folder)
             except RuntimeError as error:

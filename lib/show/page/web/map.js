@@ -44,7 +44,8 @@ function drawable(children, area) {
   const small = sorted.findIndex((child, i) => i >= 400 || (child.bytes * area) / total < SMALLEST * SMALLEST * 4);
   if (small < 0 || sorted.length - small < 2) return sorted;
   const rest = sorted.slice(small);
-  return [...sorted.slice(0, small), { name: `${rest.length} smaller ones`, kind: "rest", bytes: rest.reduce((sum, child) => sum + child.bytes, 0), children: [] }];
+  // a box of its own, which opens as any other does
+  return [...sorted.slice(0, small), { name: `${plural(rest.length, "smaller part")}`, kind: "rest", bytes: rest.reduce((sum, child) => sum + child.bytes, 0), plain: 0, children: rest }];
 }
 
 // The map alone. listed is called with what it shows now.
@@ -130,6 +131,10 @@ function mapView(file, open, listed) {
     return [node.name, node.symbol, `${KIND_NAMES[node.kind] || node.kind}, ${saysOf(node)}`].filter(Boolean).join("\n");
   }
 
+  view.zoomTo = (node) => {
+    trail = [root, ...(node.children.length ? [node] : [])];
+    draw(true);
+  };
   view.escape = () => trail.length > 1 && (back(trail.length - 1), true);
   view.enter = enter;
   view.draw = () => draw(false);
@@ -166,6 +171,7 @@ function sizesPanel(file, open) {
     el("p", { class: "note" }, "The area of a rectangle is its share of the file. Click one to look into it, Esc to go back. As a picture: ", el("code", {}, `minspect --svg ${file.name} -o map.svg`)),
     map, list, duplicates(file), sameKernels(file, open));
   panel.escape = map.escape;
+  panel.zoomTo = map.zoomTo;
   panel.shown = map.draw;
   return panel;
 }

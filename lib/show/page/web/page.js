@@ -88,6 +88,7 @@ const open = {
     flash(row);
     open.address(named(kind, item));
   },
+  size: (node) => showTab("sizes").zoomTo(node),
   tensor(tensor) {
     const row = showTab("tensors").reveal(tensor);
     focusRow(row);
@@ -128,7 +129,16 @@ function addressOf(view, place) {
   return "#" + new URLSearchParams(Object.entries(parts).filter(([, value]) => value !== undefined && value !== null)).toString().replaceAll("%2F", "/");
 }
 
-let wanted = null, following = false;
+let wanted = null, following = false, here = {};
+
+// What is searched, filtered and sorted: "kernels.sort=-Registers".
+function madeOfView() {
+  const made = { find: byId("search").value.trim() || undefined };
+  const panel = panels.size && panelOf(current, shownTab);
+  for (const [name, table] of Object.entries((panel && panel.tables) || {}))
+    for (const [what, value] of Object.entries(table.view())) made[`${name}.${what}`] = value;
+  return made;
+}
 
 // One step of the reader is one address, however many calls it takes.
 function noteAddress(place) {
@@ -137,7 +147,14 @@ function noteAddress(place) {
     try { if (location.hash !== wanted) history.pushState(null, "", wanted); } catch { /* a frame without an address */ }
     wanted = null;
   });
-  wanted = addressOf(shownTab, place);
+  here = place;
+  wanted = addressOf(shownTab, { ...place, ...madeOfView() });
+}
+
+// The same place seen otherwise: no step of its own that "back" would undo letter by letter.
+function noteView() {
+  if (following || !shownTab) return;
+  try { history.replaceState(null, "", addressOf(shownTab, { ...here, ...madeOfView() })); } catch { /* as above */ }
 }
 
 function follow() {
@@ -147,7 +164,14 @@ function follow() {
   following = true;
   showFile(file);
   const view = openTabs().includes(place.get("view")) ? place.get("view") : openTabs()[0];
-  showTab(view);
+  const shown = showTab(view);
+  here = Object.fromEntries([...place].filter(([name]) => !["file", "view", "find"].includes(name) && !name.includes(".")));
+  for (const [name, table] of Object.entries(shown.tables || {}))
+    table.restore({ filter: place.get(`${name}.filter`), sort: place.get(`${name}.sort`), only: place.get(`${name}.only`) });
+  if (place.has("find") && byId("search").value.trim() !== place.get("find")) {
+    byId("search").value = place.get("find");
+    byId("search").focus(); // which searches
+  }
   const module = file.byPath.get(place.get("module"));
   const kind = Object.keys(WORDS).find((name) => place.has(WORDS[name]));
   const item = kind && file[kind].find((other) => is(other, WORDS[kind]));

@@ -1,4 +1,24 @@
-// search.js - one field over everything: functions, kernels, modules, tensors, findings, lines of texts.
+// search.js - one field over everything: files, sections, functions, kernels, modules, tensors, operators, findings,
+// lines of texts. Several words must all be there; /.../ is a regular expression.
+
+// What is typed as a test of a text, and where in a text the first match is: { test(text), at(text) -> [from, length] or
+// null, problem }. Texts are folded to lower case by whoever asks for words; a regular expression ignores case itself.
+function queryOf(typed) {
+  const pattern = /^\/(.+)\/$/.exec(typed);
+  if (pattern) {
+    try {
+      const expression = new RegExp(pattern[1], "iu");
+      return { pattern: expression, test: (text) => expression.test(text), at: (text) => { const m = expression.exec(text); return m && m[0] ? [m.index, m[0].length] : null; } };
+    } catch (error) {
+      return { problem: error.message };
+    }
+  }
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  return {
+    words, test: (text) => words.every((word) => text.includes(word)),
+    at: (text) => { const folded = text.toLowerCase(), at = folded.length === text.length ? folded.indexOf(words[0]) : -1; return at < 0 ? null : [at, words[0].length]; },
+  };
+}
 
 const PER_KIND = 30;
 
@@ -6,6 +26,8 @@ const PER_KIND = 30;
 function entries(file) {
   const list = [];
   const add = (kind, name, more, go) => list.push({ kind, name, more, go, folded: `${name} ${more}`.toLowerCase() });
+  add("file", file.short, file.name === file.short ? "" : file.name, (open) => open.file(file));
+  sectionsOf(file).forEach((node) => add("section", node.name, bytes(node.bytes), (open) => open.size(node)));
   file.models.forEach((m) => add("model", m.name, m.signature || "", (open) => open.named("models", m)));
   file.functions.forEach((f) => add("function", f.name, f.signature || "", (open) => open.named("functions", f)));
   file.kernels.forEach((k) => add("kernel", k.title || k.name, `${k.title ? `${k.name} ` : ""}${k.module} ${k.signature || ""}`, (open) => open.named("kernels", k)));
@@ -16,6 +38,23 @@ function entries(file) {
   file.findings.forEach((f) => add("finding", f.message, f.check, (open) => open.finding(f)));
   file.graphs.forEach((g) => g.nodes.forEach((n, i) => add("graph node", n.label, n.detail || "", (open) => open.graph(g, i))));
   return list;
+}
+
+// The sections of a file are the first things in its map.
+function sectionsOf(file) {
+  return file.map && file.map.length ? sizeMap(file).children.filter((node) => node.name) : [];
+}
+
+// Lines for a query of several words or a regular expression: each line is looked at.
+function findLinesBy(query, file, found) {
+  for (const part of file.texts) {
+    const lines = linesOf(part.text);
+    for (let number = 0; number < lines.length && found.length < PER_KIND; number++) {
+      const line = query.pattern ? lines[number] : lines[number].toLowerCase();
+      if (query.test(line)) found.push({ kind: "line", name: lines[number].trim().slice(0, 160), more: `${part.title}:${number + 1}`, file, go: (open) => open.text(part, number) });
+    }
+    if (found.length >= PER_KIND) return;
+  }
 }
 
 function findLines(file, wanted, found) {
@@ -35,29 +74,32 @@ function findLines(file, wanted, found) {
   }
 }
 
-function find(wanted, current) {
+function find(query, current) {
   const counts = new Map(), out = [];
+  const wanted = query.words && query.words.length === 1 ? query.words[0] : null;
   for (const file of [current, ...files.filter((other) => other !== current)]) {
     file.entries = file.entries || entries(file);
     // names that begin with what is wanted, then names that have it, then the rest
-    const rank = (entry) => { const at = entry.name.toLowerCase().indexOf(wanted); return at === 0 ? 0 : at > 0 ? 1 : 2; };
-    for (const entry of file.entries.filter((e) => e.folded.includes(wanted)).sort((a, b) => rank(a) - rank(b))) {
+    const rank = (entry) => { const at = query.at(entry.name); return !at ? 2 : at[0] === 0 ? 0 : 1; };
+    for (const entry of file.entries.filter((e) => (query.pattern ? query.test(e.name) || query.test(e.more) : query.test(e.folded))).sort((a, b) => rank(a) - rank(b))) {
       const count = counts.get(entry.kind) || 0;
       counts.set(entry.kind, count + 1);
       if (count < PER_KIND) out.push({ ...entry, file });
     }
   }
   const lines = [];
-  for (const file of [current, ...files.filter((other) => other !== current)]) findLines(file, wanted, lines);
+  for (const file of [current, ...files.filter((other) => other !== current)]) if (wanted) findLines(file, wanted, lines); else findLinesBy(query, file, lines);
   return [...out, ...lines];
 }
 
 // The found piece of a name in bold, where it is not cut off.
-function marked(whole, wanted) {
-  const text = excerpt(whole, wanted, 40);
-  const at = text.toLowerCase().indexOf(wanted);
-  if (at < 0 || text.toLowerCase().length !== text.length) return [text];
-  return [text.slice(0, at), el("mark", {}, text.slice(at, at + wanted.length)), text.slice(at + wanted.length)];
+function marked(whole, query) {
+  const found = query.at(whole);
+  const text = found ? excerpt(whole, whole.slice(found[0], found[0] + found[1]).toLowerCase(), 40) : whole;
+  const place = query.at(text);
+  if (!place) return [text];
+  const [at, length] = place;
+  return [text.slice(0, at), el("mark", {}, text.slice(at, at + length)), text.slice(at + length)];
 }
 
 function setUpSearch(currentFile, go) {
@@ -89,14 +131,16 @@ function setUpSearch(currentFile, go) {
   }
 
   function update() {
-    const wanted = field.value.trim().toLowerCase();
-    if (!wanted) return close();
-    results = find(wanted, currentFile());
+    noteView();
+    const typed = field.value.trim(), query = queryOf(typed);
+    if (!typed) return close();
+    results = query.problem ? [] : find(query, currentFile());
+    const lineOf = (name) => name.split("\n").find((line) => query.at(line)) || name.split("\n")[0];
     list.replaceChildren(...(results.length ? results.map((result, i) =>
       el("div", { class: "result", role: "option", id: `result-${i}`, "aria-selected": "false", onclick: () => choose(i) },
-        chip(result.kind, `k-${result.kind.replaceAll(" ", "-")}`), el("span", { class: "name" }, ...marked(result.name.split("\n").find((line) => line.toLowerCase().includes(wanted)) || result.name.split("\n")[0], wanted)),
-        el("span", { class: "context" }, files.length > 1 ? `${result.file.short}  ` : "", ...marked(result.more.replace(/\s*\n\s*/g, "  "), wanted))))
-      : [el("div", { class: "result none" }, "Nothing has that in its name or text.")]));
+        chip(result.kind, `k-${result.kind.replaceAll(" ", "-")}`), el("span", { class: "name" }, ...marked(lineOf(result.name), query)),
+        el("span", { class: "context" }, files.length > 1 ? `${result.file.short}  ` : "", ...marked(result.more.replace(/\s*\n\s*/g, "  "), query))))
+      : [el("div", { class: "result none" }, query.problem ? `No regular expression: ${query.problem}` : "Nothing has that in its name or text.")]));
     list.hidden = false;
     field.setAttribute("aria-expanded", "true");
     announce(plural(results.length, "result"));
@@ -109,7 +153,7 @@ function setUpSearch(currentFile, go) {
     if (event.key === "ArrowDown") select(at + 1);
     else if (event.key === "ArrowUp") select(at - 1);
     else if (event.key === "Enter") { clearTimeout(timer); update(); choose(Math.max(0, at)); }
-    else if (event.key === "Escape") { close(); field.value = ""; field.blur(); }
+    else if (event.key === "Escape") { close(); field.value = ""; field.blur(); noteView(); }
     else return;
     event.preventDefault();
     event.stopPropagation();

@@ -85,6 +85,7 @@ function dataTable(of) {
     else view.sort = -1;
     sorting.value = String(view.sort);
     update();
+    noteView();
     announce(view.sort < 0 ? "in the order of the file" : `sorted by ${columns[view.sort].title}, ${view.down ? "largest first" : "smallest first"}`);
   }
 
@@ -146,9 +147,9 @@ function dataTable(of) {
     more.textContent = `${plural(view.shown.length - view.drawn, "more row")}`;
   }
 
-  filter.addEventListener("input", update);
+  filter.addEventListener("input", () => { update(); noteView(); });
   filter.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") { filter.value = ""; update(); }
+    if (event.key === "Escape") { filter.value = ""; update(); noteView(); }
     else if (event.key !== "ArrowDown" && event.key !== "Enter") return;
     if (event.key !== "Escape" && body.firstChild) focusRow(body.firstChild);
     event.preventDefault();
@@ -160,12 +161,26 @@ function dataTable(of) {
     el("table", { class: "data-table", "aria-label": of.title }, el("thead", {}, el("tr", {}, ...heads)), body), more,
     el("p", { class: "note on-paper" }));
   update();
-  table.update = update;
+  table.update = () => { update(); noteView(); };
+  // what the reader made of the table, for the address of the page, and back; an address may say anything
+  table.view = () => ({
+    filter: filter.value || undefined,
+    sort: view.sort < 0 ? undefined : `${view.down ? "-" : ""}${columns[view.sort].title}`,
+    only: (of.device && of.device()) || undefined,
+  });
+  table.restore = ({ filter: typed, sort, only }) => {
+    const down = (sort || "").startsWith("-"), at = columns.findIndex((column) => column.title === (sort || "").slice(down ? 1 : 0));
+    filter.value = typed || "";
+    Object.assign(view, { sort: at, down });
+    sorting.value = String(at);
+    if (of.setDevice) of.setDevice(only || "");
+    update();
+  };
   table.reveal = (item) => {
     let at = view.shown.indexOf(item);
     if (at < 0) {
       filter.value = "";
-      if (of.resetDevice) of.resetDevice();
+      if (of.setDevice) of.setDevice("");
       update();
       at = view.shown.indexOf(item);
     }
@@ -216,6 +231,11 @@ function headOf(item) {
   return el("span", { class: "rest" }, signature, " ", ...chips(item));
 }
 
+// Sets a list to one of its values; of any other to the first, which is all of them.
+function choose(list, value) {
+  if (list) list.value = [...list.options].some((option) => option.value === value) ? value : "";
+}
+
 function deviceChooser(file, redraw) {
   if (file.devices.length < 2) return null;
   return el("select", { class: "device", "aria-label": "Device", onchange: redraw }, el("option", { value: "" }, "All devices"), ...file.devices.map((device) => el("option", { value: device }, device)));
@@ -227,7 +247,7 @@ function kernelTable(file) {
   const device = () => (chooser ? chooser.value : "");
   table = dataTable({
     what: "kernel", title: "Kernels", items: file.kernels, columns: kernelColumns(file, device), chooser, device, label: (k) => k.title || k.name, hint: (k) => (k.title ? k.name : null),
-    on: (k, wanted) => needs(k).some((need) => need.target === wanted), resetDevice: () => { if (chooser) chooser.value = ""; },
+    on: (k, wanted) => needs(k).some((need) => need.target === wanted), setDevice: (device) => choose(chooser, device),
     text: (k) => `${k.name} ${k.title || ""} ${k.module}`, head: headOf, address: (k) => addressOf("functions", named("kernels", k)), detail: (k) => itemDetail(k, "kernel"), more: `minspect --functions ${file.name}`,
   });
   return table;
@@ -253,6 +273,7 @@ function functionsPanel(file) {
     panel.append(el("section", {}, heading(title, file[name].length.toLocaleString("en")), tables[name]));
   }
   if (file.cut_rows) panel.append(el("p", { class: "cut" }, "There is no room for more of this library here. All kernels: ", el("code", {}, `minspect --functions '${file.name}'`)));
+  panel.tables = tables;
   panel.reveal = (kind, item) => tables[kind].reveal(item);
   panel.revealAll = () => Object.values(tables).forEach((table) => table.revealAll());
   return panel;
@@ -274,6 +295,7 @@ function filesPanel() {
     ].filter((column) => column.title !== "Findings" || any(column)),
   });
   const panel = el("div", { class: "files-panel" }, heading("Files", files.length), el("p", { class: "note" }, `${bytes(files.reduce((sum, f) => sum + f.bytes, 0))} in all.`), table);
+  panel.tables = { files: table };
   panel.revealAll = table.revealAll;
   return panel;
 }
@@ -322,7 +344,7 @@ function diffPanel() {
   const table = dataTable({
     what: "difference", title: "What differs", items, label: (d) => d.name || d.what, text: (d) => `${d.name || ""} ${d.what} ${d.text || ""} ${d.target || ""}`,
     head: (d) => el("span", { class: "rest" }, " ", chip(d.change, CHANGES[d.change])), address: () => addressOf("diff", {}), detail: differenceDetail,
-    chooser: kinds, device: () => kinds.value, on: (d, change) => d.change === change, resetDevice: () => { kinds.value = ""; },
+    chooser: kinds, device: () => kinds.value, on: (d, change) => d.change === change, setDevice: (change) => choose(kinds, change),
     columns: [{ title: "What", text: (d) => d.what, rank: (d) => d.what }, ...(items.some(place) ? [{ title: "Where", whole: true, text: place, rank: place }] : []),
       ...(items.some((d) => d.target) ? [{ title: "Device", text: (d) => d.target || "", rank: (d) => d.target || "" }] : []),
       { title: "How", text: (d) => excerptEnd(d.text || "", 90), rank: (d) => d.text || "" }],
@@ -330,6 +352,7 @@ function diffPanel() {
   });
   const panel = el("div", { class: "diff-panel" }, heading("What differs", items.length),
     factList(fact("Older", el("code", {}, older.name), `  ${bytes(older.bytes)}`), fact("Newer", el("code", {}, newer.name), `  ${bytes(newer.bytes)}, ${growth(older.bytes, newer.bytes)}`)), table);
+  panel.tables = { changes: table };
   panel.revealAll = table.revealAll;
   return panel;
 }

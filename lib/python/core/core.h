@@ -42,7 +42,9 @@ enum {
 
 /* What the module has made and looked up; it is there once in a process. */
 struct mpk_py_state {
-	PyObject *error;                                                /* mpk.Error */
+	PyObject *stop;       /* mpk.Stop */
+	PyObject *registered; /* functions of Python that all models have, by name */
+	PyObject *error;      /* mpk.Error */
 	PyTypeObject *tensor, *value, *shape, *type, *function, *model; /* mpk.Tensor, ... */
 	PyObject *max_version;                                      /* {"max_version": (1, 1)} */
 	PyObject *dlpack, *dlpack_device, *array_interface, *doc;   /* names of attributes */
@@ -186,6 +188,19 @@ int mpk_py_leaves_check(const struct mpk_py_leaves *leaves);
 /* mpk_py_extent - an integer of 64 bits; OverflowError for others. Returns 0 or -1 */
 int mpk_py_extent(PyObject *object, int64_t *out);
 
+/* --- functions of Python ------------------------------------------------------------------- */
+
+/* mpk_py_register - let models call a function, or, if it is None, take it away
+ * @model   NULL: all models of the process
+ * @registered  a dict, which keeps the function as long as models may call it
+ * Returns  0; -1 */
+int mpk_py_register(mpkr_model *model, PyObject *registered, PyObject *name, PyObject *function);
+
+/* mpk_py_raise_again - raise what a function of Python raised while a model called it, where an error of the library has
+ * its text; and forget it
+ * Returns  whether it was that */
+bool mpk_py_raise_again(const char *text);
+
 /* --- models and functions ---------------------------------------------------------------------- */
 
 /* A model that is open, until the last of its handle and its functions goes. */
@@ -193,13 +208,16 @@ struct mpk_py_open {
 	Py_ssize_t refs;
 	mpkr_model *handle;
 	void *stream;
+	PyObject *registered; /* functions of Python that it has, by name; NULL: none so far */
+	PyObject *session;    /* a dict: what calls of its functions have in common */
 };
 
 void mpk_py_open_drop(struct mpk_py_open *open);
 
 /* mpk_py_function - a function as mpk.Function
- * @handle  taken over, also on failure */
+ * @handle  taken over, also on failure
+ * @session a dict that is the same for functions of which one runs at a time */
 PyObject *mpk_py_function(mpkr_function *handle, PyObject *name, PyObject *signature,
-			  struct mpk_py_open *open);
+			  PyObject *session, struct mpk_py_open *open);
 
 #endif

@@ -15,7 +15,7 @@ struct function {
 	PyObject *attributes; /* __dict__: what help() reads, and what users add */
 	mpkr_function *handle;
 	struct mpk_py_open *open;
-	PyObject *name, *signature;
+	PyObject *name, *signature, *session;
 	bool is_known;      /* the rest is set */
 	bool gives_tensors; /* as far as its file says, and nothing else */
 	bool may_write;     /* it is no model */
@@ -29,7 +29,7 @@ static struct function *function_of(PyObject *self)
 }
 
 PyObject *mpk_py_function(mpkr_function *handle, PyObject *name, PyObject *signature,
-			  struct mpk_py_open *open)
+			  PyObject *session, struct mpk_py_open *open)
 {
 	struct function *made = PyObject_GC_New(struct function, mpk_py.function);
 
@@ -45,6 +45,8 @@ PyObject *mpk_py_function(mpkr_function *handle, PyObject *name, PyObject *signa
 	Py_INCREF(signature);
 	made->name = name;
 	made->signature = signature;
+	Py_INCREF(session);
+	made->session = session;
 	made->attributes = PyDict_New();
 	PyObject_GC_Track((PyObject *)made);
 	if (!made->attributes ||
@@ -57,6 +59,7 @@ PyObject *mpk_py_function(mpkr_function *handle, PyObject *name, PyObject *signa
 static int function_traverse(PyObject *self, visitproc visit, void *arg)
 {
 	Py_VISIT(function_of(self)->attributes);
+	Py_VISIT(function_of(self)->session);
 #if PY_VERSION_HEX >= 0x03090000
 	Py_VISIT(Py_TYPE(self));
 #endif
@@ -66,6 +69,7 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg)
 static int function_clear(PyObject *self)
 {
 	Py_CLEAR(function_of(self)->attributes);
+	Py_CLEAR(function_of(self)->session);
 	return 0;
 }
 
@@ -81,6 +85,7 @@ static void function_dealloc(PyObject *self)
 	Py_XDECREF(f->attributes);
 	Py_XDECREF(f->name);
 	Py_XDECREF(f->signature);
+	Py_XDECREF(f->session);
 	PyObject_GC_Del(self);
 	Py_DECREF(type);
 }
@@ -490,7 +495,64 @@ static PyObject *function_session(PyObject *self, PyObject *unused)
 	(void)unused;
 	Py_BEGIN_ALLOW_THREADS code = mpkr_session(f->handle, &made, &err);
 	Py_END_ALLOW_THREADS if (code) return mpk_py_raise(&err);
-	return mpk_py_function(made, f->name, f->signature, f->open);
+	PyObject *own = PyDict_New(), *session = NULL;
+
+	if (own)
+		session = mpk_py_function(made, f->name, f->signature, own, f->open);
+	else
+		mpkr_drop(made);
+	Py_XDECREF(own);
+	return session;
+}
+
+static PyObject *function_stop(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	mpkr_stop(function_of(self)->handle);
+	Py_INCREF(Py_None);
+	return Py_None;
+}
+
+static PyObject *function_stop_after(PyObject *self, PyObject *seconds)
+{
+	const double value = PyFloat_AsDouble(seconds);
+
+	if (value == -1.0 && PyErr_Occurred())
+		return NULL;
+	if (!(value >= 0)) {
+		PyErr_SetString(PyExc_ValueError, "seconds are a number of at least 0");
+		return NULL;
+	}
+	mpkr_stop_after(function_of(self)->handle,
+			value < 9e9 ? (int64_t)(value * 1e9) : INT64_MAX);
+	Py_INCREF(Py_None);
+	return Py_None;
+}
+
+static PyObject *function_resume(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	mpkr_resume(function_of(self)->handle);
+	Py_INCREF(Py_None);
+	return Py_None;
+}
+
+/* What mpk._run makes of it: a coroutine. */
+static PyObject *function_call_async(PyObject *self, PyObject *args)
+{
+	PyObject *module = PyImport_ImportModule("mpk._run"), *made = NULL;
+
+	if (module)
+		made = PyObject_CallMethod(module, "_call_async", "OO", self, args);
+	Py_XDECREF(module);
+	return made;
+}
+
+static PyObject *get_session(PyObject *self, void *unused)
+{
+	(void)unused;
+	Py_XINCREF(function_of(self)->session);
+	return function_of(self)->session;
 }
 
 static int add_struct_type(PyObject *module)
@@ -522,9 +584,20 @@ int mpk_py_add_function(PyObject *module)
 		{ "session", function_session, METH_NOARGS,
 		  "session() -> Function\n\nThe same function in a session of its own: code and weights are shared, calls run\n"
 		  "side by side." },
+		{ "stop", function_stop, METH_NOARGS,
+		  "stop()\n\nEnd calls of the function's session with mpk.Stop: the one under way, and all that begin, until\n"
+		  "resume(). From any thread. The model is good for the next call; caches have what it had written so far." },
+		{ "stop_after", function_stop_after, METH_O,
+		  "stop_after(seconds)\n\nThe same from a moment on. A later call replaces the moment." },
+		{ "resume", function_resume, METH_NOARGS,
+		  "resume()\n\nLet calls run again, without end." },
+		{ "call_async", function_call_async, METH_VARARGS,
+		  "call_async(*args)\n\nThe same as a call, to be awaited: it runs in a thread of the event loop's executor. If it is\n"
+		  "cancelled, the call is stopped. One of a session is under way at a time, the others wait." },
 		{ NULL, NULL, 0, NULL }
 	};
 	static PyGetSetDef attributes[] = {
+		{ "_session", get_session, NULL, NULL, NULL },
 		{ "name", get_name, NULL, "by which it was found", NULL },
 		{ "signature", get_signature, NULL, "\"forward(x: f32[4, 24]) -> (f32[4, 24])\"",
 		  NULL },

@@ -23,6 +23,8 @@ void mpk_py_open_drop(struct mpk_py_open *open)
 	if (!open || --open->refs)
 		return;
 	mpkr_close(open->handle);
+	Py_XDECREF(open->registered);
+	Py_XDECREF(open->session);
 	free(open);
 }
 
@@ -89,11 +91,12 @@ static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keyword
 	}
 	open->refs = 1;
 	open->stream = options.stream;
+	open->session = PyDict_New();
 	made->open = open;
 	made->path = PyOS_FSPath(path);
 	made->functions = PyDict_New();
 	made->attributes = PyDict_New();
-	if (!made->path || !made->functions || !made->attributes)
+	if (!open->session || !made->path || !made->functions || !made->attributes)
 		Py_CLEAR(made);
 	return (PyObject *)made;
 }
@@ -205,7 +208,7 @@ static PyObject *make_function(mpkr_function *found, PyObject *key, const char *
 		 *made = NULL;
 
 	if (text)
-		made = mpk_py_function(found, key, text, open);
+		made = mpk_py_function(found, key, text, open->session, open);
 	else
 		mpkr_drop(found);
 	Py_XDECREF(text);
@@ -466,6 +469,28 @@ static PyObject *model_tuple(PyObject *self, PyObject *items)
 	return made;
 }
 
+static PyObject *model_register(PyObject *self, PyObject *args)
+{
+	struct mpk_py_open *open;
+	PyObject *name, *function;
+	int failed = -1;
+
+	if (!PyArg_ParseTuple(args, "OO:register", &name, &function))
+		return NULL;
+	open = hold(self);
+	if (!open)
+		return NULL;
+	if (!open->registered)
+		open->registered = PyDict_New();
+	if (open->registered)
+		failed = mpk_py_register(open->handle, open->registered, name, function);
+	mpk_py_open_drop(open);
+	if (failed)
+		return NULL;
+	Py_INCREF(function);
+	return function;
+}
+
 int mpk_py_add_model(PyObject *module)
 {
 	static PyMethodDef methods[] = {
@@ -485,6 +510,9 @@ int mpk_py_add_model(PyObject *module)
 		  ":param name: of the kernel, or \"/0#name\" for that of the module at a path of the file's tree\n"
 		  ":param grid: blocks along x, or x, y, z; :param block: threads of a block; :param shared: bytes of dynamic\n"
 		  "    shared memory" },
+		{ "register", model_register, METH_VARARGS,
+		  "register(name, function)\n\nLet this model call a function of Python by name, before those of mpk.register; None\n"
+		  "takes it away." },
 		{ "__enter__", model_enter, METH_NOARGS, NULL },
 		{ "__exit__", model_exit, METH_VARARGS, NULL },
 		{ "__dir__", model_dir, METH_NOARGS, NULL },

@@ -20,6 +20,8 @@ static PyObject *exception_of(int code)
 		return PyExc_KeyError;
 	case MPKR_E_NO_MEMORY:
 		return PyExc_MemoryError;
+	case MPKR_E_STOPPED:
+		return mpk_py.stop;
 	default:
 		return mpk_py.error;
 	}
@@ -62,6 +64,9 @@ static bool raise_by_name(const char *text)
 
 PyObject *mpk_py_raise(const struct mpkr_error *err)
 {
+	if ((err->code == MPKR_E_RAISED || err->code == MPKR_E_STOPPED) &&
+	    mpk_py_raise_again(err->text))
+		return NULL;
 	if (err->code != MPKR_E_RAISED || !raise_by_name(err->text))
 		set_text(exception_of(err->code), err->text);
 	return NULL;
@@ -151,6 +156,18 @@ static PyObject *library_version(PyObject *module, PyObject *unused)
 	return PyUnicode_FromFormat("%u.%u.%u", v >> 16, v >> 8 & 255, v & 255);
 }
 
+static PyObject *register_function(PyObject *module, PyObject *args)
+{
+	PyObject *name, *function;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "OO:register", &name, &function) ||
+	    mpk_py_register(NULL, mpk_py.registered, name, function) < 0)
+		return NULL;
+	Py_INCREF(function);
+	return function;
+}
+
 /* The functions of the buffer protocol, which 3.9 and 3.10 have outside their stable ABI. */
 static void find_buffers(void)
 {
@@ -169,16 +186,27 @@ static int fill(PyObject *module)
 		"mpk.Error",
 		"What no exception of Python's own says: a file that is damaged, a device that is missing, a model that failed.",
 		PyExc_RuntimeError, NULL);
+	if (mpk_py.error)
+		mpk_py.stop = PyErr_NewExceptionWithDoc(
+			"mpk.Stop",
+			"A call was stopped: by Function.stop, or at the moment of stop_after.",
+			mpk_py.error, NULL);
+	mpk_py.registered = PyDict_New();
 	mpk_py.max_version = Py_BuildValue("{s:(ii)}", "max_version", 1, 1);
 	mpk_py.dlpack = PyUnicode_InternFromString("__dlpack__");
 	mpk_py.array_interface = PyUnicode_InternFromString("__array_interface__");
 	mpk_py.doc = PyUnicode_InternFromString("__doc__");
-	if (!mpk_py.error || !mpk_py.max_version || !mpk_py.dlpack || !mpk_py.array_interface ||
-	    !mpk_py.doc)
+	if (!mpk_py.stop || !mpk_py.registered || !mpk_py.max_version || !mpk_py.dlpack ||
+	    !mpk_py.array_interface || !mpk_py.doc)
 		return -1;
 	Py_INCREF(mpk_py.error);
 	if (PyModule_AddObject(module, "Error", mpk_py.error) < 0) {
 		Py_DECREF(mpk_py.error);
+		return -1;
+	}
+	Py_INCREF(mpk_py.stop);
+	if (PyModule_AddObject(module, "Stop", mpk_py.stop) < 0) {
+		Py_DECREF(mpk_py.stop);
 		return -1;
 	}
 	find_buffers();
@@ -197,6 +225,7 @@ PyMODINIT_FUNC PyInit__core(void)
 		{ "shape", shape, METH_VARARGS,
 		  "shape(*extents) -> Shape\n\nA shape as an argument: model[\"vm.builtin.kv_state_begin_forward\"](cache, mpk.shape(0),\n"
 		  "mpk.shape(64))." },
+		{ "register", register_function, METH_VARARGS, "register(name, function)" },
 		{ "library_version", library_version, METH_NOARGS,
 		  "library_version() -> str\n\nThe version of libmpk-run: \"0.1.0\"." },
 		{ NULL, NULL, 0, NULL }

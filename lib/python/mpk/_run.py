@@ -9,11 +9,18 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any, Callable, TypeVar, overload
 
-from ._core import Error, Function, Model, Shape, Tensor, Type, Value, library_version, shape
+from . import _core
+from ._core import Error, Function, Model, Shape, Stop, Tensor, Type, Value, library_version, shape
 
-__all__ = ["Error", "Function", "Model", "Shape", "Tensor", "Type", "Value", "library_version", "open", "shape"]
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["Error", "Function", "Model", "Shape", "Stop", "Tensor", "Type", "Value", "library_version", "open", "register",
+           "shape", "unregister"]
+
+_Called = TypeVar("_Called", bound=Callable[..., Any])
 
 _DEVICES = {"": 0, "cpu": 1, "cuda": 2, "opencl": 4, "rocm": 10}
 
@@ -66,3 +73,59 @@ def open(path: str | os.PathLike[str], *, device: str | None = None, threads: in
     if kind not in _DEVICES or (number and not (number.isascii() and number.isdigit() and len(number) < 6)):
         raise ValueError(f"a device is cpu, cuda, opencl or rocm, with a number after a colon, not '{device}'")
     return Model(path, (_DEVICES[kind], int(number or 0)), threads, _stream_number(stream))
+
+
+@overload
+def register(name: str) -> Callable[[_Called], _Called]: ...
+@overload
+def register(name: str, function: _Called) -> _Called: ...
+def register(name: str, function: Any = None) -> Any:
+    """Let models call a function of Python by name, what their file lacks: R.call_packed, R.call_dps_packed, T.call_packed.
+
+        @mpk.register("my.op")
+        def my_op(x, out):
+            out[:] = numpy.sort(x)
+
+    It gets arrays of NumPy (mpk.Tensor where NumPy was not imported or has none such), numbers, texts, shapes, mpk.Value and
+    tuples of these. Arrays may be written to, as the last ones of a call_dps_packed are its results. What it returns is the
+    result, what it raises is raised by the call of the model. It may be registered at any time, and replaces one of that name;
+    Model.register is for one model alone. unregister takes it away.
+    """
+    if function is None:
+        return lambda given: register(name, given)
+    return _core.register(name, function)
+
+
+def unregister(name: str) -> None:
+    """Take a function of mpk.register away; afterwards it is not called any more. KeyError: there is none."""
+    _core.register(name, None)
+
+
+async def _call_async(function: Function, args: tuple[Any, ...]) -> Any:
+    """A call in a thread of the executor, which is stopped when it is cancelled.
+
+    Stopping ends whatever its session is at, so that no other call of it may be under way: the others wait here.
+    """
+    import asyncio  # pylint: disable=import-outside-toplevel
+
+    loop = asyncio.get_running_loop()
+    locks: dict[Any, asyncio.Lock] = function._session.setdefault("locks", {})  # pylint: disable=protected-access
+    for old in [key for key in locks if key.is_closed()]:
+        del locks[old]
+    async with locks.setdefault(loop, asyncio.Lock()):
+        work = loop.run_in_executor(None, function, *args)
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            function.stop()
+            try:
+                while not work.done():
+                    try:
+                        await asyncio.wait({work})
+                    except asyncio.CancelledError:
+                        pass  # it ends soon
+                if not work.cancelled():
+                    work.exception()  # was looked at
+            finally:
+                function.resume()
+            raise

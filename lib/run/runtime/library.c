@@ -18,6 +18,7 @@
 #include "base/lock.h"
 #include "base/strmap.h"
 #include "base/vec.h"
+#include "mpk/standalone.h"
 #include "runtime/internal/runtime.h"
 #include "text/escape.h"
 #include "text/phrase.h"
@@ -86,6 +87,19 @@ struct host_function {
 	struct mpk_module *module;
 };
 
+/* A library that carries its executor keeps the text of an error itself, "ValueError: ...", as long as no tvm-ffi is in
+ * the process that would. */
+static enum mpk_code take_carried_error(const struct mpk_host *host, enum mpk_code code,
+					struct mpk_error *err)
+{
+	mpks_error *told = code == MPK_E_RAISED
+				   ? (mpks_error *)(uintptr_t)symbol_of(host, MPK_STANDALONE_ERROR)
+				   : NULL;
+	const char *text = told ? told() : "";
+
+	return *text ? mpk_fail(err, code, "%s", text) : code;
+}
+
 static enum mpk_code call_host(struct mpk_function *self, const struct mpk_args *args,
 			       struct mpk_value *result, struct mpk_error *err)
 {
@@ -93,6 +107,8 @@ static enum mpk_code call_host(struct mpk_function *self, const struct mpk_args 
 	struct mpk_context before = mpk_context_swap(mpk_host_context(f->host));
 	enum mpk_code code = mpk_conv_call(self->convention, self->address, args, result, err);
 
+	if (code != MPK_OK)
+		code = take_carried_error(f->host, code, err);
 	(void)mpk_context_swap(before);
 	return code;
 }

@@ -3,6 +3,7 @@
 import gc
 import os
 import pathlib
+import subprocess
 
 import numpy as np
 import pytest
@@ -159,6 +160,30 @@ def test_a_failed_call_leaves_nothing_behind(model):
         assert np.array_equal(model.forward(x), wanted)
         with pytest.raises(KeyError, match="no function 'lost'"):
             model["lost"]
+
+
+def test_errors_of_standalone_models(tmp_path, model):
+    """A library that carries its executor says what is wrong, by the same exception as libmpk-run."""
+    done = subprocess.run([mpk.program("mpack"), "build", str(RELAX / "gelu.so"), "--standalone", "-o", str(tmp_path / "s.so")],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    carried, x = mpk.open(tmp_path / "s.so"), np.load(RELAX / "gelu.in0.npy")
+    for _ in range(2):
+        for args in ((np.zeros((3, 3), np.float32),), (x.astype("i4"),), (x, x), (None,)):
+            raised = []
+            for m in (model, carried):
+                with pytest.raises((TypeError, ValueError)) as why:
+                    m.forward(*args)
+                raised.append(str(why.value).partition(":")[0])
+            assert raised[0] == raised[1] or args == (None,)
+        assert np.array_equal(carried.forward(x), model.forward(x))
+    # the linker keeps such a library, which is open from memory: those that come next are others
+    carried.close()
+    del carried, m, why
+    gc.collect()
+    for _ in range(3):
+        opened = [mpk.open(RELAX / f"{name}.so") for name in ("gelu_dyn", "gelu", "twoout_dyn")]
+        assert np.array_equal(opened[1].forward(x), model.forward(x))
 
 
 def test_objects_come_from_calls_alone():

@@ -140,15 +140,21 @@ def test_sessions_run_side_by_side():
     assert not wrong
 
 
-def test_parameters_are_bound(tmp_path):
-    w = np.arange(6, dtype=np.float32)
-    np.savez(tmp_path / "params.npz", other=w)
-    model = mpk.open(RELAX / "gelu.so")
-    with pytest.raises(ValueError, match="it has other; inputs are"):
-        model.bind_params(tmp_path / "params.npz")
-    assert np.array_equal(model.forward(load("gelu.in0")), load("gelu.out0"))
-    with pytest.raises(ValueError, match="before a function"):
-        model.bind_params(tmp_path / "params.npz")
+@pytest.mark.parametrize("name, weights", [("packed", "weights"), ("packed", "numbered"), ("plain", "weights"),
+                                           ("plain", "numbered")])
+def test_parameters_are_bound(name, weights):
+    model = mpk.open(RELAX / f"{name}.so")
+    count = model.bind_params(RELAX / f"packed.{weights}.npz")
+    assert count == len(np.load(RELAX / f"packed.{weights}.npz").files)
+    np.testing.assert_allclose(model.forward(load("packed.in0")), load("packed.out0"), rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError):
+        model.bind_params(RELAX / f"packed.{weights}.npz")
+
+
+def test_parameters_that_nobody_takes_are_refused():
+    model = mpk.open(RELAX / "plain.so")
+    with pytest.raises(ValueError):
+        model.bind_params(RELAX / "packed.wrong.npz")
 
 
 def test_answers_of_minspect():

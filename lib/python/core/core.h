@@ -196,6 +196,10 @@ int mpk_py_extent(PyObject *object, int64_t *out);
  * Returns  0; -1 */
 int mpk_py_register(mpkr_model *model, PyObject *registered, PyObject *name, PyObject *function);
 
+/* mpk_py_plain - a number, shape or text as Python has it
+ * @kind    of the value */
+PyObject *mpk_py_plain(const mpkr_value *value, enum mpkr_kind kind);
+
 /* mpk_py_raise_again - raise what a function of Python raised while a model called it, where an error of the library has
  * its text; and forget it
  * Returns  whether it was that */

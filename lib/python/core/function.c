@@ -227,6 +227,9 @@ static PyObject *function_repr(PyObject *self)
 /* What results are given as: what the first array among the arguments is. */
 enum like { LIKE_TENSOR, LIKE_NUMPY, LIKE_TORCH };
 
+/* Also as they are: tuples in tuples, numbers as numbers. */
+enum { LIKE_WHOLE = 8 };
+
 static enum like find_like(const struct mpk_py_leaves *leaves)
 {
 	for (size_t i = 0; i < leaves->count; i++) {
@@ -247,7 +250,7 @@ static enum like find_like(const struct mpk_py_leaves *leaves)
 }
 
 /* Takes the result over. */
-static PyObject *give(struct mpkr_result *result, enum like like)
+static PyObject *give(struct mpkr_result *result, int like)
 {
 	PyObject *tensor = mpk_py_tensor(result), *from, *made;
 
@@ -342,36 +345,47 @@ out:
 
 /* --- calls of values --------------------------------------------------------------------------------------- */
 
-static int add_result(PyObject *list, mpkr_value *value, enum like like, int32_t device_type);
+static int add_result(PyObject *list, mpkr_value *value, int like, int32_t device_type);
 
-static int add_items(PyObject *list, mpkr_value *tuple, enum like like, int32_t device_type)
+static int add_items(PyObject *list, mpkr_value *tuple, int like, int32_t device_type)
 {
 	const size_t count = mpkr_value_count(tuple);
 	struct mpkr_error err;
+	int failed = 0;
 
 	if (Py_EnterRecursiveCall(" in tuples of results"))
 		return -1;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; !failed && i < count; i++) {
 		mpkr_value *item;
 
 		if (mpkr_value_item(tuple, i, &item, &err)) {
 			mpk_py_raise(&err);
-			Py_LeaveRecursiveCall();
-			return -1;
-		}
-		if (add_result(list, item, like, device_type) < 0) {
-			Py_LeaveRecursiveCall();
-			return -1;
+			failed = -1;
+		} else {
+			failed = add_result(list, item, like, device_type);
 		}
 	}
 	Py_LeaveRecursiveCall();
-	return 0;
+	return failed;
+}
+
+/* A tuple within the list. */
+static int add_tuple(PyObject *list, mpkr_value *tuple, int like, int32_t device_type)
+{
+	PyObject *items = PyList_New(0);
+	int failed = items ? add_items(items, tuple, like, device_type) : -1;
+
+	if (!failed)
+		failed = append(list, PyList_AsTuple(items));
+	Py_XDECREF(items);
+	return failed;
 }
 
 /* Takes the value over. */
-static int add_result(PyObject *list, mpkr_value *value, enum like like, int32_t device_type)
+static int add_result(PyObject *list, mpkr_value *value, int like, int32_t device_type)
 {
 	const enum mpkr_kind kind = mpkr_value_kind(value);
+	const bool is_whole = like & LIKE_WHOLE;
 	struct mpkr_result *result = NULL;
 	struct mpkr_error err;
 	int failed = 0;
@@ -379,13 +393,17 @@ static int add_result(PyObject *list, mpkr_value *value, enum like like, int32_t
 	if (kind == MPKR_KIND_OBJECT)
 		return append(list, mpk_py_value(value));
 	if (kind == MPKR_KIND_TUPLE) {
-		failed = add_items(list, value, like, device_type);
+		failed = (is_whole ? add_tuple : add_items)(list, value, like, device_type);
+	} else if (is_whole && kind == MPKR_KIND_NONE) {
+		failed = PyList_Append(list, Py_None);
+	} else if (is_whole && kind != MPKR_KIND_TENSOR) {
+		failed = append(list, mpk_py_plain(value, kind));
 	} else if (kind != MPKR_KIND_NONE) {
 		if (mpkr_value_tensor(value, device_type, &result, &err)) {
 			mpk_py_raise(&err);
 			failed = -1;
 		} else if (result) {
-			failed = append(list, give(result, like));
+			failed = append(list, give(result, like & ~LIKE_WHOLE));
 		}
 	}
 	mpkr_value_drop(value);
@@ -406,7 +424,8 @@ static int32_t home_of(const struct mpk_py_leaves *leaves)
 	return MPKR_DEVICE_CPU;
 }
 
-static PyObject *call_values(struct function *f, struct mpk_py_leaves *leaves)
+/* @is_whole  the result is given as it is, and tensors as mpk.Tensor */
+static PyObject *call_values(struct function *f, struct mpk_py_leaves *leaves, bool is_whole)
 {
 	struct mpkr_arg few[FEW], *args = few;
 	struct mpkr_error err;
@@ -433,7 +452,8 @@ static PyObject *call_values(struct function *f, struct mpk_py_leaves *leaves)
 	list = PyList_New(0);
 	if (!list)
 		mpkr_value_drop(out);
-	else if (add_result(list, out, find_like(leaves), home_of(leaves)) < 0)
+	else if (add_result(list, out, is_whole ? LIKE_WHOLE : (int)find_like(leaves),
+			    home_of(leaves)) < 0)
 		Py_CLEAR(list);
 	list = unpack(list);
 out:
@@ -450,17 +470,13 @@ static bool has_values(const struct mpk_py_leaves *leaves)
 	return false;
 }
 
-static PyObject *function_call(PyObject *self, PyObject *args, PyObject *keywords)
+static PyObject *call(PyObject *self, PyObject *args, bool is_whole)
 {
 	struct function *f = function_of(self);
 	struct mpk_py_leaves leaves;
 	PyObject *given = NULL;
-	int failed;
+	int failed = 0;
 
-	if (keywords && PyDict_Size(keywords)) {
-		PyErr_Format(PyExc_TypeError, "%U takes no keyword arguments", f->name);
-		return NULL;
-	}
 	if (learn(f) < 0)
 		return NULL;
 	memset(&leaves, 0, offsetof(struct mpk_py_leaves, few));
@@ -470,19 +486,33 @@ static PyObject *function_call(PyObject *self, PyObject *args, PyObject *keyword
 	leaves.stream = f->open->stream;
 	const Py_ssize_t count = PyTuple_Size(args);
 
-	failed = 0;
 	for (Py_ssize_t i = 0; !failed && i < count; i++)
 		failed = mpk_py_leaves_add(&leaves, PyTuple_GetItem(args, i));
 	if (!failed) {
-		if (f->gives_tensors && !has_values(&leaves))
+		if (f->gives_tensors && !is_whole && !has_values(&leaves))
 			given = call_tensors(f, &leaves);
 		else
-			given = call_values(f, &leaves);
+			given = call_values(f, &leaves, is_whole);
 	}
 	if (given && f->may_write && mpk_py_leaves_check(&leaves) < 0)
 		Py_CLEAR(given);
 	mpk_py_leaves_fini(&leaves);
 	return given;
+}
+
+static PyObject *function_call(PyObject *self, PyObject *args, PyObject *keywords)
+{
+	if (keywords && PyDict_Size(keywords)) {
+		PyErr_Format(PyExc_TypeError, "%U takes no keyword arguments",
+			     function_of(self)->name);
+		return NULL;
+	}
+	return call(self, args, false);
+}
+
+static PyObject *function_call_whole(PyObject *self, PyObject *args)
+{
+	return call(self, args, true);
 }
 
 static PyObject *function_session(PyObject *self, PyObject *unused)
@@ -584,6 +614,9 @@ int mpk_py_add_function(PyObject *module)
 		{ "session", function_session, METH_NOARGS,
 		  "session() -> Function\n\nThe same function in a session of its own: code and weights are shared, calls run\n"
 		  "side by side." },
+		{ "call_whole", function_call_whole, METH_VARARGS,
+		  "call_whole(*args)\n\nThe same as a call, with the result as it is: tuples in tuples, numbers, texts and shapes as\n"
+		  "those of Python, tensors as mpk.Tensor." },
 		{ "stop", function_stop, METH_NOARGS,
 		  "stop()\n\nEnd calls of the function's session with mpk.Stop: the one under way, and all that begin, until\n"
 		  "resume(). From any thread. The model is good for the next call; caches have what it had written so far." },

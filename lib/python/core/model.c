@@ -421,6 +421,7 @@ static PyObject *model_bind_params(PyObject *self, PyObject *path)
 	struct mpkr_error err;
 	PyObject *bytes;
 	const char *name;
+	size_t count = 0;
 	int code;
 
 	if (!PyUnicode_FSConverter(path, &bytes))
@@ -431,13 +432,12 @@ static PyObject *model_bind_params(PyObject *self, PyObject *path)
 		return NULL;
 	}
 	name = PyBytes_AsString(bytes);
-	Py_BEGIN_ALLOW_THREADS code = mpkr_bind_params(open->handle, name, &err);
+	Py_BEGIN_ALLOW_THREADS code = mpkr_bind_weights(open->handle, name, &count, &err);
 	Py_END_ALLOW_THREADS Py_DECREF(bytes);
 	mpk_py_open_drop(open);
 	if (code)
 		return mpk_py_raise(&err);
-	Py_INCREF(Py_None);
-	return Py_None;
+	return PyLong_FromSize_t(count);
 }
 
 static PyObject *model_tuple(PyObject *self, PyObject *items)
@@ -497,8 +497,9 @@ int mpk_py_add_model(PyObject *module)
 		{ "close", model_close, METH_NOARGS,
 		  "close()\n\nGive the model back. Functions and results that are left stay good." },
 		{ "bind_params", model_bind_params, METH_O,
-		  "bind_params(path)\n\nGive the model weights that its file has not: a .params file or tensor cache of TVM,\n"
-		  "safetensors, GGUF without quantized tensors, or an .npz file of numpy.savez. Before the first look-up." },
+		  "bind_params(path) -> int\n\nGive the model weights that its file has not: a .params file or tensor cache of TVM,\n"
+		  "safetensors, GGUF without quantized tensors, or an .npz file of numpy.savez; by name, or param_0, param_1, ... in\n"
+		  "their order. Before the first look-up. Returns how many weights functions of the model take; ValueError: none." },
 		{ "tuple", model_tuple, METH_O,
 		  "tuple(items) -> Value\n\nArrays, numbers, texts, shapes and values as one argument; arrays are copied once. It\n"
 		  "is what a function takes that has all weights in one tuple: decode(hidden, cache, model.tuple(weights))." },

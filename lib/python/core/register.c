@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* register.c - functions of Python that models call by name
  *
- * What Python keeps of an argument must stay good, and what the library lends ends with the call: each argument is held
- * as a value of its own. Where that took a copy, what the function wrote goes back to where the model reads it.
+ * What Python keeps of an argument must stay good, and what the library lends ends with the call: tensors are copied, and
+ * what the function wrote goes back to where the model reads it; all else is held as a value of its own.
  */
 #include "core.h"
 
@@ -87,13 +87,13 @@ static size_t bytes_of(const struct mpkr_tensor *t)
 }
 
 /* Memory that is as it was is not written: it may be an input that nobody may write to. */
-static void give_back(struct lent *lent)
+static void give_back(struct lent *lent, bool is_written)
 {
 	while (lent) {
 		struct lent *next = lent->next;
 		const size_t bytes = bytes_of(&lent->there->tensor);
 
-		if (bytes && memcmp(lent->there->tensor.data, lent->here, bytes) != 0)
+		if (is_written && bytes && memcmp(lent->there->tensor.data, lent->here, bytes) != 0)
 			memcpy(lent->there->tensor.data, lent->here, bytes);
 		mpkr_free(lent->there);
 		free(lent);
@@ -101,44 +101,46 @@ static void give_back(struct lent *lent)
 	}
 }
 
-static PyObject *tensor_argument(const mpkr_value *value, struct lent **lent)
+static PyObject *tensor_argument(const struct mpkr_invocation *call, const mpkr_value *value,
+				 struct lent **lent)
 {
 	struct mpkr_result *here, *there;
 	struct mpkr_error err;
-	mpkr_value *held;
+	mpkr_value *copied;
 	struct lent *copy;
 	int code;
 
-	if (mpkr_value_hold(value, &held, &err))
+	if (mpkr_value_tensor(value, 0, &there, &err))
 		return mpk_py_raise(&err);
-	code = mpkr_value_tensor(held, 0, &here, &err);
-	mpkr_value_drop(held);
-	if (code)
-		return mpk_py_raise(&err);
-	if (mpkr_value_tensor(value, 0, &there, &err)) {
-		mpkr_free(here);
-		return mpk_py_raise(&err);
-	}
-	if (here->tensor.data == there->tensor.data ||
-	    here->tensor.device.device_type != MPKR_DEVICE_CPU) {
+	if (there->tensor.device.device_type != MPKR_DEVICE_CPU) {
+		PyErr_SetString(PyExc_NotImplementedError,
+				"a function of Python takes tensors in host memory");
 		mpkr_free(there);
-	} else {
-		copy = malloc(sizeof *copy);
-		if (!copy) {
-			mpkr_free(here);
-			mpkr_free(there);
-			return PyErr_NoMemory();
-		}
-		*copy = (struct lent){ there, here->tensor.data, *lent };
-		*lent = copy;
+		return NULL;
 	}
+	code = mpkr_value_make(call->model, MPKR_KIND_TENSOR, &there->tensor, &copied, &err);
+	if (!code) {
+		code = mpkr_value_tensor(copied, MPKR_DEVICE_CPU, &here, &err);
+		mpkr_value_drop(copied);
+	}
+	copy = code ? NULL : malloc(sizeof *copy);
+	if (!copy) {
+		if (code)
+			mpk_py_raise(&err);
+		else
+			mpkr_free(here);
+		mpkr_free(there);
+		return code ? NULL : PyErr_NoMemory();
+	}
+	*copy = (struct lent){ there, here->tensor.data, *lent };
+	*lent = copy;
 	PyObject *tensor = mpk_py_tensor(here);
 
 	return tensor ? mpk_py_tensor_numpy(tensor) : NULL;
 }
 
-/* A number, shape or text, of which the library makes a tensor. */
-static PyObject *plain_argument(const mpkr_value *value, enum mpkr_kind kind)
+/* The library makes a tensor of it. */
+PyObject *mpk_py_plain(const mpkr_value *value, enum mpkr_kind kind)
 {
 	struct mpkr_result *result;
 	struct mpkr_error err;
@@ -173,9 +175,11 @@ static PyObject *plain_argument(const mpkr_value *value, enum mpkr_kind kind)
 	return made;
 }
 
-static PyObject *argument(const mpkr_value *value, struct lent **lent);
+static PyObject *argument(const struct mpkr_invocation *call, const mpkr_value *value,
+			  struct lent **lent);
 
-static PyObject *tuple_argument(const mpkr_value *value, struct lent **lent)
+static PyObject *tuple_argument(const struct mpkr_invocation *call, const mpkr_value *value,
+				struct lent **lent)
 {
 	const size_t count = mpkr_value_count(value);
 	PyObject *tuple = PyTuple_New((Py_ssize_t)count);
@@ -187,7 +191,7 @@ static PyObject *tuple_argument(const mpkr_value *value, struct lent **lent)
 			Py_DECREF(tuple);
 			return mpk_py_raise(&err);
 		}
-		PyObject *made = argument(item, lent);
+		PyObject *made = argument(call, item, lent);
 
 		mpkr_value_drop(item);
 		if (!made || PyTuple_SetItem(tuple, (Py_ssize_t)i, made) < 0)
@@ -196,7 +200,8 @@ static PyObject *tuple_argument(const mpkr_value *value, struct lent **lent)
 	return tuple;
 }
 
-static PyObject *argument(const mpkr_value *value, struct lent **lent)
+static PyObject *argument(const struct mpkr_invocation *call, const mpkr_value *value,
+			  struct lent **lent)
 {
 	const enum mpkr_kind kind = mpkr_value_kind(value);
 	struct mpkr_error err;
@@ -207,13 +212,13 @@ static PyObject *argument(const mpkr_value *value, struct lent **lent)
 		Py_INCREF(Py_None);
 		return Py_None;
 	case MPKR_KIND_TENSOR:
-		return tensor_argument(value, lent);
+		return tensor_argument(call, value, lent);
 	case MPKR_KIND_NUMBER:
 	case MPKR_KIND_SHAPE:
 	case MPKR_KIND_TEXT:
-		return plain_argument(value, kind);
+		return mpk_py_plain(value, kind);
 	case MPKR_KIND_TUPLE:
-		return tuple_argument(value, lent);
+		return tuple_argument(call, value, lent);
 	case MPKR_KIND_ANY:
 	case MPKR_KIND_OTHER:
 	case MPKR_KIND_OBJECT:
@@ -268,7 +273,7 @@ static int call_python(PyObject *function, const struct mpkr_invocation *call, m
 	int failed = args ? 0 : -1;
 
 	for (size_t i = 0; !failed && i < call->count; i++) {
-		PyObject *made = argument(call->args[i], &lent);
+		PyObject *made = argument(call, call->args[i], &lent);
 
 		failed = made ? PyTuple_SetItem(args, (Py_ssize_t)i, made) : -1;
 	}
@@ -276,7 +281,7 @@ static int call_python(PyObject *function, const struct mpkr_invocation *call, m
 		given = PyObject_Call(function, args, NULL);
 	if (given)
 		failed = take_result(given, call->model, result);
-	give_back(lent);
+	give_back(lent, given != NULL);
 	Py_XDECREF(given);
 	Py_XDECREF(args);
 	return given && !failed ? 0 : -1;

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For TVM's export_library: the blob as a file, and the library by mpack, which copies it where TVM compiles it.
+"""For users of TVM: VirtualMachine has the interface of tvm.relax.VirtualMachine, and runs without TVM.
+
+For TVM's export_library: the blob as a file, and the library by mpack, which copies it where TVM compiles it.
 
     executable.export_library("deploy.so", fcompile=mpk.tvm.fcompile, fpack_imports=mpk.tvm.fpack_imports)
 
@@ -13,6 +15,9 @@ import os
 from typing import Any, Sequence
 
 from . import _tools
+from ._vm import BenchmarkResult, VirtualMachine
+
+__all__ = ["BenchmarkResult", "VirtualMachine", "fcompile", "fpack_imports"]
 
 _SUFFIX = ".mpack.blob"
 _MANIFEST = ".mpack.toml"

@@ -50,6 +50,21 @@ struct mpk_host *mpk_host_hold(struct mpk_host *host)
 	return host;
 }
 
+/* A copy that the linker keeps, as standalone libraries ask it to (-z nodelete), keeps its name, too: the descriptor of the
+ * next copy must not have the same number, or that name would give the old one. */
+static void close_copy(const struct mpk_host *host)
+{
+	char name[32];
+	void *kept;
+
+	(void)snprintf(name, sizeof name, "/proc/self/fd/%d", host->copy);
+	kept = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+	if (kept)
+		(void)dlclose(kept);
+	else
+		(void)close(host->copy);
+}
+
 void mpk_host_drop(struct mpk_host *host)
 {
 	if (!host || atomic_fetch_sub_explicit(&host->refs, 1, memory_order_acq_rel) != 1)
@@ -60,7 +75,7 @@ void mpk_host_drop(struct mpk_host *host)
 	if (host->handle && !host->stays_open)
 		(void)dlclose(host->handle);
 	if (host->copy >= 0 && !host->stays_open)
-		(void)close(host->copy);
+		close_copy(host);
 	if (host->code.release)
 		host->code.release(host->code.owner);
 	free(host->registered);

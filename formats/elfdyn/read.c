@@ -9,6 +9,7 @@
 
 #include <elf.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -71,6 +72,43 @@ static bool entry_at(struct mpk_span table, size_t index, void *out, size_t size
 
 /* --- header and segments ----------------------------------------------------------------------- */
 
+/* As people call them; others by their number. */
+static const char *machine_name(uint16_t machine, char *number, size_t room)
+{
+	static const struct {
+		uint16_t machine;
+		const char *name;
+	} names[] = {
+		{ EM_X86_64, "x86-64" },  { EM_AARCH64, "aarch64" }, { EM_RISCV, "riscv64" },
+		{ EM_PPC64, "ppc64" },    { EM_S390, "s390x" },      { EM_386, "x86" },
+		{ EM_ARM, "arm" },        { EM_MIPS, "mips" },       { 258, "loongarch64" },
+		{ 190, "NVIDIA's GPUs" }, { 224, "AMD's GPUs" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		if (names[i].machine == machine)
+			return names[i].name;
+	(void)snprintf(number, room, "ELF machine %u", machine);
+	return number;
+}
+
+static enum mpk_code fail_machine(const header_t *h, struct mpk_error *err)
+{
+	bool is_read = h->e_ident[EI_DATA] == byte_order();
+	uint16_t machine =
+		is_read ? h->e_machine : (uint16_t)(h->e_machine << 8 | h->e_machine >> 8);
+	char its[32], own[32];
+
+	return mpk_fail(
+		err, MPK_E_LOAD,
+		"the library is for another machine: %s, %s bits, %s-endian; here it is %s, 64 bits, %s-endian",
+		machine_name(machine, its, sizeof its),
+		h->e_ident[EI_CLASS] == ELFCLASS64 ? "64" : "32",
+		h->e_ident[EI_DATA] == ELFDATA2LSB ? "little" : "big",
+		machine_name(here.machine, own, sizeof own),
+		byte_order() == ELFDATA2LSB ? "little" : "big");
+}
+
 static enum mpk_code read_header(struct mpk_span bytes, header_t *out, struct mpk_error *err)
 {
 	if (!mpk_span_starts(bytes, ELFMAG))
@@ -82,11 +120,7 @@ static enum mpk_code read_header(struct mpk_span bytes, header_t *out, struct mp
 	memcpy(out, bytes.data, sizeof *out);
 	if (out->e_ident[EI_CLASS] != ELFCLASS64 || out->e_ident[EI_DATA] != byte_order() ||
 	    out->e_machine != here.machine)
-		return mpk_fail(
-			err, MPK_E_LOAD,
-			"the library is for another machine: ELF machine %u, class %u, byte order %u; here it is %u, %u, %u",
-			out->e_machine, out->e_ident[EI_CLASS], out->e_ident[EI_DATA], here.machine,
-			ELFCLASS64, byte_order());
+		return fail_machine(out, err);
 	if (out->e_type != ET_DYN)
 		return mpk_fail(err, MPK_E_LOAD, "not a shared library");
 	if (out->e_phentsize != sizeof(segment_t))

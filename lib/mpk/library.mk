@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # library.mk - libmpk-run: the shared library, the archives, what finds them; included by the Makefile
 #
-# Compiled apart from the programs, for size: without unwind tables, as errors are values, and each function in a
-# section of its own, so that the linker leaves out what mpk/run.h does not reach. What runs in every call is
+# Compiled apart from the programs, for size: each function in a section of its own, so that the linker leaves out what mpk/run.h does not reach. What runs in every call is
 # compiled for speed. Folders that are listed here in vain cost time alone.
 OBJCOPY    ?= objcopy
 LIBDIR     ?= $(PREFIX)/lib
@@ -21,7 +20,7 @@ RUN_LIBS  := $(RUN_SO) $(O)/librun/libmpk-run.so $(O)/librun/libmpkrun.a $(O)/li
 RUN_ROCM  ?= 0
 RUN_CFLAGS  = -DMPK_RUN_ROCM=$(RUN_ROCM) $(RUN_COMMON)
 RUN_COMMON  = $(filter-out -ftrivial-auto-var-init=zero,$(ALL_CFLAGS)) -ffunction-sections -fdata-sections \
-	-fno-asynchronous-unwind-tables -fno-unwind-tables -Wno-maybe-uninitialized $(RUN_SMALL)
+	-Wno-maybe-uninitialized $(RUN_SMALL)
 # -Oz came with GCC 12
 RUN_SMALL  := $(shell $(CC) -Oz -E - </dev/null >/dev/null 2>&1 && echo -Oz || echo -Os)
 # Tables hold addresses, each of which takes 24 bytes to be relocated at load, and about one in the form that glibc reads
@@ -55,7 +54,7 @@ $(O)/librun/run.a: $(RUN_OBJ)
 
 $(RUN_SO): $(O)/librun/run.a lib/mpk/exports.map lib/mpk/run.h
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=lib/mpk/exports.map $(RUN_LDFLAGS) \
+	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=lib/mpk/exports.map $(RUN_LDFLAGS) -Wl,--build-id \
 		$(if $(filter asan fuzz cov,$(VARIANT)),,-Wl,--no-undefined) -Wl,--as-needed -Wl,-Map=$@.map \
 		$(RUN_NAMES:%=-Wl,-u,%) -o $@.new $< $(RUN_NEEDS) && mv -f $@.new $@
 
@@ -128,10 +127,11 @@ RUN_CMAKE = $(LIBDIR)/cmake/mpk-run
 
 install-run: $(RUN_LIBS)
 	$(Q)$(INSTALL) -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(RUN_CMAKE)' '$(DESTDIR)$(INCLUDEDIR)/mpk'
-	$(Q)$(INSTALL) -m 644 lib/mpk/run.h lib/mpk/standalone.h '$(DESTDIR)$(INCLUDEDIR)/mpk'
+	$(Q)$(INSTALL) -m 644 lib/mpk/run.h lib/mpk/run.hpp lib/mpk/standalone.h '$(DESTDIR)$(INCLUDEDIR)/mpk'
 	$(Q)$(INSTALL) -m 644 $(RUN_SO) $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a '$(DESTDIR)$(LIBDIR)'
 	$(Q)$(call stripped,'$(DESTDIR)$(LIBDIR)/$(notdir $(RUN_SO))'):
 	$(Q)ln -sf $(notdir $(RUN_SO)) '$(DESTDIR)$(LIBDIR)/libmpk-run.so'
+	$(Q)ln -sf libmpkrun.a '$(DESTDIR)$(LIBDIR)/libmpk-run.a' # as pkg-config --static calls it
 	$(Q)$(call RUN_FILL,$(LIBDIR)/pkgconfig) lib/mpk/mpk-run.pc.in >'$(DESTDIR)$(LIBDIR)/pkgconfig/mpk-run.pc'
 	$(Q)for f in mpk-run-config mpk-run-config-version; do \
 		$(call RUN_FILL,$(LIBDIR)/cmake) lib/mpk/$$f.cmake.in >'$(DESTDIR)$(RUN_CMAKE)/'$$f.cmake || exit; done
@@ -144,8 +144,8 @@ $(RUN_SDK): $(RUN_LIBS) $(wildcard lib/mpk/*)
 		LIBDIR='$(abspath $(O))/sdk/lib' INCLUDEDIR='$(abspath $(O))/sdk/include'
 
 uninstall-run:
-	rm -f '$(DESTDIR)$(INCLUDEDIR)/mpk/run.h' '$(DESTDIR)$(INCLUDEDIR)/mpk/standalone.h' '$(DESTDIR)$(LIBDIR)/pkgconfig/mpk-run.pc' \
-		$(foreach f,$(notdir $(RUN_LIBS)),'$(DESTDIR)$(LIBDIR)/$(f)')
+	rm -f '$(DESTDIR)$(INCLUDEDIR)/mpk/run.h' '$(DESTDIR)$(INCLUDEDIR)/mpk/run.hpp' '$(DESTDIR)$(INCLUDEDIR)/mpk/standalone.h' '$(DESTDIR)$(LIBDIR)/pkgconfig/mpk-run.pc' \
+		'$(DESTDIR)$(LIBDIR)/libmpk-run.a' $(foreach f,$(notdir $(RUN_LIBS)),'$(DESTDIR)$(LIBDIR)/$(f)')
 	rm -rf '$(DESTDIR)$(RUN_CMAKE)'
 	rmdir '$(DESTDIR)$(INCLUDEDIR)/mpk' 2>/dev/null || :
 

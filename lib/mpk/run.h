@@ -203,6 +203,12 @@ static inline struct mpkr_tensor mpkr_tensor_on_host(const void *data, int dtype
 typedef struct mpkr_model mpkr_model;
 typedef struct mpkr_function mpkr_function;
 
+enum mpkr_flag {
+	/* open the file by its path, and not as a copy in memory, so that debuggers and profilers name what runs. Whoever
+	 * else in the process opens the file then has the same library, whose imports lead here */
+	MPKR_BY_PATH = 1
+};
+
 /* Zero-initialise, set size, set what is wanted. */
 struct mpkr_options {
 	size_t size; /* sizeof(struct mpkr_options) of the caller: fields beyond it count as 0 */
@@ -212,7 +218,7 @@ struct mpkr_options {
 	/* the most that a parallel loop on the CPU runs on, the caller's among them; 0: one for each core that the
 	 * process may use */
 	unsigned threads;
-	uint32_t flags; /* 0 */
+	uint32_t flags; /* of enum mpkr_flag */
 	/* Two files of others, which the library does not look for itself, as it reads no environment. Both
 	 * texts are borrowed until nothing of the model is left. */
 	/* libtvm_ffi.so, for code that was linked against it; NULL: as the linker finds it */
@@ -223,6 +229,10 @@ struct mpkr_options {
 	 * queued there and return before they have ended, but for results in host memory; what a kernel
 	 * does wrong is then reported by a later call. NULL: the default stream, and calls wait */
 	void *stream;
+	/* hears how many bytes of weights were brought where they are wanted, each time that some were, in the thread that
+	 * finds or calls; NULL: nobody */
+	void (*loaded)(void *context, uint64_t bytes);
+	void *loaded_context;
 };
 
 /* mpkr_open - open the shared library of a model; its constructors run
@@ -232,8 +242,8 @@ struct mpkr_options {
  * @options NULL: all zero
  * @out     to be closed by mpkr_close
  * Returns  MPKR_OK; MPKR_E_IO; MPKR_E_LOAD; MPKR_E_CORRUPT; MPKR_E_USAGE (options: a size below that of the
- *          first release, unknown flags, a device type that is none of the above); MPKR_E_NO_MEMORY.
- *          A device is not opened before mpkr_find needs it. */
+ *          first release, unknown flags, a device type that is none of the above); MPKR_E_DEVICE: a
+ *          device type that this build has not, or another CPU than 0; MPKR_E_NO_MEMORY. A device is not opened before mpkr_find needs it. */
 MPKR_API int mpkr_open(const char *path, const struct mpkr_options *options, mpkr_model **out,
 		       struct mpkr_error *err);
 
@@ -273,11 +283,13 @@ MPKR_API int mpkr_bind_params(mpkr_model *model, const char *path, struct mpkr_e
  * may be kernels that the models call
  * mpkr_function_name - the name of number i, for mpkr_find; valid until the model is closed. NULL: i is not
  *          below the count, or memory is out
+ * mpkr_function_is_model - whether number i is a model's own: not 0. 0: host code, such as the kernels that models call
  * mpkr_function_signature - what it takes and gives, for people: "main(x: f32[1, 64]) ->
  *          (f32[1, 10])"; "add(...)" where the file does not say. Valid until the model is closed;
  *          NULL as above. It finds the function, and so may open a device */
 MPKR_API size_t mpkr_function_count(mpkr_model *model);
 MPKR_API const char *mpkr_function_name(mpkr_model *model, size_t i);
+MPKR_API int mpkr_function_is_model(mpkr_model *model, size_t i);
 MPKR_API const char *mpkr_function_signature(mpkr_model *model, size_t i);
 
 /* mpkr_find - a function by its name
@@ -362,6 +374,13 @@ struct mpkr_type {
  * Returns  MPKR_OK; MPKR_E_NOT_FOUND */
 MPKR_API int mpkr_input(const mpkr_function *function, size_t i, struct mpkr_type *out);
 MPKR_API int mpkr_output(const mpkr_function *function, size_t i, struct mpkr_type *out);
+
+/* mpkr_extent_name - what the function calls an extent that is not fixed: "n", "2 * n". Extents of one name are equal in a
+ * call. NULL: it is fixed or has no name, or there is no such input, output or axis; valid until the function is dropped
+ * mpkr_place - where the function wants input number i */
+MPKR_API const char *mpkr_extent_name(const mpkr_function *function, int is_output, size_t i,
+				      size_t axis);
+MPKR_API struct mpkr_device mpkr_place(const mpkr_function *function, size_t i);
 
 /* mpkr_expect - say what input number i is where the file does not (MPKR_KIND_ANY, or beyond the inputs it
  * knows): host functions take numbers as tensors of one element only then
@@ -532,6 +551,35 @@ typedef int mpkr_callback(void *context, const struct mpkr_invocation *call, mpk
  *          process such a function is never called); MPKR_E_NOT_FOUND: nothing to take away; MPKR_E_NO_MEMORY */
 MPKR_API int mpkr_register(mpkr_model *model, const char *name, mpkr_callback *function,
 			   void *context, struct mpkr_error *err);
+
+/* --- calls that are watched ------------------------------------------------------------------ */
+
+enum mpkr_operator {
+	MPKR_OPERATOR_KERNEL = 0,  /* a function of the file, or of the application */
+	MPKR_OPERATOR_COPY = 1,    /* moves content, perhaps between devices */
+	MPKR_OPERATOR_BUILTIN = 2, /* memory, shapes, caches */
+};
+
+/* An operator that begins or ends; lent until the watcher returns. */
+struct mpkr_event {
+	size_t size; /* of the struct in the library */
+	int is_end;  /* 0: it begins. One that fails has no end */
+	enum mpkr_operator kind;
+	const char *name;          /* "fused_matmul_add" */
+	const char *function;      /* that it is in; "" of a graph */
+	size_t index;              /* of its instruction there */
+	struct mpkr_device device; /* that it works on, which has done all that came before */
+	int64_t nanoseconds;       /* of a clock that nobody sets */
+};
+
+/* Returns  0; anything else: the call ends with MPKR_E_STOPPED */
+typedef int mpkr_watcher(void *context, const struct mpkr_event *event);
+
+/* mpkr_watch - let a function see every operator of the model's calls from now on, in the threads that call; while none
+ * is under way. Calls take longer, as they wait for devices and repeat nothing that they have recorded. Of compiled
+ * functions of the Relax VM each is one operator.
+ * @watcher NULL: nobody */
+MPKR_API void mpkr_watch(mpkr_model *model, mpkr_watcher *watcher, void *context);
 
 /* --- calls that are stopped ------------------------------------------------------------------ */
 

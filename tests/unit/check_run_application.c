@@ -456,6 +456,140 @@ START_TEST(every_executor_is_stopped)
 }
 END_TEST
 
+/* --- watched ---------------------------------------------------------------------------------------- */
+
+struct seen {
+	unsigned begun, ended, kernels;
+	int64_t last;
+	unsigned until; /* begins; 0: all */
+	bool has_gelu;
+	uint64_t loaded;
+};
+
+static int watch(void *context, const struct mpkr_event *event)
+{
+	struct seen *s = context;
+
+	ck_assert_uint_eq(event->size, sizeof *event);
+	ck_assert_int_eq(event->device.device_type, MPKR_DEVICE_CPU);
+	ck_assert_int_ge(event->nanoseconds, s->last);
+	ck_assert_str_eq(event->function, "forward");
+	s->last = event->nanoseconds;
+	if (event->is_end) {
+		s->ended++;
+		return 0;
+	}
+	s->begun++;
+	s->kernels += event->kind == MPKR_OPERATOR_KERNEL;
+	s->has_gelu |= strstr(event->name, "gelu") != NULL;
+	return s->until && s->begun == s->until;
+}
+
+static void hear(void *context, uint64_t bytes)
+{
+	((struct seen *)context)->loaded += bytes;
+}
+
+START_TEST(operators_are_watched)
+{
+	const struct model *m = &models[0];
+	struct seen s = { 0 };
+	struct mpkr_options options = { .size = sizeof options,
+					.loaded = hear,
+					.loaded_context = &s };
+	struct mpkr_result *r;
+	struct array x;
+	const struct mpkr_tensor *in[1] = { &x.tensor };
+	mpkr_model *model;
+	mpkr_function *f;
+	size_t count;
+
+	NEED_FIXTURES;
+	ck_ok(mpkr_open(data_path(m->path), &options, &model, &err));
+	ck_ok(mpkr_find(model, m->function, &f, &err));
+	call_model(m, f, true);
+	mpkr_watch(model, watch, &s);
+	call_model(m, f, true);
+	ck_assert_uint_ge(s.kernels, 3);
+	ck_assert_uint_eq(s.begun, s.ended);
+	ck_assert(s.has_gelu);
+	ck_assert_uint_gt(s.loaded, 0);
+	/* the watcher ends a call, and the next one is whole */
+	s.until = s.begun + 4;
+	array_load(&x, m->in[0], true);
+	ck_fails(mpkr_call(f, in, 1, &r, 1, &count, &err), MPKR_E_STOPPED, "the watcher ended");
+	array_free(&x);
+	s.until = 0;
+	call_model(m, f, true);
+	mpkr_watch(model, NULL, NULL);
+	s.begun = 0;
+	call_model(m, f, true);
+	ck_assert_uint_eq(s.begun, 0);
+	mpkr_drop(f);
+	mpkr_close(model);
+}
+END_TEST
+
+START_TEST(what_functions_are)
+{
+	mpkr_model *model;
+	mpkr_function *f;
+
+	NEED_FIXTURES;
+	model = open_model("relax/gelu_dyn.so");
+	ck_assert_str_eq(mpkr_function_name(model, 0), "forward");
+	ck_assert_int_eq(mpkr_function_is_model(model, 0), 1);
+	ck_assert_uint_gt(mpkr_function_count(model), 1);
+	ck_assert_int_eq(mpkr_function_is_model(model, 1), 0);
+	ck_assert_int_eq(mpkr_function_is_model(model, 1000), 0);
+	ck_ok(mpkr_find(model, "forward", &f, &err));
+	ck_assert_str_eq(mpkr_extent_name(f, 0, 0, 0), mpkr_extent_name(f, 1, 0, 0));
+	ck_assert_ptr_null(mpkr_extent_name(f, 0, 0, 1));
+	ck_assert_ptr_null(mpkr_extent_name(f, 0, 0, 2));
+	ck_assert_ptr_null(mpkr_extent_name(f, 0, 1, 0));
+	ck_assert_int_eq(mpkr_place(f, 0).device_type, MPKR_DEVICE_CPU);
+	mpkr_drop(f);
+	mpkr_close(model);
+	/* extents of one name that are two have two names */
+	model = open_model("relax/same_extents.so");
+	ck_ok(mpkr_find(model, "main", &f, &err));
+	ck_assert_str_eq(mpkr_extent_name(f, 0, 0, 0), "n");
+	ck_assert_str_eq(mpkr_extent_name(f, 0, 1, 0), "n_1");
+	mpkr_drop(f);
+	mpkr_close(model);
+}
+END_TEST
+
+START_TEST(options_that_no_driver_mends)
+{
+	struct mpkr_options options = { .size = sizeof options, .device = { MPKR_DEVICE_CPU, 3 } };
+	const struct model *m = &models[0];
+	mpkr_model *model;
+	mpkr_function *f;
+
+	NEED_FIXTURES;
+	ck_fails(mpkr_open(data_path(m->path), &options, &model, &err), MPKR_E_DEVICE,
+		 "there is one CPU, 0, and no CPU 3");
+	options.device = (struct mpkr_device){ 0 };
+	options.flags = 2;
+	ck_fails(mpkr_open(data_path(m->path), &options, &model, &err), MPKR_E_USAGE, "0x2");
+	/* opened by its path, and once more while that is open */
+	options.flags = MPKR_BY_PATH;
+	for (int i = 0; i < 2; i++) {
+		mpkr_model *again = NULL;
+
+		ck_ok(mpkr_open(data_path(m->path), &options, &model, &err));
+		ck_ok(mpkr_find(model, m->function, &f, &err));
+		if (i)
+			ck_ok(mpkr_open(data_path(m->path), &options, &again, &err));
+		call_model(m, f, true);
+		mpkr_drop(f);
+		mpkr_close(again);
+		mpkr_close(model);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	const int both = (int)MPK_ARRAY_COUNT(files);
@@ -469,6 +603,9 @@ int main(void)
 	tcase_add_loop_test(tc, the_application_calls_models, 0, both);
 	tcase_add_loop_test(tc, nobody_is_in_a_function_that_was_taken_away, 0, both);
 	tcase_add_loop_test(tc, calls_are_stopped, 0, both);
+	tcase_add_test(tc, operators_are_watched);
+	tcase_add_test(tc, what_functions_are);
+	tcase_add_test(tc, options_that_no_driver_mends);
 	tcase_add_loop_test(tc, every_executor_is_stopped, 0, (int)MPK_ARRAY_COUNT(models));
 	suite_add_tcase(s, tc);
 

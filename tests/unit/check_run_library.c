@@ -416,7 +416,7 @@ START_TEST(files_that_are_none)
 	options.size = 4;
 	ck_fails(mpkr_open("x", &options, &model, &err), MPKR_E_USAGE, "4 bytes");
 	options.size = sizeof options + 64;
-	options.flags = 1;
+	options.flags = 8;
 	ck_fails(mpkr_open("x", &options, &model, &err), MPKR_E_USAGE, "flags");
 	options.flags = 0;
 	options.device.device_type = 77;

@@ -188,6 +188,11 @@ enum mpk_code mpk_device_list_add(struct mpk_device_list *list, enum mpk_device_
 	return as_missing(b->ops->list(list, err), err);
 }
 
+bool mpk_device_runs(enum mpk_device_kind kind)
+{
+	return back_end_of(kind) != NULL;
+}
+
 enum mpk_code mpk_device_open(enum mpk_device_kind kind, unsigned ordinal, const char *cuda_home,
 			      struct mpk_device **out, struct mpk_error *err)
 {

@@ -68,6 +68,9 @@ enum mpk_code mpk_device_list_add(struct mpk_device_list *list, enum mpk_device_
 				  struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_device_list_fini(struct mpk_device_list *list);
 
+/* mpk_device_runs - whether this program has a back end for a kind */
+bool mpk_device_runs(enum mpk_device_kind kind);
+
 /* mpk_device_open - start using device `ordinal` of a kind
  * @cuda_home  where a CUDA toolkit lies whose include folder sources are to find, too; borrowed until the device is
  *          closed; NULL: none. Other kinds of devices ignore it

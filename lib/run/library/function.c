@@ -22,7 +22,7 @@ static bool has_entry(const struct mpkr_model *model, struct mpk_span name)
 	return false;
 }
 
-static enum mpk_code list_name(struct mpkr_model *model, struct mpk_span name,
+static enum mpk_code list_name(struct mpkr_model *model, struct mpk_span name, bool is_model,
 			       struct mpk_error *err)
 {
 	const char *text;
@@ -33,7 +33,8 @@ static enum mpk_code list_name(struct mpkr_model *model, struct mpk_span name,
 	MPK_TRY_ALLOC(text && mpk_vec_reserve(&model->entries, &model->entry_cap,
 					      model->entry_count + 1, sizeof *model->entries),
 		      err);
-	model->entries[model->entry_count++] = (struct mpk_run_entry){ .name = text };
+	model->entries[model->entry_count++] =
+		(struct mpk_run_entry){ .name = text, .is_model = is_model };
 	return MPK_OK;
 }
 
@@ -53,7 +54,7 @@ static enum mpk_code add_executable(struct mpkr_model *model, struct mpk_node_mo
 	if (why.code == MPK_E_NOMEM)
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; node->is_open && node->loader->name_at(node, i, &name); i++)
-		MPK_TRY(list_name(model, name, err));
+		MPK_TRY(list_name(model, name, true, err));
 	return MPK_OK;
 }
 
@@ -81,7 +82,8 @@ static enum mpk_code run_list(struct mpkr_model *model, struct mpk_error *err)
 	MPK_TRY(add_executables(model, err));
 	for (size_t i = 0; i < code->function_count; i++)
 		if (!code->functions[i].alias_of)
-			MPK_TRY(list_name(model, mpk_span_str(code->functions[i].name), err));
+			MPK_TRY(list_name(model, mpk_span_str(code->functions[i].name), false,
+					  err));
 	model->is_listed = true;
 	return MPK_OK;
 }
@@ -120,6 +122,20 @@ const char *mpkr_function_name(mpkr_model *model, size_t i)
 	name = entry ? entry->name : NULL;
 	(void)pthread_mutex_unlock(&model->lock);
 	return name;
+}
+
+int mpkr_function_is_model(mpkr_model *model, size_t i)
+{
+	const struct mpk_run_entry *entry;
+	int is_model;
+
+	if (!model)
+		return 0;
+	(void)pthread_mutex_lock(&model->lock);
+	entry = entry_at(model, i);
+	is_model = entry && entry->is_model;
+	(void)pthread_mutex_unlock(&model->lock);
+	return is_model;
 }
 
 /* What cannot be found, for want of a device, is listed all the same. Parameters that are bound may be inputs

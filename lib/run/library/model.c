@@ -38,7 +38,7 @@ static enum mpk_code run_kernel_inputs(struct mpkr_function *f, struct mpk_error
 		types[i] = (struct mpk_type){ .kind = MPK_TYPE_TENSOR };
 		if (taken.code != MPK_DTYPE_HANDLE)
 			types[i] = (struct mpk_type){ .kind = MPK_TYPE_SCALAR, .dtype = taken };
-		f->inputs[i] = (struct mpk_run_leaf){ &types[i], "" };
+		f->inputs[i] = (struct mpk_run_leaf){ .type = &types[i], .name = "" };
 	}
 	f->input_count = count;
 	return MPK_OK;
@@ -288,6 +288,26 @@ enum mpk_code mpk_run_create(const struct mpk_run_source *source, struct mpkr_mo
 
 /* --- what it takes ---------------------------------------------------------------------------- */
 
+/* "?" and "_" are no names: each is an extent by itself. */
+static bool put_extents(struct mpkr_function *f, struct mpk_run_leaf *leaf)
+{
+	const struct mpk_type *t = leaf->type;
+
+	if ((t->kind != MPK_TYPE_TENSOR && t->kind != MPK_TYPE_SHAPE) || !t->ranked || !t->symbols)
+		return true;
+	leaf->extents = mpk_arena_array(&f->arena, t->ndim + 1, sizeof *leaf->extents);
+	for (size_t i = 0; leaf->extents && i < t->ndim; i++) {
+		struct mpk_span symbol = mpk_type_symbol(t, i);
+
+		if (!symbol.len || mpk_span_is(symbol, "?") || mpk_span_is(symbol, "_"))
+			continue;
+		leaf->extents[i] = mpk_arena_text(&f->arena, symbol);
+		if (!leaf->extents[i])
+			return false;
+	}
+	return leaf->extents != NULL;
+}
+
 /* What is in a tuple has the name of its field, or that of the tuple. */
 static bool put_leaves(struct mpkr_function *f, const struct mpk_type *type, struct mpk_span name,
 		       struct mpk_run_leaf **at)
@@ -295,7 +315,7 @@ static bool put_leaves(struct mpkr_function *f, const struct mpk_type *type, str
 	if (type->kind != MPK_TYPE_TUPLE) {
 		(*at)->type = type;
 		(*at)->name = mpk_arena_text(&f->arena, name);
-		return (*at)++->name != NULL;
+		return put_extents(f, *at) && (*at)++->name != NULL;
 	}
 	for (size_t i = 0; i < type->field_count; i++) {
 		struct mpk_span own = type->fields[i].name;

@@ -19,6 +19,21 @@ uint32_t mpkr_version(void)
 /* Those of the first release; a caller that was compiled with a later header has more. */
 enum { OPTIONS_SIZE_MIN = offsetof(struct mpkr_options, tvm_ffi) };
 
+/* Before a driver is asked: what no driver could mend. */
+static enum mpk_code check_device(struct mpkr_device d, struct mpk_error *err)
+{
+	enum mpk_device_kind kind = mpk_device_kind_from(d.device_type);
+
+	if (!mpk_device_runs(kind))
+		return mpk_fail(err, MPK_E_DEVICE,
+				"this build has no back end for %s (device type %d)",
+				mpk_device_kind_name(kind), d.device_type);
+	if (d.device_type == MPK_DL_CPU && d.device_id)
+		return mpk_fail(err, MPK_E_DEVICE, "there is one CPU, 0, and no CPU %d",
+				d.device_id);
+	return MPK_OK;
+}
+
 static enum mpk_code take_options(const struct mpkr_options *from, struct mpkr_options *out,
 				  struct mpk_error *err)
 {
@@ -29,7 +44,7 @@ static enum mpk_code take_options(const struct mpkr_options *from, struct mpkr_o
 		return mpk_fail(err, MPK_E_USAGE, "options of %zu bytes: set their size",
 				from->size);
 	memcpy(out, from, from->size < sizeof *out ? from->size : sizeof *out);
-	if (out->flags)
+	if (out->flags & ~(uint32_t)MPKR_BY_PATH)
 		return mpk_fail(err, MPK_E_USAGE, "unknown flags in the options: 0x%x", out->flags);
 	if (out->device.device_id < 0 ||
 	    (out->device.device_type &&
@@ -37,7 +52,7 @@ static enum mpk_code take_options(const struct mpkr_options *from, struct mpkr_o
 		return mpk_fail(
 			err, MPK_E_USAGE, "device %d of type %d in the options; models run on: %s",
 			out->device.device_id, out->device.device_type, mpk_device_kind_names());
-	return MPK_OK;
+	return out->device.device_type ? check_device(out->device, err) : MPK_OK;
 }
 
 /* --- devices ---------------------------------------------------------------------------------- */
@@ -76,7 +91,10 @@ static enum mpk_code model_open(struct mpk_run_source *source, const struct mpkr
 	if (!out || (!source->path && !source->memory.data))
 		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
 	MPK_TRY(take_options(options, &taken, err));
+	source->is_alone |= (taken.flags & MPKR_BY_PATH) != 0;
 	source->runtime.threads = taken.threads;
+	source->runtime.loaded = taken.loaded;
+	source->runtime.loaded_user = taken.loaded_context;
 	source->runtime.tvm_ffi.explicit_path = taken.tvm_ffi;
 	source->runtime.cuda_home = taken.cuda_home;
 	MPK_TRY(mpk_run_create(source, &model, err));

@@ -178,6 +178,16 @@ static bool has_proc(void)
 	return access("/proc/self/fd", X_OK) == 0;
 }
 
+/* What the dynamic linker said. That it had no memory it says in words alone, of which those of the block for thread
+ * variables are another matter: no memory would help there. */
+static enum mpk_code fail_dlopen(const char *text, struct mpk_error *err)
+{
+	if ((strstr(text, "annot allocate memory") || strstr(text, "out of memory")) &&
+	    !strstr(text, "static TLS block"))
+		return mpk_fail_nomem(err);
+	return mpk_fail(err, MPK_E_LOAD, "%s", MPK_QUOTE(mpk_span_str(text)));
+}
+
 /* The dynamic linker knows an open library by its name, and that has the descriptor's number in it. */
 static enum mpk_code open_copy(struct mpk_host *host, const struct mpk_elfdyn *object,
 			       unsigned parts, bool runs, struct mpk_error *err)
@@ -207,9 +217,10 @@ static enum mpk_code open_copy(struct mpk_host *host, const struct mpk_elfdyn *o
 		text = "a copy in memory is opened by way of /proc, which is not there";
 	if (strncmp(text, name, strlen(name)) == 0)
 		text += strlen(name) + 2; /* ": " */
-	(void)mpk_fail(err, MPK_E_LOAD, "%s", MPK_QUOTE(mpk_span_str(text)));
+	enum mpk_code code = fail_dlopen(text, err);
+
 	(void)close(file);
-	return mpk_failed(MPK_E_LOAD);
+	return code;
 }
 
 /* --- the file itself ------------------------------------------------------------------------ */
@@ -251,7 +262,7 @@ static enum mpk_code open_file(struct mpk_host *host, struct mpk_error *err)
 	/* the message begins with the path, which the caller puts in front anyway */
 	if (strncmp(text, path.data, path.len) == 0)
 		text += path.len + 2;
-	return mpk_fail(err, MPK_E_LOAD, "%s", MPK_QUOTE(mpk_span_str(text)));
+	return fail_dlopen(text, err);
 }
 
 /* Of a large library each process would have a copy: it is shared where that can be. */

@@ -9,6 +9,11 @@ cmake -S "$ROOT/tests/embed" -B build -Dmpk-run_DIR="$PWD/moved/lib/cmake/mpk-ru
 for program in raii raii-static; do
 	build/$program data/relax/gelu.so
 done
+build/application data/relax/registered.so
+# pkg-config --static gives what a static program links
+if command -v pkg-config >/dev/null; then
+	c++ -std=c++17 -DMPKR_STATIC -static -o whole "$ROOT/tests/embed/raii.cc" $(PKG_CONFIG_PATH=moved/lib/pkgconfig pkg-config --cflags --static --libs mpk-run) 2>log && ls whole || cat log
+fi
 # the static one needs no file of ours, and exports nothing
 rm -r moved
 build/raii-static data/relax/gelu.so | head -n 1

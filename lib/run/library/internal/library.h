@@ -20,6 +20,7 @@
 #include "mpk/run.h"
 #include "runtime/devices.h"
 #include "runtime/library.h"
+#include "runtime/observer.h"
 #include "runtime/runtime.h"
 #include "runtime/stop.h"
 #include "signature/signature.h"
@@ -43,12 +44,21 @@ struct mpk_run_params {
 struct mpk_run_entry {
 	const char *name;
 	const char *signature; /* NULL: not asked for so far */
+	bool is_model;         /* of an executable; else host code */
 };
 
 /* A stream of the caller's, for whose end calls do not wait. */
 struct mpk_run_stream {
 	bool is_set;
 	void *stream;
+};
+
+/* Whom an application lets see what a model does. */
+struct mpk_run_watch {
+	struct mpk_observer base; /* first */
+	struct mpkr_model *model;
+	mpkr_watcher *watcher;
+	void *context;
 };
 
 struct mpkr_model {
@@ -68,6 +78,7 @@ struct mpkr_model {
 	const struct mpk_param_file
 		*late; /* of the last call's, whose late-bound constants executables have */
 	struct mpk_run_session *first; /* of functions that mpkr_find gives */
+	struct mpk_run_watch watch;
 	struct mpk_arena arena;
 	struct mpk_run_entry *entries;
 	size_t entry_count, entry_cap;
@@ -123,7 +134,8 @@ void mpk_run_leave(const struct mpkr_function *f);
 /* An input or output as a caller passes it: what is in tuples counts by itself. */
 struct mpk_run_leaf {
 	const struct mpk_type *type;
-	const char *name; /* "" for none; in the arena of the function */
+	const char *name;     /* "" for none; in the arena of the function, like the next */
+	const char **extents; /* names of symbolic ones, NULL for others; NULL: none is */
 };
 
 /* A parameter that mpkr_bind_params gave, where the function wants it. */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watch.c - what an application sees of a model: operators as they begin and end, and what its functions are
+ *
+ * Names in a file end where their length says; those that are shown end with NUL, and are cut where they are longer than
+ * any that a compiler makes.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "library/internal/library.h"
+#include "runtime/observer.h"
+
+/* --- operators ----------------------------------------------------------------------------------- */
+
+enum { NAME_MAX_BYTES = 512 };
+
+static const char *name_of(struct mpk_span name, char *buffer)
+{
+	size_t len = name.len < NAME_MAX_BYTES ? name.len : NAME_MAX_BYTES - 1;
+
+	if (len)
+		memcpy(buffer, name.data, len);
+	buffer[len] = '\0';
+	return buffer;
+}
+
+/* Where it works: where the last of its tensors is, which is a result as a rule. */
+static struct mpk_dldevice device_of(const struct mpk_operator *op, const struct mpk_value *result)
+{
+	if (result && result->kind == MPK_VALUE_TENSOR)
+		return result->tensor->dl.device;
+	for (size_t i = op->count; i-- > 0;)
+		if (op->operands[i].value.kind == MPK_VALUE_TENSOR)
+			return op->operands[i].value.tensor->dl.device;
+	return (struct mpk_dldevice){ MPK_DL_CPU, 0 };
+}
+
+static enum mpkr_operator kind_of(enum mpk_operator_kind kind)
+{
+	return kind == MPK_OPERATOR_KERNEL ? MPKR_OPERATOR_KERNEL
+	       : kind == MPK_OPERATOR_COPY ? MPKR_OPERATOR_COPY
+					   : MPKR_OPERATOR_BUILTIN;
+}
+
+/* What a device was given before belongs to what came before. */
+static enum mpk_code report(struct mpk_run_watch *w, const struct mpk_operator *op,
+			    const struct mpk_value *result, bool is_end, struct mpk_error *err)
+{
+	struct mpk_dldevice device = device_of(op, result);
+	char name[NAME_MAX_BYTES], function[NAME_MAX_BYTES];
+	struct mpkr_event event = { .size = sizeof event,
+				    .is_end = is_end,
+				    .kind = kind_of(op->kind),
+				    .name = name_of(op->name, name),
+				    .function = name_of(op->function, function),
+				    .index = op->index,
+				    .device = { device.type, device.id } };
+
+	if (!mpk_dldevice_is_host(device))
+		MPK_TRY(mpk_devices_sync(mpk_runtime_devices(w->model->runtime), err));
+	event.nanoseconds = mpk_clock();
+	if (w->watcher(w->context, &event))
+		return mpk_fail(err, MPK_E_TIMEOUT, "the watcher ended the call at '%s'", name);
+	return MPK_OK;
+}
+
+static enum mpk_code watch_begin(struct mpk_observer *self, const struct mpk_operator *op,
+				 struct mpk_error *err)
+{
+	return report((struct mpk_run_watch *)self, op, NULL, false, err);
+}
+
+static enum mpk_code watch_end(struct mpk_observer *self, const struct mpk_operator *op,
+			       const struct mpk_value *result, struct mpk_error *err)
+{
+	return report((struct mpk_run_watch *)self, op, result, true, err);
+}
+
+void mpkr_watch(mpkr_model *model, mpkr_watcher *watcher, void *context)
+{
+	struct mpk_run_watch *w;
+
+	if (!model)
+		return;
+	w = &model->watch;
+	*w = (struct mpk_run_watch){ .base = { .begin = watch_begin, .end = watch_end },
+				     .model = model,
+				     .watcher = watcher,
+				     .context = context };
+	mpk_runtime_set_observers(model->runtime, watcher ? &w->base : NULL);
+}
+
+/* --- functions ----------------------------------------------------------------------------------- */
+
+const char *mpkr_extent_name(const mpkr_function *f, int is_output, size_t i, size_t axis)
+{
+	const struct mpk_run_leaf *leaves = is_output ? f->outputs : f->inputs;
+	size_t count = is_output ? f->output_count : f->input_count;
+
+	if (i >= count || !leaves[i].extents || axis >= leaves[i].type->ndim)
+		return NULL;
+	return leaves[i].extents[axis];
+}
+
+struct mpkr_device mpkr_place(const mpkr_function *f, size_t i)
+{
+	const struct mpk_type *type = i < f->input_count ? f->inputs[i].type : NULL;
+	struct mpkr_device device = { f->where.type, f->where.id };
+
+	if (type && type->kind == MPK_TYPE_TENSOR && type->device &&
+	    type->device != device.device_type)
+		device = (struct mpkr_device){ type->device, 0 };
+	return device;
+}

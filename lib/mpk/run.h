@@ -509,6 +509,23 @@ MPKR_API int mpkr_value_tensor(const mpkr_value *value, int32_t device_type,
  * Returns  MPKR_OK; MPKR_E_USAGE: such a tensor, not in host memory; MPKR_E_NO_MEMORY */
 MPKR_API int mpkr_value_hold(const mpkr_value *value, mpkr_value **out, struct mpkr_error *err);
 
+/* mpkr_state_save - sequences of a cache or a recurrent state as bytes, for mpkr_state_load of the same model: also in
+ * another session, another process, or later. No call that has the state may be under way
+ * @state   a paged cache of keys and values or a recurrent state
+ * @ids     of count sequences; NULL: all. What several of them share is saved once
+ * @out     uint8, one dimension, in host memory; to be given back by mpkr_free
+ * Returns  MPKR_OK; MPKR_E_USAGE: no state; MPKR_E_RAISED: no such sequence, a tree of tokens that is not committed, a
+ *          state of another kind, a device that failed; MPKR_E_UNSUPPORTED; MPKR_E_NO_MEMORY
+ * mpkr_state_load - add saved sequences to a state that was made with the same numbers by the same model
+ * Bytes may be anything: each number is checked. A file of weights that was bound is not looked at.
+ * Returns  MPKR_OK; MPKR_E_CORRUPT: no saved state, or not all of it; MPKR_E_UNSUPPORTED: saved in another version;
+ *          MPKR_E_RAISED: by another model or from another state, a sequence that is there, no room; MPKR_E_USAGE;
+ *          MPKR_E_NO_MEMORY. On failure the state has what it had */
+MPKR_API int mpkr_state_save(const mpkr_value *state, const int64_t *ids, size_t count,
+			     struct mpkr_result **out, struct mpkr_error *err);
+MPKR_API int mpkr_state_load(mpkr_value *state, const void *bytes, size_t len,
+			     struct mpkr_error *err);
+
 /* mpkr_value_drop - give a value back; what it led to goes with the last that leads there. NULL is fine */
 MPKR_API void mpkr_value_drop(mpkr_value *value);
 

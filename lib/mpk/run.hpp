@@ -175,6 +175,24 @@ public:
 		return Tensor(out);
 	}
 
+	// Sequences of a cache or a recurrent state as bytes, and back; all for no ids.
+	Tensor save(const std::vector<std::int64_t> &ids = {}) const
+	{
+		mpkr_error err;
+		mpkr_result *out;
+
+		detail::check(mpkr_state_save(get(), ids.empty() ? nullptr : ids.data(), ids.size(),
+					      &out, &err),
+			      err);
+		return Tensor(out);
+	}
+	void load(const void *bytes, std::size_t len)
+	{
+		mpkr_error err;
+
+		detail::check(mpkr_state_load(get(), bytes, len, &err), err);
+	}
+
 private:
 	struct Drop {
 		void operator()(mpkr_value *v) const noexcept { mpkr_value_drop(v); }

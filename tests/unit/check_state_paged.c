@@ -433,6 +433,94 @@ START_TEST(pages_come_back_without_windows)
 }
 END_TEST
 
+/* --- as bytes ---------------------------------------------------------------------------------- */
+
+static bool is_empty(struct mpk_value c)
+{
+	GOOD("attention_kv_cache_empty", same(c));
+	return result.boolean;
+}
+
+/* A cache in which much has happened, and what it is as bytes. */
+static struct mpk_value used_cache(bool slides, struct mpk_value *bytes)
+{
+	struct mpk_value c = cache(slides);
+	int tries = 0;
+
+	srand(5 + (unsigned)slides);
+	do {
+		for (int i = 0; i < 40; i++)
+			any_operation(c);
+	} while ((save(c, (struct mpk_value){ 0 }, bytes) != MPK_OK || is_empty(c)) &&
+		 (mpk_value_drop(bytes), ++tries < 400));
+	ck_assert_int_lt(tries, 400);
+	ck_assert_int_eq(bytes->kind, MPK_VALUE_TENSOR);
+	return c;
+}
+
+START_TEST(a_cache_is_saved_and_loaded)
+{
+	struct mpk_value bytes, again, c = used_cache(_i % 2, &bytes), d = cache(_i % 2);
+	const uint8_t *data = bytes.tensor->dl.data;
+	size_t len = (size_t)bytes.tensor->bytes;
+
+	ck_assert_ok(load(d, data, len, 5), err);
+	ck_assert_ok(save(d, (struct mpk_value){ 0 }, &again), err);
+	ck_assert_uint_eq(again.tensor->bytes, len);
+	ck_assert_int_eq(memcmp(again.tensor->dl.data, data, len), 0);
+	ck_assert_int_eq(number("attention_kv_cache_get_num_available_pages", d),
+			 number("attention_kv_cache_get_num_available_pages", c));
+	ck_assert_int_eq(number("attention_kv_cache_get_total_sequence_length", d),
+			 number("attention_kv_cache_get_total_sequence_length", c));
+	mpk_value_drop(&again);
+	/* they are there already; another model's; another number */
+	ck_assert_int_eq(load(d, data, len, 5), MPK_E_RAISED);
+	ck_assert_text(err, "already in the cache");
+	for (int i = 0; i < 300; i++)
+		any_operation(d);
+	GOOD("kv_state_clear", same(d));
+	ck_assert_int_eq(load(d, data, len, 6), MPK_E_RAISED);
+	ck_assert_text(err, "saved by another model");
+	ck_assert_int_eq(save(d, SHAPE(77), &again), MPK_E_RAISED);
+	ck_assert_text(err, "not in the cache");
+	ck_assert(is_empty(d));
+	mpk_value_drop(&bytes);
+	mpk_value_drop(&c);
+	mpk_value_drop(&d);
+}
+END_TEST
+
+/* Whatever is read, the cache is whole, and empty where it was refused. */
+START_TEST(damaged_bytes_of_a_cache)
+{
+	struct mpk_value bytes, c = used_cache(_i % 2, &bytes), d = cache(_i % 2);
+	const uint8_t *data = bytes.tensor->dl.data;
+	size_t len = (size_t)bytes.tensor->bytes;
+	uint8_t *copy = malloc(len);
+	int64_t pages = number("attention_kv_cache_get_num_available_pages", d);
+
+	ck_assert_ptr_nonnull(copy);
+	for (size_t n = 0; n < len; n += n < 600 ? 1 : len / 50 + 1) {
+		ck_assert_int_ne(load(d, data, n, 5), MPK_OK);
+		ck_assert(is_empty(d));
+	}
+	for (size_t at = 0; at < len && at < 700; at++)
+		for (int bit = 0; bit < 8; bit += 1 + (at > 300)) {
+			memcpy(copy, data, len);
+			copy[at] ^= (uint8_t)(1 << bit);
+			if (load(d, copy, len, 5) == MPK_OK)
+				GOOD("kv_state_clear", same(d));
+			ck_assert(is_empty(d));
+			ck_assert_int_eq(number("attention_kv_cache_get_num_available_pages", d),
+					 pages);
+		}
+	free(copy);
+	mpk_value_drop(&bytes);
+	mpk_value_drop(&c);
+	mpk_value_drop(&d);
+}
+END_TEST
+
 int main(void)
 {
 	const struct state_test tests[] = {
@@ -443,6 +531,8 @@ int main(void)
 		{ a_kernel_cannot_change_its_cache, 1 },
 		{ operations_in_any_order, 6 },
 		{ pages_come_back_without_windows, 4 },
+		{ a_cache_is_saved_and_loaded, 2 },
+		{ damaged_bytes_of_a_cache, 2 },
 	};
 
 	return state_main("state_paged", tests, MPK_ARRAY_COUNT(tests));

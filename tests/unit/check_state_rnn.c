@@ -10,6 +10,30 @@ static struct mpk_value rnn(int64_t layers, int64_t slots, int64_t history)
 	return same(result);
 }
 
+/* Another state of the same numbers takes it, and none that is cut or changed but as a whole. */
+static void check_as_bytes(struct mpk_value s)
+{
+	struct mpk_value t = rnn(2, 3, 4), other = rnn(2, 3, 5), bytes, again;
+	const uint8_t *data;
+	size_t len;
+
+	ck_assert_ok(save(s, (struct mpk_value){ 0 }, &bytes), err);
+	data = bytes.tensor->dl.data;
+	len = (size_t)bytes.tensor->bytes;
+	ck_assert_int_eq(load(other, data, len, 5), MPK_E_RAISED);
+	ck_assert_text(err, "4 as history, this one 5");
+	for (size_t n = 0; n < len; n++)
+		ck_assert_int_ne(load(t, data, n, 5), MPK_OK);
+	ck_assert_ok(load(t, data, len, 5), err);
+	ck_assert_ok(save(t, (struct mpk_value){ 0 }, &again), err);
+	ck_assert_uint_eq(again.tensor->bytes, len);
+	ck_assert_int_eq(memcmp(again.tensor->dl.data, data, len), 0);
+	mpk_value_drop(&again);
+	mpk_value_drop(&bytes);
+	mpk_value_drop(&other);
+	mpk_value_drop(&t);
+}
+
 START_TEST(recurrent_states_in_any_order)
 {
 	struct mpk_value s = rnn(2, 3, 4);
@@ -51,6 +75,7 @@ START_TEST(recurrent_states_in_any_order)
 			break;
 		}
 	}
+	check_as_bytes(s);
 	mpk_value_drop(&s);
 }
 END_TEST

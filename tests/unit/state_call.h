@@ -10,6 +10,7 @@
 
 #include "assert_error.h"
 #include "executor/relax/builtin.h"
+#include "executor/relax/state_globals.h"
 #include "harness.h"
 #include "runtime/runtime.h"
 
@@ -203,6 +204,35 @@ HARNESS_FN int state_main(const char *name, const struct state_test *tests, size
 
 	srunner_free(r);
 	return failed != 0;
+}
+
+/* --- as bytes ---------------------------------------------------------------------------------- */
+
+HARNESS_FN enum mpk_code save(struct mpk_value c, struct mpk_value ids, struct mpk_value *out)
+{
+	struct mpk_value args[3] = { c, ids, SHAPE(4, 5) };
+	enum mpk_code code;
+
+	*out = (struct mpk_value){ 0 };
+	code = mpk_state_globals[0].call(runtime, &(struct mpk_args){ args, NULL, 3 }, out, &err);
+	mpk_value_drop(&args[2]);
+	mpk_value_drop(&args[1]);
+	return code;
+}
+
+HARNESS_FN enum mpk_code load(struct mpk_value c, const uint8_t *data, size_t len, int64_t digest)
+{
+	static const struct mpk_dtype byte = { MPK_DTYPE_UINT, 8, 1 };
+	int64_t extent = (int64_t)len;
+	struct mpk_value args[3] = { c, tensor(byte, 1, &extent), SHAPE(4, digest) }, none = { 0 };
+	enum mpk_code code;
+
+	if (len)
+		memcpy(args[1].tensor->dl.data, data, len);
+	code = mpk_state_globals[1].call(runtime, &(struct mpk_args){ args, NULL, 3 }, &none, &err);
+	mpk_value_drop(&args[1]);
+	mpk_value_drop(&args[2]);
+	return code;
 }
 
 #endif

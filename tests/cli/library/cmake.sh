@@ -10,6 +10,12 @@ for program in raii raii-static; do
 	build/$program data/relax/gelu.so
 done
 build/application data/relax/registered.so
+# a cache in another process, and one that was cut
+gunzip -c data/relax/decoder.so.gz >decoder.so
+build/resume decoder.so saved begin
+build/resume decoder.so saved go-on
+head -c 700 saved >cut
+build/resume decoder.so cut go-on || echo "status $?"
 # pkg-config --static gives what a static program links
 if command -v pkg-config >/dev/null; then
 	c++ -std=c++17 -DMPKR_STATIC -static -o whole "$ROOT/tests/embed/raii.cc" $(PKG_CONFIG_PATH=moved/lib/pkgconfig pkg-config --cflags --static --libs mpk-run) 2>log && ls whole || cat log

@@ -19,6 +19,7 @@
 
 #include "device/profile.h"
 #include "executor/relax/internal/relax.h"
+#include "executor/relax/state_globals.h"
 #include "runtime/library.h"
 #include "runtime/runtime.h"
 #include "text/escape.h"
@@ -218,6 +219,9 @@ enum mpk_code mpk_relax_add_globals(struct mpk_runtime *runtime, struct mpk_erro
 		((struct builtin_function *)f)->runtime = runtime;
 		MPK_TRY(mpk_runtime_add_function(runtime, f, err));
 	}
+#if MPK_RUN_STATE
+	MPK_TRY(mpk_runtime_add_globals(runtime, mpk_state_globals, MPK_STATE_GLOBALS, err));
+#endif
 	return MPK_OK;
 }
 

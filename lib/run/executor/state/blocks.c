@@ -493,6 +493,70 @@ static enum mpk_code blocks_fork(struct mpk_kv_state *cache, int64_t parent, int
 	return fork_here(b, s, child, at == -1 ? s->length : (int32_t)at, err);
 }
 
+/* --- read back -------------------------------------------------------------------------------- */
+
+static enum mpk_code restore_block(struct mpk_blocks *b, struct mpk_block_image *images, size_t i,
+				   struct mpk_error *err)
+{
+	struct mpk_block_image *image = &images[i];
+	struct mpk_block *block;
+	int32_t page;
+
+	MPK_TRY(blocks_take(b, &image->made, err));
+	block = &b->items[image->made];
+	for (int32_t k = 0; k < image->page_count; k++) {
+		MPK_TRY(blocks_take_page(b, &page, err));
+		mpk_ints_push(&block->pages, page);
+		if (block->pages.failed) {
+			block->pages.failed = false;
+			free_page(b, page);
+			return mpk_fail_nomem(err);
+		}
+	}
+	block->length = image->length;
+	block->sink = image->sink;
+	block->offset = image->offset;
+	if (image->parent < 0)
+		return MPK_OK;
+	block->parent = images[image->parent].made;
+	block->start = b->items[block->parent].start + b->items[block->parent].length;
+	b->items[block->parent].refs++;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_blocks_restore(struct mpk_blocks *b, struct mpk_block_image *images, size_t count,
+				 const struct mpk_sequence *sequences, size_t sequence_count,
+				 struct mpk_error *err)
+{
+	enum mpk_code code = MPK_OK;
+
+	/* so that all can be freed again, and sequences have room */
+	MPK_TRY_ALLOC(mpk_vec_reserve(&b->free_pages.items, &b->free_pages.cap,
+				      (size_t)b->page_count + 1, sizeof(int32_t)) &&
+			      mpk_vec_reserve(&b->free_blocks.items, &b->free_blocks.cap,
+					      b->count + count + 1, sizeof(int32_t)) &&
+			      mpk_vec_reserve(&b->sequences, &b->sequence_cap,
+					      b->sequence_count + sequence_count + 1,
+					      sizeof *b->sequences),
+		      err);
+	for (size_t i = 0; i < count; i++)
+		images[i].made = -1;
+	for (size_t i = 0; i < count && code == MPK_OK; i++)
+		code = restore_block(b, images, i, err);
+	for (size_t i = count; i-- > 0 && code != MPK_OK;)
+		if (images[i].made >= 0)
+			free_block(b, images[i].made);
+	MPK_TRY(code);
+	for (size_t i = 0; i < sequence_count; i++) {
+		struct mpk_sequence *s = &b->sequences[b->sequence_count++];
+
+		*s = sequences[i];
+		s->last = images[s->last].made;
+		b->items[s->last].refs++;
+	}
+	return MPK_OK;
+}
+
 const struct mpk_kv_sequences mpk_paged_sequences = { .clear = blocks_clear,
 						      .add = blocks_add,
 						      .remove = blocks_remove,

@@ -427,6 +427,8 @@ static enum mpk_code paged_begin(struct mpk_kv_state *s, const struct mpk_kv_bat
 }
 
 const struct mpk_kv_ops mpk_paged_ops = {
+	.save = mpk_paged_save,
+	.load = mpk_paged_load,
 	.sequences = &mpk_paged_sequences,
 	.begin = paged_begin,
 	.end = paged_end,

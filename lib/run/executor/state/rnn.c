@@ -275,9 +275,95 @@ static void rnn_destroy(struct mpk_kv_state *s)
 static const struct mpk_kv_sequences rnn_sequences = {
 	.clear = rnn_clear, .add = rnn_add, .remove = rnn_remove, .fork = rnn_fork, .pop = rnn_pop
 };
-static const struct mpk_kv_ops rnn_ops = {
-	.sequences = &rnn_sequences, .begin = rnn_begin, .end = rnn_end, .destroy = rnn_destroy
-};
+/* --- as bytes --------------------------------------------------------------------------------- */
+
+static bool rnn_is_wanted(int64_t id, const int64_t *ids, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (ids[i] == id)
+			return true;
+	return !ids;
+}
+
+/* Storages with their bytes, sequences, and of each sequence its slot of every storage. */
+static enum mpk_code rnn_save(const struct mpk_kv_state *state, const int64_t *ids, size_t count,
+			      struct mpk_save *to, struct mpk_error *err)
+{
+	const struct mpk_rnn *r = (const struct mpk_rnn *)state;
+	struct mpk_rnn_sequence *q;
+	uint64_t wanted = 0;
+
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(rnn_sequence_of(r, ids[i], &q, err));
+	mpk_save_u64(to, mpk_rnn_storages(r));
+	mpk_save_u64(to, (uint64_t)r->history);
+	for (size_t i = 0; i < mpk_rnn_storages(r); i++)
+		mpk_save_u64(to, rnn_slot(r, i, 0, -1).count);
+	for (size_t i = 0; i < r->count; i++)
+		wanted += rnn_is_wanted(r->sequences[i].id, ids, count);
+	mpk_save_u64(to, wanted);
+	for (size_t i = 0; i < r->count; i++) {
+		const struct mpk_rnn_sequence *s = &r->sequences[i];
+
+		if (!rnn_is_wanted(s->id, ids, count))
+			continue;
+		mpk_save_u64(to, (uint64_t)s->id);
+		mpk_save_u64(to, (uint64_t)s->past);
+		mpk_save_u32(to, (uint32_t)s->at);
+		for (size_t k = 0; k < mpk_rnn_storages(r); k++)
+			MPK_TRY(mpk_save_memory(to, rnn_slot(r, k, s->slot, -1), err));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code rnn_load_one(struct mpk_rnn *r, struct mpk_load *from, struct mpk_error *err)
+{
+	struct mpk_rnn_sequence *s;
+	int64_t id, past;
+	int32_t at;
+
+	MPK_TRY(mpk_read_i64(&from->cursor, "sequence", &id, err));
+	MPK_TRY(mpk_read_i64(&from->cursor, "past", &past, err));
+	MPK_TRY(mpk_read_i32(&from->cursor, "place", &at, err));
+	if (past < 0 || past >= r->history || at < 0 || at >= r->history)
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"saved sequence \"%lld\" does not hold together", (long long)id);
+	MPK_TRY(rnn_add(&r->base, id, err));
+	MPK_TRY(rnn_sequence_of(r, id, &s, err));
+	s->past = past;
+	s->at = at;
+	for (size_t k = 0; k < mpk_rnn_storages(r); k++)
+		MPK_TRY(mpk_load_memory(from, rnn_slot(r, k, s->slot, -1), err));
+	return MPK_OK;
+}
+
+/* Sequences that came before one that did not go again. */
+static enum mpk_code rnn_load(struct mpk_kv_state *state, struct mpk_load *from,
+			      struct mpk_error *err)
+{
+	struct mpk_rnn *r = (struct mpk_rnn *)state;
+	enum mpk_code code = MPK_OK, back = MPK_OK;
+	size_t count, before = r->count;
+
+	MPK_TRY(mpk_load_same(from, "storages", (int64_t)mpk_rnn_storages(r), err));
+	MPK_TRY(mpk_load_same(from, "history", r->history, err));
+	for (size_t i = 0; i < mpk_rnn_storages(r); i++)
+		MPK_TRY(mpk_load_same(from, "bytes of a slot", (int64_t)rnn_slot(r, i, 0, -1).count,
+				      err));
+	MPK_TRY(mpk_read_count(&from->cursor, "sequences", 20, &count, err));
+	for (size_t i = 0; i < count && code == MPK_OK; i++)
+		code = rnn_load_one(r, from, err);
+	while (code != MPK_OK && r->count > before && back == MPK_OK)
+		back = rnn_remove(state, r->sequences[r->count - 1].id, NULL);
+	return code;
+}
+
+static const struct mpk_kv_ops rnn_ops = { .save = rnn_save,
+					   .load = rnn_load,
+					   .sequences = &rnn_sequences,
+					   .begin = rnn_begin,
+					   .end = rnn_end,
+					   .destroy = rnn_destroy };
 
 /* --- builtins ------------------------------------------------------------------------------------ */
 

@@ -70,6 +70,22 @@ void mpk_blocks_trace(const struct mpk_blocks *b, const struct mpk_sequence *s,
 enum mpk_code mpk_blocks_grow(struct mpk_blocks *b, struct mpk_sequence *s, int32_t count,
 			      bool slides, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* A block that is not in a cache so far. */
+struct mpk_block_image {
+	int32_t length, sink, offset, page_count;
+	int32_t parent; /* among the images, before it; -1: none */
+	int64_t total;  /* tokens in it and in those before it */
+	int32_t made;   /* receives its number in the cache */
+	bool is_used;   /* a sequence has it */
+};
+
+/* mpk_blocks_restore - blocks with pages of their own, and sequences that end in them, whose last is among the images
+ * There are enough free pages, and no sequence of these ids.
+ * Returns  MPK_OK; MPK_E_NOMEM: nothing is changed */
+enum mpk_code mpk_blocks_restore(struct mpk_blocks *b, struct mpk_block_image *images, size_t count,
+				 const struct mpk_sequence *sequences, size_t sequence_count,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_blocks_place - where in all pages a token of a block is, counted in tokens
  * @offset  from the begin of the block's pages
  * Returns  MPK_OK; MPK_E_RAISED: the block has no such page */
@@ -186,6 +202,12 @@ struct mpk_paged {
  */
 extern const struct mpk_kv_ops mpk_paged_ops;
 extern const struct mpk_kv_sequences mpk_paged_sequences;
+
+/* mpk_paged_save, mpk_paged_load - of struct mpk_kv_ops (save.c) */
+enum mpk_code mpk_paged_save(const struct mpk_kv_state *state, const int64_t *ids, size_t count,
+			     struct mpk_save *s, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_paged_load(struct mpk_kv_state *state, struct mpk_load *l,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_paged_pass_fini - the pass is over, and its tensors go (pass.c) */
 void mpk_paged_pass_fini(struct mpk_paged_pass *p);

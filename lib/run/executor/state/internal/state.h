@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cursor.h"
 #include "base/error.h"
 #include "executor/relax/builtin.h"
 #include "runtime/devices.h"
@@ -132,7 +133,42 @@ struct mpk_kv_sequences {
 			     struct mpk_error *err);
 };
 
+/* Where a state is written to. */
+struct mpk_save {
+	uint8_t *data; /* of tensor; NULL: bytes are counted alone */
+	size_t at;
+	struct mpk_tensor *tensor;
+};
+
+/* What a state is read from. */
+struct mpk_load {
+	struct mpk_cursor cursor; /* over the bytes of tensor */
+	struct mpk_tensor *tensor;
+};
+
+/* mpk_save_put, mpk_save_u32, mpk_save_u64 - append bytes, or a number
+ * mpk_save_memory - append content of a state
+ * Returns  MPK_OK; as mpk_state_copy */
+void mpk_save_put(struct mpk_save *s, const void *data, size_t len);
+void mpk_save_u32(struct mpk_save *s, uint32_t v);
+void mpk_save_u64(struct mpk_save *s, uint64_t v);
+enum mpk_code mpk_save_memory(struct mpk_save *s, struct mpk_state_bytes from,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_load_memory - the next bytes as content of a state
+ * mpk_load_same - the next number, of 64 bits, which has to be that of this state
+ * Return  MPK_OK; MPK_E_CORRUPT; MPK_E_RAISED: it is another one; as mpk_state_copy */
+enum mpk_code mpk_load_memory(struct mpk_load *l, struct mpk_state_bytes to,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_load_same(struct mpk_load *l, const char *what, int64_t own,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+
 struct mpk_kv_ops {
+	/* Sequences as bytes (save.c), those of ids or all for NULL, and back: load changes nothing where it fails. NULL:
+	 * this kind of state has no such form */
+	enum mpk_code (*save)(const struct mpk_kv_state *s, const int64_t *ids, size_t count,
+			      struct mpk_save *to, struct mpk_error *err);
+	enum mpk_code (*load)(struct mpk_kv_state *s, struct mpk_load *from, struct mpk_error *err);
 	const struct mpk_kv_sequences *sequences;
 	enum mpk_code (*begin)(struct mpk_kv_state *s, const struct mpk_kv_batch *batch,
 			       struct mpk_error *err);

@@ -216,6 +216,51 @@ START_TEST(every_allocation_of_parameters)
 }
 END_TEST
 
+/* test.vm.add of registered.so: twice its first argument, which has four numbers. */
+static int add_numbers(void *context, const struct mpkr_invocation *call, mpkr_value **result,
+		       struct mpkr_error *why)
+{
+	const int64_t four = 4;
+	float sums[4];
+	struct mpkr_tensor t = mpkr_tensor_on_host(sums, MPKR_DTYPE_FLOAT, 32, 1, &four);
+	struct mpkr_result *x;
+
+	(void)context;
+	if (mpkr_value_tensor(call->args[0], 0, &x, why))
+		return why->code;
+	for (int i = 0; i < 4; i++)
+		sums[i] = 2 * ((float *)x->tensor.data)[i];
+	mpkr_free(x);
+	return mpkr_value_make(call->model, MPKR_KIND_TENSOR, &t, result, why);
+}
+
+START_TEST(every_allocation_of_an_application)
+{
+	static const char *const paths[] = { "relax/registered.so",
+					     "relax/registered_compiled.so" };
+	const int64_t four = 4;
+	const float x[4] = { 1, 2, 3, 4 };
+	struct mpkr_tensor t = mpkr_tensor_on_host(x, MPKR_DTYPE_FLOAT, 32, 1, &four);
+	const struct mpkr_tensor *in[2] = { &t, &t };
+	struct mpkr_result *results[3];
+	mpkr_model *model = NULL;
+	mpkr_function *f = NULL;
+	size_t count = 0;
+
+	NEED_FIXTURES;
+	ck_ok(mpkr_open(data_path(paths[_i]), NULL, &model, &err));
+	STEP(mpkr_register(model, "test.vm.add", add_numbers, NULL, &err));
+	STEP(find_again(model, "add", &f));
+	STEP(call_again(f, in, 2, results, &count));
+	ck_assert_uint_gt(failures, 5);
+	ck_assert_uint_eq(count, 1);
+	ck_assert_float_eq(((float *)results[0]->tensor.data)[3], 8);
+	mpkr_free(results[0]);
+	mpkr_drop(f);
+	mpkr_close(model);
+}
+END_TEST
+
 static int kernel_again(mpkr_model *model, mpkr_function **out)
 {
 	struct mpkr_launch launch = { .size = sizeof launch, .grid = { 1 }, .block = { 64 } };
@@ -252,6 +297,7 @@ int main(void)
 	tcase_add_loop_test(tc, every_allocation_of_a_model, 0, MPK_ARRAY_COUNT(models));
 	tcase_add_test(tc, every_allocation_of_a_list);
 	tcase_add_test(tc, every_allocation_of_parameters);
+	tcase_add_loop_test(tc, every_allocation_of_an_application, 0, 2);
 	tcase_add_test(tc, every_allocation_of_a_kernel);
 	suite_add_tcase(s, tc);
 

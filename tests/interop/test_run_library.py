@@ -3,10 +3,7 @@
 
 MPK_RELAX_PROGRAMS and MPK_RELAX_SEED as in test_relax_random.py; other programs than there, unless they are set.
 """
-import importlib
 import os
-import shutil
-import sys
 
 import numpy
 import pytest
@@ -14,28 +11,10 @@ import relaxlib
 import relaxrandom
 import relaxrun
 
-from conftest import BIN, ROOT
-
 COUNT = int(os.environ.get("MPK_RELAX_PROGRAMS", "30"))
 FIRST = int(os.environ.get("MPK_RELAX_SEED", "5001"))
 BATCH = 10  # programs in one module
 SIZES = ((3, 2), (1, 4), (7, 1))
-
-
-@pytest.fixture(scope="module", name="mpk")
-def package(tmp_path_factory):
-    """The package as the wheel has it, with the library of the build under test."""
-    library = os.path.join(BIN, "..", "sdk", "lib", "libmpk-run.so.0")
-    if not os.path.exists(library):
-        pytest.skip("this build has no library for applications")
-    folder = tmp_path_factory.mktemp("package")
-    shutil.copytree(ROOT / "lib" / "python" / "mpk", folder / "mpk")
-    shutil.copy(library, folder / "mpk")
-    sys.path.insert(0, str(folder))
-    try:
-        yield importlib.import_module("mpk")
-    finally:
-        sys.path.remove(str(folder))
 
 
 def to_mpk(value):

@@ -14,11 +14,13 @@ build/application data/relax/registered.so
 gunzip -c data/relax/decoder.so.gz >decoder.so
 build/resume decoder.so saved begin
 build/resume decoder.so saved go-on
-head -c 700 saved >cut
-build/resume decoder.so cut go-on || echo "status $?"
+head -c 700 saved >half
+build/resume decoder.so half go-on || echo "status $?"
 # pkg-config --static gives what a static program links
 if command -v pkg-config >/dev/null; then
-	c++ -std=c++17 -DMPKR_STATIC -static -o whole "$ROOT/tests/embed/raii.cc" $(PKG_CONFIG_PATH=moved/lib/pkgconfig pkg-config --cflags --static --libs mpk-run) 2>log && ls whole || cat log
+	flags=$(PKG_CONFIG_PATH=moved/lib/pkgconfig pkg-config --cflags --static --libs mpk-run)
+	# shellcheck disable=SC2086 # words
+	c++ -std=c++17 -DMPKR_STATIC -static -o whole "$ROOT/tests/embed/raii.cc" $flags 2>log && ls whole || cat log
 fi
 # the static one needs no file of ours, and exports nothing
 rm -r moved

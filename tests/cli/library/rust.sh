@@ -5,3 +5,8 @@ sdk=$(dirname "$BIN")/sdk
 rustc --version >/dev/null 2>&1 || { echo "rustc is not installed"; exit 77; }
 rustc -O -o call "$ROOT/tests/embed/call.rs" -L "$sdk/lib" -l mpk-run
 LD_LIBRARY_PATH=$sdk/lib ./call data/relax/gelu.so
+# and by its package, which has no dependencies
+rustc -O --edition 2021 --crate-type rlib --crate-name mpk_run -D warnings -o libmpk_run.rlib "$ROOT/lib/rust/src/lib.rs"
+rustc -O --edition 2021 -D warnings -o application "$ROOT/tests/embed/application.rs" --extern mpk_run=libmpk_run.rlib -L "$sdk/lib" -l mpk-run
+gunzip -c data/relax/decoder.so.gz >decoder.so
+LD_LIBRARY_PATH=$sdk/lib ./application data/relax/registered.so decoder.so

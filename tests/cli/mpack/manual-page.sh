@@ -2,7 +2,11 @@
 ln -s "$ROOT/tests" tests
 sed -n '/^\.Sh EXAMPLES/,$p' "$ROOT/man/mpack.1" |
 awk '/^\.Bd/ { on = 1; next } /^\.Ed/ { on = 0; next } !on { next }
+	{ gsub(/\\e/, "\\") }
 	/^\$ / { n++; print substr($0, 3) > ("command" n); printf "" > ("wanted" n); next }
+	/^> / { print substr($0, 3) > ("command" n); next }
+	held != "" { sub(/^ +/, ""); $0 = held $0; held = "" }
+	/\\$/ { held = substr($0, 1, length($0) - 1); next }
 	{ print > ("wanted" n) }'
 n=1
 while [ -e command$n ]; do

@@ -24,7 +24,7 @@ listed = []
 for letter in "gfm":
     text = page.split(".It Names behind Fl %s No" % letter)[1].split("\n.It")[0].split("\n.El")[0]
     names = "\n".join(line for line in text.split("\n")[1:] if not re.match(r"\.|N is|WORD is|and$", line))
-    for word in re.split(r"[,\s]+", names.replace("\\-", "-").strip()):
+    for word in re.split(r"[,\s]+", names.replace("\\-", "-").replace("| ", "|").strip()):
         name, _, values = word.rstrip(".").partition("=")
         if values:
             listed += ["-%s%s=%s" % (letter, name, v) for v in {"N": ["4"], "WORD": ["x.y-1"]}.get(values, values.split("|"))]

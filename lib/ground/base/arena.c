@@ -25,7 +25,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
 #endif
 
-/* The first block is smaller: many arenas hold little, and not for long. */
+/* The first block is small: many arenas hold little, and not for long. */
 enum { FIRST_BYTES = 4096, BLOCK_BYTES = 16384, GAP_BYTES = MPK_IS_ADDRESS_SANITIZED ? 16 : 0 };
 
 struct mpk_arena_block {
@@ -67,7 +67,7 @@ void *mpk_arena_alloc(struct mpk_arena *arena, size_t asked)
 			return NULL;
 		}
 		if (large && arena->head) {
-			/* keep filling the current small block afterwards */
+			/* Keeps filling the current small block afterwards. */
 			b->next = arena->head->next;
 			arena->head->next = b;
 		} else {
@@ -148,8 +148,8 @@ void mpk_arena_fini(struct mpk_arena *arena)
 
 /* --- arrays that grow by doubling, and whether memory was out at any time (vec.h) --- */
 
-/* Readers try one format after the other, and an allocation that fails in one of them would look like the answer that
- * it does not fit. So the failure is noted here, and whoever gives an output its name asks first. */
+/* Readers try one format after another, and a failed allocation in one of them would look like
+ * "does not fit". So the failure is noted here, and the commit of an output asks for it first. */
 
 /* Relaxed, as it is a flag that only ever becomes true. */
 static atomic_bool failed;
@@ -170,7 +170,7 @@ bool mpk_vec_reserve(void *data, size_t *cap, size_t need, size_t size)
 	size_t grown = *cap ? *cap : 8, bytes;
 	void *old, *fresh;
 
-	/* the usual case: nothing is to be done */
+	/* The usual case: nothing to do. */
 	if (need <= *cap)
 		return true;
 	while (grown < need)

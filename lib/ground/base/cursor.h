@@ -18,7 +18,7 @@
 struct mpk_cursor {
 	struct mpk_span bytes;
 	size_t pos;        /* bytes consumed; never beyond bytes.len */
-	uint64_t base;     /* offset of bytes.data[0] in the space errors count in */
+	uint64_t base;     /* offset of bytes.data[0] in the space that errors count in */
 	const char *space; /* the name of that space: "blob", "file", "payload" */
 };
 

@@ -13,7 +13,7 @@
 #include "base/report.h"
 #include "base/vec.h"
 
-/* Nobody has to want to know why: err may be NULL throughout. */
+/* A caller need not want to know why: err may be NULL everywhere. */
 static void fill(struct mpk_error *err, enum mpk_code code, const char *fmt, va_list ap)
 	MPK_PRINTF(3, 0);
 
@@ -88,7 +88,7 @@ enum mpk_code(mpk_fail_nomem)(struct mpk_error *err)
 	return mpk_fail(err, MPK_E_NOMEM, "out of memory");
 }
 
-/* What comes before is kept whole; the end of the old sentence is cut when both do not fit. */
+/* Keeps the prefix whole, and cuts the end of the old sentence when both do not fit. */
 void mpk_error_prefix(struct mpk_error *err, const char *fmt, ...)
 {
 	char text[sizeof err->text];
@@ -116,7 +116,7 @@ void mpk_error_at_file(struct mpk_error *err, const char *file)
 	if (!err || !file || err->at.file[0])
 		return;
 
-	/* the end of a path says more than its beginning */
+	/* The end of a path says more than its beginning. */
 	size_t len = strlen(file), room = sizeof err->at.file - 1;
 	if (len <= room)
 		memcpy(err->at.file, file, len + 1);

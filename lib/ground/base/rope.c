@@ -32,8 +32,8 @@ failed:
 	return NULL;
 }
 
-/* Small values between two views take what the ones before left of the tail: a tree of a hundred thousand modules
- * has so many. */
+/* Small values between two views use what earlier ones left of the tail: a tree of a hundred
+ * thousand modules has that many. */
 static bool extend_or_add(struct mpk_rope *r, size_t len)
 {
 	struct mpk_piece *last = r->count ? &r->pieces[r->count - 1] : NULL;

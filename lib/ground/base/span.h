@@ -13,10 +13,10 @@ struct mpk_span {
 	size_t len; /* bytes */
 };
 
-/* From this size on bytes are large: they stay where they lie. They are copied from file to file
- * and not through memory, hashed by a thread beside that, kept away from compiler and linker
- * (measured: below it the detour saves nothing against their own copies), and as tensors get pages
- * of their own, which the kernel zeroes. */
+/* Bytes from this size on count as large. Large bytes stay where they are, are copied from file
+ * to file instead of through memory, and are hashed by a thread at the same time. Compilers and
+ * linkers never see them: below this size that saves nothing. As tensors they get pages of their
+ * own, which the kernel zeroes. */
 enum { MPK_LARGE_BYTES = 1 << 20 };
 
 /* "%.*s" arguments for a span that holds text */

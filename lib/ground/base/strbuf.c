@@ -14,8 +14,8 @@
 
 enum { PIECE_BYTES = 1 << 20 };
 
-/* Room for so many bytes and a NUL: the text is terminated at all times, so that it can be
- * handed out as it is. */
+/* Makes room for len bytes and a NUL: the text is always terminated, so that it can be handed
+ * out at any time. */
 static bool reserve(struct mpk_strbuf *buf, size_t more)
 {
 	size_t need;
@@ -52,7 +52,7 @@ void mpk_strbuf_put_span(struct mpk_strbuf *buf, struct mpk_span s)
 	mpk_strbuf_put(buf, (const char *)s.data, s.len);
 }
 
-/* Formatted twice: the first run only gives the length. */
+/* Formats twice: the first time only for the length. */
 void mpk_strbuf_printf(struct mpk_strbuf *buf, const char *fmt, ...)
 {
 	va_list ap;
@@ -72,8 +72,7 @@ void mpk_strbuf_printf(struct mpk_strbuf *buf, const char *fmt, ...)
 	buf->len += (size_t)n;
 }
 
-/* What has become a piece of 1 MiB goes to whoever takes it, so that a listing of gigabytes
- * needs no memory of that size. */
+/* A piece of 1 MiB goes to the taker, so that a listing of gigabytes needs little memory. */
 void mpk_strbuf_pass(struct mpk_strbuf *buf)
 {
 	if (!buf->take || buf->failed || buf->len < PIECE_BYTES)
@@ -114,8 +113,8 @@ static int digit_value(uint8_t c)
 	return 99;
 }
 
-/* Decimal or 0x hexadecimal. A leading zero is not octal: nobody who writes a size means
- * that. */
+/* Decimal or 0x hexadecimal. A leading zero does not mean octal, which nobody who writes a size
+ * means. */
 bool mpk_parse_u64(struct mpk_span text, uint64_t *out)
 {
 	uint64_t value = 0;
@@ -139,7 +138,7 @@ bool mpk_parse_u64(struct mpk_span text, uint64_t *out)
 	return true;
 }
 
-/* The magnitude first: INT64_MIN has one that INT64_MAX lacks, so the sign decides the
+/* Reads the magnitude first: INT64_MIN has one that INT64_MAX lacks, so the sign decides the
  * limit. */
 bool mpk_parse_i64(struct mpk_span text, int64_t *out)
 {
@@ -157,8 +156,8 @@ bool mpk_parse_i64(struct mpk_span text, int64_t *out)
 	return true;
 }
 
-/* strtod needs a NUL at the end, which a view of a file does not have. 127 characters are
- * enough for every number that is printed by %.17g; longer ones are refused. */
+/* strtod needs a NUL at the end, which a view of a file lacks. 127 characters hold every number
+ * that %.17g prints; longer ones are refused. */
 bool mpk_parse_f64(struct mpk_span text, double *out)
 {
 	char buf[128];

@@ -19,8 +19,8 @@ struct mpk_strmap_slot {
 	size_t value;
 };
 
-/* Names come from files: whoever knew the hash could make all of them collide. The kernel gives each process 16
- * random bytes; what is printed does not depend on them, as the slots are never listed. */
+/* Names come from files, and who knew the hash could make all of them collide. The kernel gives
+ * each process 16 random bytes. Output does not depend on them, as slots are never listed. */
 uint64_t mpk_strmap_hash(struct mpk_span key)
 {
 	static _Atomic uint64_t seed;
@@ -68,7 +68,7 @@ static bool grow(struct mpk_strmap *map)
 
 static struct mpk_span keyed(struct mpk_span key)
 {
-	/* an empty span may have no address; a slot needs one */
+	/* An empty span may have no address, but a slot needs one. */
 	return key.data ? key : mpk_span_str("");
 }
 
@@ -153,8 +153,8 @@ static size_t distance(struct mpk_span a, struct mpk_span b)
 	return last[b.len];
 }
 
-/* A third of the letters may be wrong, one at least; a difference of case costs less than a
- * whole letter, so that it decides between two that are equally near. */
+/* A third of the letters may be wrong, at least one. A difference in case costs less than a
+ * letter, so that it decides between two equally near words. */
 size_t mpk_closest(struct mpk_span word, const struct mpk_span *names, size_t count)
 {
 	size_t limit = (word.len / 3 ? word.len / 3 : 1) * EDIT + EDIT - 1;

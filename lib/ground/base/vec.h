@@ -17,9 +17,10 @@
  * Returns  false when memory is out or the size overflows; the array is then unchanged */
 bool mpk_vec_reserve(void *data, size_t *cap, size_t need, size_t size) MPK_MUST_CHECK;
 
-/* Readers try: what is no code of one format may be of another, what has no signature may do without. Where an
- * allocation fails amid that, it would look like an answer. So what grows notes it here, and who ends a piece of work
- * asks before the work counts, as for files that changed (mpk_mappings_check, io/mapping.h). */
+/* Readers try: bytes that are not code of one format may be of another, and a missing signature
+ * is no error. A failed allocation in between would look like such an answer. So growing notes
+ * the failure here, and the end of each piece of work asks before the work counts, as for
+ * changed files (mpk_mappings_check, io/mapping.h). */
 
 /* mpk_memory_failed - note that the system gave no memory; from any thread */
 void mpk_memory_failed(void);

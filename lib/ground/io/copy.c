@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copying is what packing costs. The kernel does it where extents can be shared; elsewhere
- * it goes through a buffer that stays in the processor's cache, while a thread hashes the
- * one before. */
+/* Copying is what packing costs. The kernel copies where extents can be shared; elsewhere bytes
+ * go through a buffer that stays in the processor's cache, while a thread hashes the previous
+ * buffer. */
 #include "io/copy.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static uint32_t copy_kind_of(int fd)
 	return fstatfs(fd, &fs) == 0 ? (uint32_t)fs.f_type : 0;
 }
 
-/* Whether a file lies on another machine, which copies there, at any offset. */
+/* Whether a file is on another machine, which copies there, at any offset. */
 static bool is_remote(int fd)
 {
 	switch (copy_kind_of(fd)) {
@@ -148,10 +148,10 @@ static void hash_thread_stop(struct hash_thread *s)
 enum {
 	CHUNK_BYTES = 128 * 1024,  /* more at a time makes page caches look for huge pages,
 					* and leaves the processor's cache before it is written */
-	BATCH_BYTES = 1024 * 1024, /* what a tap is shown at a time */
+	BATCH_BYTES = 1024 * 1024, /* bytes that the tap sees at a time */
 	PAGE_BYTES = 4096,
 	GATHER_MAX = 256,             /* pieces in one writev */
-	STEP_BYTES = 64 * 1024 * 1024 /* per call: signals and watchers want to see it */
+	STEP_BYTES = 64 * 1024 * 1024 /* bytes per call: signals and watchers come in between */
 };
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -191,14 +191,14 @@ bool mpk_write_all(int fd, struct mpk_span bytes, const uint64_t *off)
 	return true;
 }
 
-/* One range on its way. */
+/* A range that is being copied. */
 struct copy {
 	int in, out;
-	uint64_t from, to, left;    /* to: where the next byte goes, when that is known */
+	uint64_t from, to, left;    /* to: offset of the next byte, where known */
 	bool positioned;            /* by offset; false: at the current position of out */
-	bool in_kernel;             /* copy_file_range is worth a try */
+	bool in_kernel;             /* copy_file_range may still work */
 	const struct mpk_tap *tap;  /* or NULL */
-	struct hash_thread *hasher; /* where the tap is called; NULL: here */
+	struct hash_thread *hasher; /* thread in which the tap is called; NULL: here */
 };
 
 static void copy_see(const struct mpk_tap *tap, const void *data, size_t len)
@@ -253,7 +253,7 @@ static uint64_t next_step(const struct copy *c)
 	return STEP_BYTES - c->from % PAGE_BYTES;
 }
 
-/* Up to len bytes inside the kernel; when it will not, in_kernel becomes false. */
+/* Copies up to len bytes inside the kernel; where the kernel refuses, clears in_kernel. */
 static enum mpk_code copy_in_kernel(struct copy *c, uint64_t len, struct mpk_error *err)
 {
 	while (len) {
@@ -293,7 +293,7 @@ static enum mpk_code write_chunk(struct copy *c, const void *data, size_t len,
 	return MPK_OK;
 }
 
-/* Lets the tap see bytes: during the next step, when there is a thread for it. */
+/* Shows bytes to the tap, during the next step where there is a thread for it. */
 static void show(struct copy *c, struct mpk_span bytes)
 {
 	if (c->hasher) {
@@ -328,7 +328,7 @@ static enum mpk_code copy_batch(struct copy *c, char *buffer, size_t len, struct
 	return MPK_OK;
 }
 
-/* A hole, whose zeros need not be read; or what is copied in the kernel, for the tap. */
+/* Copies a hole, whose zeros need not be read, or shows the tap what the kernel copied. */
 static enum mpk_code copy_window(struct copy *c, const struct mpk_window *w, struct mpk_error *err)
 {
 	uint64_t start = c->from;
@@ -367,7 +367,7 @@ static enum mpk_code copy_step(struct copy *c, char *buffer, struct mpk_error *e
 	return copy_batch(c, buffer, (size_t)min_u64(n ? n : c->left, most), err);
 }
 
-/* While one buffer is filled and written, the tap looks at the other. */
+/* While one buffer is filled and written, the tap reads the other. */
 static enum mpk_code copy_through(struct copy *c, struct mpk_error *err)
 {
 	size_t size = (size_t)min_u64(c->left, BATCH_BYTES) / PAGE_BYTES * PAGE_BYTES +

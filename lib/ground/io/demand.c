@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demand.c - pages without access, and a handler of SIGSEGV that fills them
+/* Fills pages when they are first read: the pages are inaccessible, and a handler of SIGSEGV
+ * fills them.
  *
- * The pages are shared ones: private pages that become writable count for RLIMIT_DATA at that moment, and a handler
- * could do nothing about a refusal. A reservation beside them counts from the start instead, as an allocation of all
- * bytes would. userfaultfd(2) would spare the signal, but is often refused to users and in containers, and needs a
- * second thread. */
+ * The pages are shared: private pages that become writable count for RLIMIT_DATA at that moment,
+ * and a handler could not report a refusal. A reservation beside them counts from the start
+ * instead, like an allocation of all bytes. userfaultfd(2) would avoid the signal, but users and
+ * containers are often refused it, and it needs a second thread. */
 #include "io/mapping.h"
 
 #include <errno.h>
@@ -14,15 +15,16 @@
 #include <unistd.h>
 
 enum {
-	TAIL_BYTES = 24 << 20,  /* that stay, as tables of symbols and names do not fit into less */
-	TURN_BYTES = 8 << 20,   /* of other chunks, which give way to each other */
-	CHUNKS_LEAST = 4,       /* of either, however large they are */
-	PAGES_BYTES = 16 << 20, /* of single pages that are kept, at most */
+	TAIL_BYTES = 24 << 20, /* bytes that stay in memory, as tables of symbols and names do not
+				 * fit into less */
+	TURN_BYTES = 8 << 20,  /* bytes of other chunks, which are dropped for each other */
+	CHUNKS_LEAST = 4,      /* the least number of chunks of each kind, however large they are */
+	PAGES_BYTES = 16 << 20, /* single pages that are kept, at most */
 	NO_CHUNK = -1,
 };
 
 struct chunk {
-	size_t there; /* bytes from its beginning that are there */
+	size_t there; /* bytes from its beginning that are filled */
 	bool was_given_up;
 };
 
@@ -31,21 +33,21 @@ struct mpk_demand {
 	struct mpk_demand_source source;
 	uint8_t *bytes;
 	void *reservation;
-	size_t len, mapped; /* mapped: up to the end of the last page */
+	size_t len, mapped; /* bytes mapped: up to the end of the last page */
 	size_t chunk_bytes, count;
 	struct chunk *chunks;
-	size_t tail; /* chunks at the end that stay */
-	size_t *queue; /* the others of which something is there, a ring in the order in which they were made */
+	size_t tail;   /* number of chunks at the end that stay */
+	size_t *queue; /* a ring of the other chunks that hold something, oldest first */
 	size_t first, queued, most;
-	ptrdiff_t last; /* the chunk that was made last, as the source can go on there */
-	size_t again;   /* chunks that were made after they had been given up */
+	ptrdiff_t last; /* the last filled chunk, where the source can continue */
+	size_t again;   /* number of chunks that were filled again after they had been dropped */
 	size_t page;
-	size_t *pages; /* offsets of those that are kept one by one, until their chunks are given up */
+	size_t *pages; /* offsets of pages that are kept one by one until their chunks are dropped */
 	size_t page_count, page_max;
 };
 
 static struct mpk_demand *live;
-static struct sigaction before; /* the handler that live ones have replaced */
+static struct sigaction before; /* the handler that ours replaced */
 
 /* --- what is there ------------------------------------------------------------------------ */
 
@@ -54,7 +56,7 @@ static size_t round_up(size_t n, size_t to)
 	return (n + to - 1) / to * to;
 }
 
-/* From the beginning of chunk k to its end, or the end of the last page. */
+/* Returns the bytes from the beginning of chunk k to its end or the end of the last page. */
 static size_t chunk_mapped(const struct mpk_demand *d, size_t k)
 {
 	size_t left = d->mapped - k * d->chunk_bytes;
@@ -78,8 +80,8 @@ static void give_up_oldest(struct mpk_demand *d)
 		d->last = NO_CHUNK;
 }
 
-/* Room for one more. A reader that goes back and forth would have everything made again and again: then nothing
- * is given up any more, and every chunk is made once more at most. */
+/* Makes room for another chunk. A reader that goes back and forth would have everything filled
+ * again and again: from then on no chunk is dropped, and each is filled once more at most. */
 static void demand_make_room(struct mpk_demand *d, size_t k)
 {
 	d->again += d->chunks[k].was_given_up;
@@ -88,10 +90,10 @@ static void demand_make_room(struct mpk_demand *d, size_t k)
 	d->queue[(d->first + d->queued++) % d->count] = k;
 }
 
-/* Makes the byte at off, and what lies in front of it in its chunk.
- * A reader often wants a few bytes here and there, so no more is made than up to the next grain. A reader that comes
- * back to a chunk after others gets the rest at once, as that must be made from the beginning.
- * Returns false: the byte is there, so that is not why the read failed. */
+/* Fills the byte at off and what precedes it in its chunk. A reader often wants a few bytes here
+ * and there, so only the bytes up to the next grain are filled. A reader that returns to a chunk
+ * gets the rest at once, as that must be made from the beginning. Returns false: the byte is
+ * there, so the read failed for another reason. */
 static bool make_byte(struct mpk_demand *d, size_t off)
 {
 	size_t k = off / d->chunk_bytes, begin = k * d->chunk_bytes, there = d->chunks[k].there;
@@ -137,7 +139,8 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 		before.sa_handler(sig);
 	} else {
 		(void)sigaction(SIGSEGV, &before, NULL);
-		if (info->si_code <= 0) /* somebody sent it: nothing will fail again */
+		if (info->si_code <= 0) /* Another process sent the signal: the access will not
+					 * fail again. */
 			(void)raise(sig);
 	}
 }
@@ -189,7 +192,7 @@ struct mpk_demand *mpk_demand_open(size_t len, size_t chunk, struct mpk_arena *a
 		return NULL;
 	if (map(d->mapped, MAP_PRIVATE, &d->reservation) && map(d->mapped, MAP_SHARED, &shared)) {
 		d->bytes = shared;
-		/* a child would give up pages of ours */
+		/* A child would drop pages of ours. */
 		if (madvise(shared, d->mapped, MADV_DONTFORK) == 0)
 			return d;
 	}
@@ -225,7 +228,7 @@ void mpk_demand_keep(struct mpk_demand *d, uint64_t off, struct mpk_span piece, 
 		if (at < off || at + d->page > off + piece.len || at + d->page > d->len)
 			continue;
 		if (d->page_count && d->pages[d->page_count - 1] == at)
-			continue; /* several headers in a page */
+			continue; /* several headers fit into a page */
 		memcpy(d->bytes + at, piece.data + (at - off), d->page);
 		d->pages[d->page_count++] = (size_t)at;
 	}
@@ -259,7 +262,8 @@ struct mpk_span mpk_demand_start(struct mpk_demand *d, const struct mpk_demand_s
 	sigemptyset(&faults);
 	sigaddset(&faults, SIGSEGV);
 	d->source = *source;
-	/* who started this process may have left it blocked, and then a fault ends the process */
+	/* The parent of this process may have left the signal blocked, and then a fault ends the
+	 * process. */
 	if (!hide(d) || sigprocmask(SIG_UNBLOCK, &faults, NULL) != 0 ||
 	    (!live && sigaction(SIGSEGV, &mine, &before) != 0))
 		return mpk_span_of(NULL, 0);

@@ -13,7 +13,7 @@
 #include "io/digest.h"
 #include "io/reader.h"
 
-/* What each kind of digest is made with. */
+/* The function that makes each kind of digest. */
 struct digest_ops {
 	const char *name;
 	size_t bytes;
@@ -38,7 +38,7 @@ static enum mpk_code xxh128_init(void **state, struct mpk_error *err)
 static enum mpk_code xxh128_update(void *state, struct mpk_span bytes, struct mpk_error *err)
 {
 	(void)err;
-	if (bytes.len) /* an empty view may have no address */
+	if (bytes.len) /* An empty view may have no address. */
 		(void)XXH3_128bits_update(state, bytes.data, bytes.len);
 	return MPK_OK;
 }
@@ -233,7 +233,7 @@ void mpk_digest_fini(struct mpk_digest *d)
 	d->state = NULL;
 }
 
-/* Piece by piece: a rope of gigabytes is never in memory as a whole. */
+/* Reads piece by piece: a rope of gigabytes is never in memory as a whole. */
 static enum mpk_code digest_add_all(struct mpk_digest *d, struct mpk_reader *r,
 				    const struct mpk_tap *tap, struct mpk_error *err)
 {
@@ -251,7 +251,7 @@ static enum mpk_code digest_add_all(struct mpk_digest *d, struct mpk_reader *r,
 enum mpk_code mpk_digest_add_rope(struct mpk_digest *d, const struct mpk_rope *rope,
 				  const struct mpk_tap *tap, struct mpk_error *err)
 {
-	/* a reader has a buffer of its own, which is too large for a stack */
+	/* A reader's buffer is too large for a stack. */
 	struct mpk_reader *r = malloc(sizeof *r);
 
 	MPK_TRY_ALLOC(r, err);

@@ -48,7 +48,7 @@ static enum mpk_code check_target(const char *path, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Whether temp is ours now: it can be swept between being made and being locked. */
+/* Whether temp is ours by now: another run may remove it between mkdir and lock. */
 static bool lock_temp(struct mpk_directory *d)
 {
 	struct stat st;
@@ -80,7 +80,7 @@ static enum mpk_code make_temp(struct mpk_directory *d, struct mpk_error *err)
 		free(d->temp);
 		d->temp = NULL;
 		errno = saved;
-		/* another has it, or has just swept it */
+		/* Another run has it, or has just removed it. */
 		if (saved != EEXIST && saved != EWOULDBLOCK && saved != ENOENT)
 			break;
 	}
@@ -108,8 +108,8 @@ enum mpk_code mpk_directory_open(const char *path, struct mpk_directory *out, st
 	return MPK_OK;
 }
 
-/* Names come from files: neither an empty part nor "." nor ".." may be in them, so that
- * none leads out of the folder. */
+/* Names come from files: no part may be empty, "." or "..", so that no name leads out of the
+ * folder. */
 static bool directory_is_inside(const char *name)
 {
 	for (;;) {
@@ -148,13 +148,13 @@ static enum mpk_code write_file(const struct mpk_directory *d, const char *path,
 
 	if (code != MPK_OK)
 		mpk_error_at_file(err, path);
-	/* Network file systems and quotas speak up here. */
+	/* Network file systems and quotas report their errors here. */
 	if (close(fd) != 0 && code == MPK_OK)
 		code = directory_fail_at(path, "cannot write", err);
 	return code;
 }
 
-/* An error tells the name that the user gave, which is shorter than the temporary one. */
+/* Errors name the path that the user gave, which is shorter than the temporary one. */
 static void name_target(const struct mpk_directory *d, struct mpk_error *err)
 {
 	size_t from = strlen(d->temp), to = strlen(d->path);
@@ -233,7 +233,7 @@ enum mpk_code mpk_directory_commit(struct mpk_directory *d, struct mpk_error *er
 		return code;
 	}
 	keep_mode(d);
-	/* all files at once: one by one takes a disk's time for each */
+	/* All files at once: one by one would take a disk's latency for each. */
 	if (mpk_output_is_durable() && syncfs(d->fd) != 0) {
 		code = directory_fail_at(d->path, "cannot write to the disk", err);
 	} else if (rename(d->temp, d->path) != 0) {
@@ -243,7 +243,7 @@ enum mpk_code mpk_directory_commit(struct mpk_directory *d, struct mpk_error *er
 			(void)syncfs(d->fd); /* the name, too */
 		(void)close(d->fd);
 		free(d->temp);
-		d->temp = NULL; /* nothing to remove any more */
+		d->temp = NULL; /* Nothing is left to remove. */
 	}
 	mpk_directory_abandon(d);
 	return code;

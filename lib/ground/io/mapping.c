@@ -30,8 +30,8 @@ static enum mpk_code fail_too_long(bool is_device, struct mpk_error *err)
 			: "more than 2 GiB come from what is not a regular file; store them in one");
 }
 
-/* Pipes and devices: nobody knows their length before their end. One byte more than the
- * limit is asked for, so that an input of just that size is not refused. */
+/* Reads pipes and devices, whose length is unknown before their end. Asks for one byte more than
+ * the limit, so that an input of just that size is accepted. */
 static enum mpk_code mapping_read_all(int fd, bool is_device, struct mpk_span *out,
 				      struct mpk_error *err)
 {
@@ -127,13 +127,13 @@ static enum mpk_code map_fd(int fd, struct mpk_mapping *m, struct mpk_error *err
 
 /* --- what has changed since ------------------------------------------------------- */
 
-/* A file that was opened, as it was then. In a list of the process, because the check
- * before a commit is about all inputs, whoever opened them. */
+/* A file that was opened, as it was then. The list is the process's, because the check before a
+ * commit is about all inputs, whoever opened them. */
 struct mpk_mapping_origin {
 	struct mpk_mapping_origin *next, **at;
-	int fd; /* -1: look at the name */
+	int fd; /* -1: stat the name instead */
 	bool replaceable, regular, sparse;
-	struct mpk_span bytes; /* that are mapped; of a file that is read into memory empty */
+	struct mpk_span bytes; /* bytes mapped; empty for a file that was read into memory */
 	struct mpk_file_identity identity;
 	char name[];
 };
@@ -171,7 +171,7 @@ static bool has_same_content(const struct mpk_file_identity *a, const struct mpk
 	return a->size == b->size && a->modified == b->modified;
 }
 
-/* The name is that of the file that changed, and not of the one that is written. */
+/* Names the file that changed, not the one that is written. */
 static enum mpk_code fail_changed(const char *name, struct mpk_error *err)
 {
 	enum mpk_code code = mpk_fail(err, MPK_E_IO, "the file changed while it was read");
@@ -205,7 +205,8 @@ static struct mpk_mapping_origin *mapping_remember(int fd, const char *name)
 	return o;
 }
 
-/* Without memory for it a file is forgotten; its content still tells whether it may be replaced. */
+/* Without memory for it the file is forgotten; its content still tells whether it may be
+ * replaced. */
 static void mapping_keep(const struct mpk_mapping_origin *o)
 {
 	if (keeps_closed && o->regular && !o->replaceable &&
@@ -226,7 +227,7 @@ static void mapping_forget(struct mpk_mapping_origin *o)
 	free(o);
 }
 
-/* A name that is another file's by now says nothing of ours: that one is as it was. */
+/* Where the name belongs to another file by now, ours is as it was. */
 static bool is_unchanged(const struct mpk_mapping_origin *o)
 {
 	struct mpk_file_identity now;
@@ -293,13 +294,13 @@ void mpk_mapping_may_be_replaced(struct mpk_mapping *m)
 
 /* --- opening ---------------------------------------------------------------------- */
 
-/* Takes fd over when it succeeds. */
+/* Takes ownership of fd when it succeeds. */
 static enum mpk_code open_fd(int fd, const char *name, struct mpk_mapping *out,
 			     struct mpk_error *err)
 {
 	struct mpk_mapping m = { .fd = fd };
 
-	/* before anything is read: a change in between shows */
+	/* Before anything is read, so that a change in between is seen. */
 	m.origin = mapping_remember(fd, name);
 	enum mpk_code code = m.origin ? map_fd(fd, &m, err) : mpk_fail_nomem(err);
 
@@ -382,7 +383,7 @@ enum mpk_code mpk_mapping_of_fd(int fd, const char *name, struct mpk_mapping *ou
 	return code;
 }
 
-/* The mapping stays. Without its descriptor the file is looked at by its name. */
+/* The mapping stays. Without its descriptor the file is checked by its name. */
 void mpk_mapping_close_file(struct mpk_mapping *m)
 {
 	if (m->fd < 0)
@@ -405,7 +406,7 @@ void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope)
 		if (p->data && p->len >= MPK_LARGE_BYTES && at >= base && at - base < m->bytes.len)
 			*p = (struct mpk_piece){ .fd = m->fd, .off = at - base, .len = p->len };
 	}
-	/* What was the last piece may be one no longer: it must not grow. */
+	/* The last piece may not be the last one any more, so it must not grow. */
 	rope->tail = NULL;
 	rope->tail_left = 0;
 }
@@ -429,7 +430,7 @@ bool mpk_mapping_of(const uint8_t *at, int *fd, uint64_t *off)
 	return found;
 }
 
-/* Everything but the whole pages within what is kept; of a small part, everything. */
+/* Everything but the whole pages inside the kept part; for a small part, everything. */
 static bool allow_changes(const struct mpk_private *p)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -438,7 +439,7 @@ static bool allow_changes(const struct mpk_private *p)
 
 	if (tail < head)
 		head = tail = 0;
-	/* no pages at all are an error to qemu's emulation of the call */
+	/* qemu's emulation of the call refuses a range of no pages. */
 	return (!head || mprotect(p->data, head, PROT_READ | PROT_WRITE) == 0) &&
 	       (tail == p->len ||
 		mprotect(p->data + tail, p->len - tail, PROT_READ | PROT_WRITE) == 0);

@@ -21,7 +21,7 @@ struct mpk_mapping_origin; /* what the file was like when it was opened */
 struct mpk_mapping {
 	struct mpk_span bytes; /* the content; valid until close */
 	int fd;                /* open for reading while the mapping is; -1 after standard input */
-	bool mapped;           /* bytes are a private read-only mmap; else heap memory */
+	bool mapped;           /* whether bytes are a private read-only mmap; else heap memory */
 	struct mpk_mapping_origin *origin; /* NULL: standard input */
 };
 
@@ -76,7 +76,7 @@ enum mpk_code mpk_mapping_open_same(const char *path, const struct mpk_file_iden
 enum mpk_input_state {
 	MPK_INPUT_NOT,
 	MPK_INPUT,             /* an open mapping is of it: it must stay */
-	MPK_INPUT_REPLACEABLE, /* the same, and the user asked for that */
+	MPK_INPUT_REPLACEABLE, /* the same, and the user named it as the output */
 };
 
 /* mpk_mappings_find - what a file is
@@ -100,7 +100,7 @@ void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope);
 struct mpk_private {
 	uint8_t *data;
 	size_t len;
-	size_t keep_off, keep_len; /* bytes of it that cannot be changed */
+	size_t keep_off, keep_len; /* bytes of m that stay unchangeable */
 };
 
 /* mpk_private_open - make the bytes of m changeable

@@ -20,23 +20,22 @@
 enum { TEMPS_MAX = 16, NAME_TRIES = 100 };
 
 struct mpk_output {
-	char *path;    /* where the file will stand, links resolved; NULL: written through */
+	char *path;    /* where the file will be, links resolved; NULL: written through */
 	char *temp;    /* its temporary name while it has one, else NULL */
 	char *shown;   /* the path as the caller named it, for messages */
 	mode_t mode;   /* of the finished file, before the umask */
-	bool replaces; /* there is such a file, with this owner and these permissions: */
+	bool replaces; /* whether a file is there already; its owner and permissions: */
 	struct stat old;
 	int fd;
 	bool own_fd;
-	int taken; /* the content is this file, whose name is temp, instead; -1: it is fd */
+	int taken; /* -1: the content is fd; otherwise the file open here, whose name is temp */
 };
 
 /* Names that a killed build would leave. Slots hold the temp strings of live
  * outputs; a signal handler reads them, hence the atomics. */
 static _Atomic(const char *) temps[TEMPS_MAX];
 
-/* With the table full a name is not in it; then only the sweep of the next run removes what
- * a kill leaves. */
+/* A name that does not fit into the full table is removed only by the sweep of the next run. */
 static void temps_add(const char *name)
 {
 	for (size_t i = 0; i < TEMPS_MAX; i++) {
@@ -120,7 +119,7 @@ static enum mpk_code output_take_name(struct mpk_output *o,
 				      bool (*make)(struct mpk_output *, const char *),
 				      struct mpk_error *err)
 {
-	/* such names are needed here only: here is what killed runs left */
+	/* Only here are temporary names made, so here is where those of killed runs are removed. */
 	mpk_temporary_sweep(o->path);
 	for (unsigned tries = 0; tries < NAME_TRIES; tries++) {
 		char *name = mpk_temporary_name(o->path);
@@ -148,7 +147,7 @@ static bool make_file(struct mpk_output *o, const char *name)
 		return false;
 	if (mpk_temporary_lock(o->fd))
 		return true;
-	/* a sweep was faster, and removes it */
+	/* A sweep was faster and removes it. */
 	(void)close(o->fd);
 	o->fd = -1;
 	errno = EEXIST;
@@ -162,7 +161,7 @@ static bool is_stream_name(const char *path)
 	       strncmp(path, "/dev/fd/", 8) == 0;
 }
 
-/* Where a link leads nowhere or in a circle, it is not for us to say what the user meant. */
+/* Where a link leads nowhere or in a circle, the user's intention is unknown. */
 static bool is_broken_link(const char *path)
 {
 	struct stat st;
@@ -374,7 +373,7 @@ static enum mpk_code keep_mode(const struct mpk_output *o, struct mpk_error *err
 	return MPK_OK;
 }
 
-/* The bytes before the name, and the name before the caller goes on. */
+/* Writes the bytes before the name appears, and the name before the caller continues. */
 static enum mpk_code sync_file(const struct mpk_output *o, struct mpk_error *err)
 {
 	return fsync(content_fd(o)) == 0 ? MPK_OK : fail_io(o, "cannot write to the disk", err);
@@ -406,7 +405,7 @@ static enum mpk_code commit(struct mpk_output *o, struct mpk_error *err)
 		MPK_TRY(keep_mode(o, err));
 	if (mpk_output_is_durable())
 		MPK_TRY(sync_file(o, err));
-	/* Network file systems and quotas speak up when a descriptor is closed. */
+	/* Network file systems and quotas report their errors when a descriptor is closed. */
 	int copy = dup(o->fd);
 	if (copy >= 0 && close(copy) != 0)
 		return fail_io(o, "cannot write", err);

@@ -160,8 +160,9 @@ bool mpk_remove_all(const char *path);
 struct mpk_directory {
 	char *path;                /* the target */
 	char *temp;                /* where files are written until commit; NULL when closed */
-	int fd;                    /* of temp, locked: it shows the next run that this one lives */
-	const struct mpk_tap *tap; /* sees what is written from when it is set; or NULL */
+	int fd;                    /* descriptor of temp, locked: it tells the next run that this
+				    * run is alive */
+	const struct mpk_tap *tap; /* sees everything written from then on; or NULL */
 };
 
 /* mpk_directory_open - begin writing a directory

@@ -23,7 +23,7 @@
 #include "io/mapping.h"
 #include "io/path.h"
 
-/* So much of a file is looked at, from its beginning and before its end. */
+/* bytes that are read from the beginning and the end of a file */
 enum { TEXT_BYTES = 64 << 10, MARK_BYTES = 1 << 20, CLAIM_BYTES = 128 };
 
 /* What the program is and how its files are marked: set once, before any output is opened. */
@@ -55,7 +55,7 @@ void mpk_overwrite_all(void)
 
 /* --- what was written here -------------------------------------------------------------- */
 
-/* Who wrote it, and how it was then: what others write into it since is not ours. */
+/* Who wrote the file, and its size and time then: what others have written since is not ours. */
 static size_t claim_text(const struct stat *st, char out[CLAIM_BYTES])
 {
 	int n;
@@ -120,7 +120,7 @@ static const struct kind *overwrite_kind_of(const uint8_t *head, size_t len)
 	return k;
 }
 
-/* Archives and code have bytes early on that no text has. */
+/* Archives and code have early bytes that no text has. */
 static bool overwrite_is_text(const uint8_t *bytes, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -134,7 +134,7 @@ static bool has_mark(const uint8_t *bytes, size_t len)
 	return mark.len && memmem(bytes, len, mark.data, mark.len);
 }
 
-/* What it is that must not be replaced; NULL: it may be.
+/* Returns what the file is when it must not be replaced, or NULL when it may be.
  * @room    MARK_BYTES
  * Returns  false with errno: it cannot be read */
 static bool overwrite_judge(int fd, const struct stat *file, uint8_t *room, const char **what)
@@ -198,7 +198,7 @@ enum mpk_code mpk_overwrite_check(const char *path, const struct stat *file, str
 		return MPK_OK;
 
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	/* what cannot be read may be a library */
+	/* An unreadable file may be a library. */
 	if (fd < 0)
 		return fail_to_read(path, errno, err);
 	enum mpk_code code = check_open(fd, path, file, err);
@@ -236,8 +236,8 @@ enum mpk_code mpk_overwrite_check_folder(const char *path, struct mpk_error *err
 
 /* --- what is not finished ------------------------------------------------------ */
 
-/* Whoever writes one holds a lock on it; the kernel drops the lock with the process, so that what nobody has locked is
- * nobody's work any more. */
+/* The writer of a temporary file holds a lock on it, which the kernel drops with the process: a
+ * file that nobody has locked is abandoned. */
 
 enum { NAME_KEPT = 200, OPEN_DIRECTORIES = 8 };
 
@@ -304,7 +304,8 @@ bool mpk_remove_all(const char *path)
 	return lstat(path, &st) != 0 && errno == ENOENT;
 }
 
-/* The lock is kept while it is removed, so that two do not remove it, and one the other's new one. */
+/* The lock is held during removal, so that two runs cannot remove the same name, one of them the
+ * other's new file. */
 static void remove_abandoned(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes of a rope from its first to its last, whatever they lie in: pieces in memory as
- * they are, ranges of files through windows that are mapped for a moment, short ranges through
- * a buffer. No piece is ever in memory as a whole. Or all of them as one run, which is addresses
- * more than memory. */
+/* Reads the bytes of a rope in order, whatever its pieces are: pieces in memory directly, ranges
+ * of files through windows that are mapped for a moment, short ranges through a buffer. No piece
+ * is ever in memory as a whole. Or maps all pieces as one run, which takes addresses rather than
+ * memory. */
 #include "io/reader.h"
 
 #include <errno.h>
@@ -78,7 +78,8 @@ enum mpk_code mpk_reader_next(struct mpk_reader *r, struct mpk_span *out, struct
 			  err);
 }
 
-/* All of it, one after the other; the caller has made room for rope->len bytes. */
+/* Copies all pieces, one after the other, into room for rope->len bytes that the caller
+ * provides. */
 static enum mpk_code reader_load(struct mpk_reader *r, char *to, struct mpk_error *err)
 {
 	for (;;) {
@@ -92,8 +93,7 @@ static enum mpk_code reader_load(struct mpk_reader *r, char *to, struct mpk_erro
 	}
 }
 
-/* A rope of one piece in memory is given as it is: no copy of a payload that is there
- * already. */
+/* Returns a rope of one piece in memory as it is, so that no payload is copied. */
 enum mpk_code mpk_rope_load(const struct mpk_rope *rope, struct mpk_arena *arena,
 			    struct mpk_span *out, struct mpk_error *err)
 {
@@ -129,7 +129,8 @@ static size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The largest range of a file, and its offset in the rope; rope->count: there is none. */
+/* Finds the largest range of a file and its offset in the rope; returns rope->count when there
+ * is none. */
 static size_t largest_range(const struct mpk_rope *rope, uint64_t *at)
 {
 	size_t found = rope->count;
@@ -175,7 +176,7 @@ static enum mpk_code flat_copy(const struct mpk_piece *p, uint64_t skip, uint8_t
 	return MPK_OK;
 }
 
-/* The range whose pages fall onto pages: its two ends are copied. */
+/* Maps the range where its pages match pages of the file, and copies its two ends. */
 static enum mpk_code map_range(const struct mpk_piece *p, uint8_t *to, struct mpk_error *err)
 {
 	size_t page = page_bytes(), head = (page - (uintptr_t)to % page) % page;
@@ -187,7 +188,7 @@ static enum mpk_code map_range(const struct mpk_piece *p, uint8_t *to, struct mp
 		return flat_copy(p, 0, to, (size_t)p->len, err);
 	if (fstat(p->fd, &st) != 0)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read");
-	if ((uint64_t)st.st_size < p->off + p->len) /* mapped, that would end in a signal */
+	if ((uint64_t)st.st_size < p->off + p->len) /* A mapping would end in a signal. */
 		return mpk_fail(err, MPK_E_IO, "a file became shorter while it was read");
 	if (mmap(to + head, whole, PROT_READ, MAP_PRIVATE | MAP_FIXED, p->fd,
 		 (off_t)(p->off + head)) == MAP_FAILED)

@@ -20,15 +20,15 @@
  */
 
 enum {
-	MPK_WINDOW_BYTES = 4 * 1024 * 1024, /* most that is mapped at a time */
+	MPK_WINDOW_BYTES = 4 * 1024 * 1024, /* most bytes that are mapped at a time */
 	MPK_WINDOW_LEAST = 64 * 1024        /* below, reading is cheaper */
 };
 
 /* Zero-initialise. */
 struct mpk_window {
-	void *base; /* mapped; NULL: closed, or a hole */
+	void *base; /* the mapping; NULL: closed, or a hole */
 	size_t len;
-	struct mpk_span bytes; /* of the file, from the offset that was asked for */
+	struct mpk_span bytes; /* bytes of the file, from the requested offset */
 };
 
 /* mpk_window_measure - how many of len bytes from off on are alike: data, or a hole

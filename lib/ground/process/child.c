@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One child from its beginning to its end: forked, tied to us, its output copied, watched, ended and judged. When its
- * time ends is kept here and nowhere that a child could write. It is waited for by its own number: others that the
- * caller has are none of our business. */
+/* One child from its beginning to its end: fork, ties to the parent, copied output, watch, end,
+ * verdict. Its deadline is kept only here, where the child cannot write it. Waits for the child
+ * by number, so other children of the caller are left alone. */
 #include "process/internal/process.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 
 static const int64_t TICK = MPK_NANOSECONDS / 10;
 
-enum { GROUPS_MAX = 256 }; /* more jobs at once than that end by PR_SET_PDEATHSIG alone */
+enum { GROUPS_MAX = 256 }; /* Jobs beyond this number end only by PR_SET_PDEATHSIG. */
 
 /* The groups of children that run, for a signal handler; each slot holds the number of its leader. */
 static _Atomic(pid_t) groups[GROUPS_MAX];
@@ -54,8 +54,8 @@ void mpk_process_signal_all(int sig)
 /* What a child does between fork and its work: streams, limits, a group or a session of its own, and a death signal.
  * The order matters: ties to the parent come first, so that a parent that dies meanwhile takes the child along. */
 
-/* dup2, which leaves alone what has the number already: that would be closed by exec. Without a
- * descriptor (no /dev/null in a bare chroot) the stream stays what it is. */
+/* dup2 that skips equal numbers: exec would close such a descriptor. Without a descriptor (no
+ * /dev/null in a bare chroot) the stream stays. */
 static void put_stream(int fd, int target)
 {
 	if (fd == target)
@@ -64,7 +64,7 @@ static void put_stream(int fd, int target)
 		(void)dup2(fd, target);
 }
 
-/* As empty as /dev/null, where there is none: what we read is not for the child. */
+/* An empty input where /dev/null is missing: the child must not read ours. */
 static void put_nothing(int target)
 {
 	int ends[2];
@@ -109,7 +109,7 @@ static void set_streams(const struct mpk_process *p, int output)
 		(void)close(null);
 }
 
-/* A hard limit: nobody but root gets more. */
+/* A hard limit: only root could raise it again. */
 static void limit_cpu(double seconds)
 {
 	struct rlimit limit;
@@ -121,13 +121,14 @@ static void limit_cpu(double seconds)
 	(void)setrlimit(RLIMIT_CPU, &limit);
 }
 
-/* Ends with the parent, whatever ends that. Asked for by the child, who may come too late. */
+/* Asks to end with the parent, whatever ends that. The child asks, and may be too late. */
 static void tie_to_parent(const struct mpk_process *p, const struct mpk_keeper_others *others)
 {
 	if (p->contained) {
-		/* no group and no terminal that anybody else is in */
+		/* A group and a terminal that no other process is in. */
 		(void)setsid();
-		(void)prctl(PR_SET_DUMPABLE, 1); /* the parent is not just now, see process.c */
+		(void)prctl(PR_SET_DUMPABLE, 1); /* The parent is not the process that forked us,
+						  * see process.c. */
 		(void)mpk_sandbox_protect(others->pids, others->count, p->enters_sandbox);
 	} else if (!p->in_foreground) {
 		(void)setpgid(0, 0);
@@ -172,14 +173,14 @@ MPK_NORETURN static void child_main(const struct mpk_process *p, struct mpk_proc
 
 /* --- what it prints ------------------------------------------------------------ */
 
-/* What a child prints, on its way to a descriptor that the child does not have. Who has a descriptor can do more with
- * it than write: cut a log to nothing, go back in it, let it not wait, stop the terminal that it is. A pipe holds
- * nothing but what was written.
+/* Copies what a child prints to a descriptor that the child does not have. A process that has a
+ * descriptor can do more than write: truncate a log, seek back in it, make it non-blocking, stop
+ * the terminal. A pipe only takes bytes.
  *
- * Nothing here waits while the child runs: a reader who stops reading must not stop the loop that also watches for the
- * child's end and for the time limit. */
+ * Nothing here waits while the child runs: a reader who stops reading must not stop the loop
+ * that also watches for the child's end and the time limit. */
 
-/* A pipe that is ready for anything takes as much without waiting. */
+/* A pipe that poll calls writable takes this much without waiting. */
 enum { PIECE_BYTES = 4096 };
 
 static enum mpk_code copier_open(int out, uint64_t bytes_max, struct mpk_copier *c,
@@ -229,7 +230,7 @@ static struct pollfd copier_wait_for(const struct mpk_copier *c)
 	return (struct pollfd){ .fd = c->in, .events = POLLIN };
 }
 
-/* Text that nobody vouches for, with a limit; any other as it is. */
+/* With a limit, the text is untrusted and made safe; without one it is copied as it is. */
 static void hold(struct mpk_copier *c, struct mpk_span piece)
 {
 	uint64_t before = c->bytes;
@@ -264,7 +265,7 @@ static bool copier_take(struct mpk_copier *c)
 	return n > 0;
 }
 
-/* A reader that is gone must not end us: the child goes on, and so does its time. */
+/* A vanished reader must not end us: the child and its clock go on. */
 static void give(struct mpk_copier *c)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
@@ -295,13 +296,13 @@ static void copier_step(struct mpk_copier *c)
 		if (copier_holds(c)) {
 			give(c);
 		} else if (!copier_take(c)) {
-			(void)close(c->in); /* nobody has the other end */
+			(void)close(c->in); /* The other end is closed everywhere. */
 			c->in = -1;
 		}
 	}
 }
 
-/* No more than what is there now: what the child started may still print. */
+/* Copies no more than is there now: processes that the child started may still print. */
 static void copier_drain(struct mpk_copier *c)
 {
 	int there = 0;
@@ -356,7 +357,7 @@ enum mpk_code mpk_child_start(const struct mpk_process *p, const sigset_t *mask,
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot start a child process");
 	copier_started(&copier);
 	if (!p->in_foreground && !p->contained)
-		(void)setpgid(pid, pid); /* it does so, too: whoever comes first */
+		(void)setpgid(pid, pid); /* The child does the same: whoever comes first. */
 	if (!p->in_foreground)
 		groups_swap(0, pid);
 	*out = (struct mpk_child){ p, end, pid, keeper, copier, self, deadline, !p->hear };
@@ -391,7 +392,7 @@ static void child_judge(const struct mpk_process *p, const struct mpk_process_se
 	}
 }
 
-/* All that the child has said. Returns  false: it is to be killed */
+/* Reads all messages of the child. Returns false: the child is to be killed */
 static bool child_hear(struct mpk_child *c, bool has_ended)
 {
 	const struct mpk_process *p = c->p;
@@ -421,7 +422,7 @@ static bool child_hear(struct mpk_child *c, bool has_ended)
 /* Returns  how it ended, as of waitpid(2) */
 static int child_reap(struct mpk_child *c, enum kill killed)
 {
-	int status = 0xff00; /* 255, which is no success, should somebody else have reaped it */
+	int status = 0xff00; /* 255, a failure, in case another caller has reaped it. */
 
 	if (c->p->contained)
 		return mpk_keeper_take(&c->keeper, killed != ALIVE);
@@ -436,7 +437,7 @@ static void child_finish(struct mpk_child *c, enum kill killed)
 {
 	int status;
 
-	/* until it is reaped, its number and its group's are nobody else's */
+	/* Until it is reaped, its number and the number of its group belong to nobody else. */
 	if (!c->p->in_foreground)
 		groups_swap(c->pid, 0);
 	status = child_reap(c, killed);
@@ -492,7 +493,7 @@ int64_t mpk_child_look(struct mpk_child *c, bool stops, struct pollfd fds[MPK_CH
 	int64_t left = child_look(c, stops);
 	bool hears = c->pid && !c->is_deaf;
 
-	/* ppoll passes over a negative descriptor */
+	/* ppoll ignores negative descriptors. */
 	fds[0] = (struct pollfd){ hears ? c->p->channel : -1, POLLIN, 0 };
 	fds[1] = (struct pollfd){ c->pid && c->keeper.pid ? c->keeper.socket : -1, POLLIN, 0 };
 	fds[2] = copier_wait_for(&c->copier);

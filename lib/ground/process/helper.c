@@ -53,8 +53,7 @@ static bool send_answer(int fd, enum mpk_code code, struct mpk_span bytes)
 	       mpk_write_all(fd, bytes, NULL);
 }
 
-/* A question that is too long, or an end in the middle of one, ends the helper: nobody
- * would read the answer. */
+/* A question that is too long or cut ends the helper: nobody would read the answer. */
 static bool answer_one(int fd, mpk_helper_fn *answer, void *data)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
@@ -82,8 +81,8 @@ static bool answer_one(int fd, mpk_helper_fn *answer, void *data)
 	return sent;
 }
 
-/* A helper outlives the call that started it: it must not keep pipes open whose end
- * somebody waits for. */
+/* A helper outlives the call that started it, so it must not hold pipes whose end somebody waits
+ * for. */
 static void helper_close_others(int fd)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -93,8 +92,7 @@ static void helper_close_others(int fd)
 	(void)mpk_close_others(STDERR_FILENO + 1, &fd, 1);
 }
 
-/* The death signal is asked for by the child; a parent that has died before is found by
- * getppid. */
+/* The child asks for the death signal; getppid tells whether the parent died before that. */
 MPK_NORETURN static void serve(int fd, mpk_helper_fn *answer, void *data, pid_t parent)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -149,8 +147,8 @@ static bool put_question(int fd, const struct mpk_span *parts, size_t count, uin
 	return ok;
 }
 
-/* A crash and a limit of time or memory look alike from here. What is left of a question or an answer must not be
- * taken for the next one, so nothing more is asked. */
+/* A crash and a limit of time or memory look alike from here. The rest of a question or answer
+ * must not be taken for the next one, so nothing more is asked. */
 static enum mpk_code ended(struct mpk_helper *h, struct mpk_error *err)
 {
 	mpk_helper_stop(h);
@@ -206,6 +204,6 @@ enum mpk_code mpk_helper_ask(struct mpk_helper *h, const struct mpk_span *parts,
 void mpk_helper_stop(struct mpk_helper *h)
 {
 	if (h->fd)
-		(void)close(h->fd); /* it reads the end, and init waits for it */
+		(void)close(h->fd); /* It reads the end of the socket and exits; init reaps it. */
 	*h = (struct mpk_helper){ 0 };
 }

@@ -32,7 +32,7 @@ struct run {
 
 static volatile sig_atomic_t stopped;
 
-/* Whoever waits for children waits for this signal. */
+/* The signal that tells about the ends of children. */
 void mpk_process_stop(void)
 {
 	stopped = 1;
@@ -56,7 +56,7 @@ static enum mpk_code process_start(struct run *r, size_t index, struct mpk_error
 	return MPK_OK;
 }
 
-/* Takes those that have ended or are late; nanoseconds until there is something to do. */
+/* Reaps children that have ended or are late. Returns nanoseconds until the next deadline. */
 static int64_t process_look(struct run *r)
 {
 	int64_t sleep = 3600 * MPK_NANOSECONDS;
@@ -76,7 +76,7 @@ static int64_t process_look(struct run *r)
 	return sleep;
 }
 
-/* Returns when fewer run than before. */
+/* Returns when fewer children run than before. */
 static void wait_for_one(struct run *r)
 {
 	unsigned before = r->busy;
@@ -171,8 +171,8 @@ enum mpk_code mpk_process_run(const struct mpk_process *list, size_t count, unsi
 
 /* --- command lines ------------------------------------------------------------- */
 
-/* A command line lies in an arena and keeps a NULL at its end all the time, so that it can be given to exec at any
- * moment; a failure is remembered and asked for once, at the end. */
+/* A command line is in an arena and always ends in NULL, so that it can be given to exec at any
+ * moment. A failure is remembered and reported once, at the end. */
 void mpk_argv_add(struct mpk_argv *v, const char *arg)
 {
 	if (!arg)
@@ -180,7 +180,7 @@ void mpk_argv_add(struct mpk_argv *v, const char *arg)
 	if (v->failed)
 		return;
 	if (v->count + 2 > v->cap) {
-		/* old arrays stay in the arena, which is freed with the command */
+		/* Old arrays stay in the arena, which is freed with the command. */
 		size_t cap = v->cap ? v->cap * 2 : 32;
 		const char **longer = mpk_arena_array(v->arena, cap, sizeof *longer);
 

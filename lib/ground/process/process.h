@@ -28,18 +28,19 @@
 /* The child's own view of itself. */
 struct mpk_process_self;
 
-/* The work of a child that is a fork of this process. What it allocates and changes is lost,
- * what it writes to files and to shared memory stays. */
+/* Runs in the child, which is a fork of this process: what it allocates and changes is lost,
+ * what it writes to files and shared memory stays. */
 typedef enum mpk_code mpk_process_fn(struct mpk_process_self *self, void *data,
 				     struct mpk_error *err);
 
 /* What a process does about a message of its child. */
 enum mpk_process_heard {
-	MPK_HEARD_NOTHING, /* there was none: asked again when there is */
-	MPK_HEARD_ONE,     /* there may be more */
-	MPK_HEARD_NEW_TIME, /* the same, and the child has *seconds from now on; 0: as many as it likes */
-	MPK_HEARD_ENOUGH, /* not asked again; the child goes on */
-	MPK_HEARD_KILL,   /* the child is killed: MPK_PROCESS_STOPPED */
+	MPK_HEARD_NOTHING,  /* there was none: hear is called again when there is one */
+	MPK_HEARD_ONE,      /* there may be more */
+	MPK_HEARD_NEW_TIME, /* a message was read, and the child has *seconds from now on; 0: no
+			     * limit */
+	MPK_HEARD_ENOUGH,   /* hear is not called again; the child goes on */
+	MPK_HEARD_KILL,     /* the child is killed: MPK_PROCESS_STOPPED */
 };
 
 /* Where a child's standard output and standard error go. Its standard input is empty, but for a child in the
@@ -49,13 +50,14 @@ enum mpk_process_output {
 	MPK_OUTPUT_DISCARD,  /* nowhere */
 	MPK_OUTPUT_FILE,     /* standard output to a descriptor, standard error to ours */
 	MPK_OUTPUT_LOG,      /* both to a descriptor */
-	MPK_OUTPUT_COPIED, /* the same, which it does not have itself: through a pipe and this process */
+	MPK_OUTPUT_COPIED,   /* both through a pipe and this process: the child has no descriptor of
+			    * the target */
 };
 
 /* A child to be. Either argv or run is set; zero serves for all other members. Borrowed. */
 struct mpk_process {
 	const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH; no shell */
-	const char *const *env;  /* argv: "NAME=value" in addition to ours, NULL-terminated */
+	const char *const *env;  /* argv: "NAME=value", added to our environment; NULL-terminated */
 	const char *dir;         /* argv: the directory that it begins in; NULL: ours */
 
 	mpk_process_fn *run;
@@ -72,34 +74,36 @@ struct mpk_process {
 
 	enum mpk_process_output output;
 	int fd; /* MPK_OUTPUT_FILE, _LOG, _COPIED; appended to from its current position */
-	uint64_t
-		output_max; /* MPK_OUTPUT_COPIED: bytes that are copied, with control characters made
-			      * visible; what is more is left out, which is said. 0: all, as it is */
-	double timeout;     /* seconds; 0: none */
-	double cpu_seconds; /* of processor time, at which the kernel kills it, and each process that it
-			     * starts: should whoever holds the timeout be gone or asleep. 0: none */
+	uint64_t output_max; /* MPK_OUTPUT_COPIED: bytes to copy, with control characters made
+			     * visible. Output beyond them is dropped, and the copy says so; 0: no
+			     * limit, and copied unchanged */
+	double timeout;      /* seconds; 0: none */
+	double cpu_seconds;  /* Processor seconds after which the kernel kills it, and each process
+			     * that it starts, in case the holder of the timeout is gone or asleep;
+			     * 0: no limit */
 
 	/* What it may do is unknown: it has a keeper (internal/process.h) and can do nothing to us; when it ends, and
 	 * when we end, it and all that it started is killed, even what left its process group. Other children get SIGTERM then, to remove
 	 * the files that they have begun; what they started gets it from mpk_process_signal_all. */
 	bool contained;
 
-	bool enters_sandbox; /* contained: run does, and keeps the rights that it takes until then */
+	bool enters_sandbox; /* contained: run calls mpk_sandbox_enter, and keeps its rights until
+			      * then */
 
 	/* It reads our standard input, and stays in our process group, so that a terminal lets it, and its
 	 * signals reach it. */
 	bool in_foreground;
-	bool disposable; /* SIGKILL when we end, whatever it does: it has no files to remove */
+	bool disposable; /* killed by SIGKILL when we end, as it has no files to remove */
 };
 
 enum mpk_process_how {
-	MPK_PROCESS_LEFT_OUT,     /* another one had failed before it was started */
+	MPK_PROCESS_LEFT_OUT,     /* not started, because another child had failed */
 	MPK_PROCESS_NOT_EXECUTED, /* argv: no such program or directory; status is the errno */
 	MPK_PROCESS_RETURNED,     /* run came back; error.code is what it returned */
-	MPK_PROCESS_QUIT, /* run ended the process and did not come back; status is that of exit */
+	MPK_PROCESS_QUIT,    /* run ended the process and did not return; status is that of exit */
 	MPK_PROCESS_EXITED,  /* argv: status is its exit status */
 	MPK_PROCESS_KILLED,  /* status is the signal */
-	MPK_PROCESS_LATE,    /* killed at the end of its time */
+	MPK_PROCESS_LATE,    /* killed at its deadline */
 	MPK_PROCESS_STOPPED, /* killed because hear asked for it */
 };
 
@@ -173,7 +177,7 @@ struct mpk_helper {
 	pid_t pid;
 };
 
-/* Answers one question, in the helper, whose memory lasts from one to the next. */
+/* Answers one question, in the helper, whose memory lasts between questions. */
 typedef enum mpk_code mpk_helper_fn(void *data, struct mpk_span question, struct mpk_strbuf *answer,
 				    struct mpk_error *err);
 
@@ -208,7 +212,7 @@ void mpk_helper_stop(struct mpk_helper *h);
 /* Zero-initialise; mpk_cleanup_start; mpk_cleanup_stop. */
 struct mpk_cleanup {
 	bool is_on;
-	int fd; /* its closing tells the process of our end */
+	int fd; /* closing it tells the process that we have ended */
 };
 
 /* mpk_cleanup_start - from now on, let run(data) happen in another process when this one ends
@@ -226,10 +230,10 @@ void mpk_cleanup_stop(struct mpk_cleanup *c, bool needed);
 /* Zero-initialise; mpk_scratch_open; mpk_scratch_close. */
 struct mpk_scratch {
 	char *path;                 /* no trailing slash */
-	bool keep;                  /* a directory of the user's */
+	bool keep;                  /* a directory of the user's, which stays */
 	char *env[2];               /* "TMPDIR=..." for tools, and NULL: what a killed one leaves is
 				     * removed with the rest. A user's directory is not for that. */
-	struct mpk_cleanup cleanup; /* removes the directory after our death */
+	struct mpk_cleanup cleanup; /* removes the directory after we have died */
 };
 
 /* mpk_scratch_open - make PARENT/mpack-XXXXXX, readable by its owner only

@@ -21,17 +21,17 @@
 
 /* --- a process that cleans up -------------------------------------------------- */
 
-/* It learns of our end by a socket whose only other end we hold: the kernel closes that whatever ends us, SIGKILL
- * included, which no handler could see. */
+/* The process learns of our end by a socket whose only other end is ours: the kernel closes it
+ * whatever ends us, even SIGKILL. */
 
-/* What the process that cleans up waits for. A socket alone would not do: a copy of its other end
- * is in every process that ours has forked, and one of those may outlive it. */
+/* What the cleanup process waits for. A socket is not enough: every process that we forked has a
+ * copy of the other end and may outlive us. */
 struct watch {
 	int socket;
 	int process; /* pidfd of ours; negative: the kernel has none */
 };
 
-/* Waits for our end. A byte means that there is nothing to do. */
+/* Waits for our end. A byte means that nothing is to be done. */
 static MPK_NORETURN void cleanup_main(void (*run)(void *data), void *data, const struct watch *w)
 {
 	struct pollfd fds[] = { { .fd = w->socket, .events = POLLIN },
@@ -50,8 +50,8 @@ static MPK_NORETURN void cleanup_main(void (*run)(void *data), void *data, const
 	_exit(0);
 }
 
-/* Forked twice, so that the process is reaped by init; what the first says in its status is the error
- * number of the second fork. */
+/* Forks twice, so that init reaps the process. The first child reports the error number of the
+ * second fork as its status. */
 static pid_t fork_detached(void (*run)(void *data), void *data, const int ends[2], int process)
 {
 	sigset_t none;
@@ -95,7 +95,7 @@ enum mpk_code mpk_cleanup_start(void (*run)(void *data), void *data, struct mpk_
 	return MPK_OK;
 }
 
-/* By a call that a process in a sandbox has. */
+/* Removes by a call that a sandboxed process may make. */
 static void say_nothing_to_do(const struct mpk_cleanup *c)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
@@ -127,7 +127,7 @@ static void remove_patiently(void *path)
 		(void)usleep(REMOVE_PAUSE_US);
 }
 
-/* Tools write into it as they like: what others put there must not be among that. */
+/* Tools write there as they like, so files of others must not be mixed with theirs. */
 static void claim(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -165,7 +165,7 @@ failed:;
 /* Makes PARENT/mpack-XXXXXX. */
 static enum mpk_code make_private(const char *parent, struct mpk_scratch *s, struct mpk_error *err)
 {
-	/* The cleanup process must find it from wherever the program goes. */
+	/* The cleanup process must find it wherever the program's current directory is. */
 	char *root = realpath(parent, NULL), letters[MPK_RANDOM_LETTERS + 1];
 	enum mpk_code code = MPK_OK;
 	int saved = EEXIST;
@@ -178,7 +178,7 @@ static enum mpk_code make_private(const char *parent, struct mpk_scratch *s, str
 			code = mpk_fail_nomem(err);
 			break;
 		}
-		/* somebody else's is not to be removed */
+		/* Another user's folder is not to be removed. */
 		if (access(s->path, F_OK) == 0)
 			continue;
 		code = mpk_cleanup_start(remove_patiently, s->path, &s->cleanup, err);
@@ -209,7 +209,7 @@ enum mpk_code mpk_scratch_open(const char *parent, const char *keep, struct mpk_
 	if (keep)
 		return open_kept(keep, out, err);
 	MPK_TRY(make_private(parent, &s, err));
-	/* without it tools leave their files where they are used to */
+	/* Without TMPDIR, tools write where they always do. */
 	if (asprintf(&s.env[0], "TMPDIR=%s", s.path) < 0)
 		s.env[0] = NULL;
 	*out = s;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Should Landlock or seccomp have a gap: no network interface, no System V or message queue of others, no file of
- * others. Processes have a namespace before that, see mpk_sandbox_apart_enter. */
+/* A second line of defence, should Landlock or seccomp have a gap: the process sees no network
+ * interface, no System V objects or message queues of other processes, and no files but its own.
+ * Its namespace of processes is older: mpk_sandbox_pid_namespace. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -39,9 +40,9 @@ static bool map_ids(uid_t inside, uid_t user, gid_t inside_group, gid_t group)
 
 	(void)snprintf(users, sizeof users, "%u %u 1", (unsigned)inside, (unsigned)user);
 	(void)snprintf(groups, sizeof groups, "%u %u 1", (unsigned)inside_group, (unsigned)group);
-	/* the files in /proc of a process that others may not look into belong to root */
+	/* Files in /proc of a process that may not be inspected belong to root. */
 	(void)prctl(PR_SET_DUMPABLE, 1);
-	/* the kernel asks for the first before a group may have a number */
+	/* The kernel wants setgroups denied before it maps a group. */
 	done = write_text("/proc/self/setgroups", "deny") &&
 	       write_text("/proc/self/uid_map", users) && write_text("/proc/self/gid_map", groups);
 	(void)prctl(PR_SET_DUMPABLE, (unsigned long)(dumpable == 1));
@@ -80,19 +81,19 @@ static char *decode_mount_path(char *path)
 
 /* --- a root with nothing in it ---------------------------------------------------- */
 
-/* Landlock refuses to open a file, but tells whether it is there, how large it is and since when; and knows
- * nothing of links. What is not in the file system tells nothing.
+/* Landlock refuses to open a file but reveals whether it exists, its size and its times, and
+ * ignores links. A file outside the mounted tree reveals nothing.
  *
- * What is kept is taken hold of first, as a memory file system then covers the folder that it is made in. The
- * old root stays mounted where nothing leads to: whoever may neither change the root nor mount does not get
- * out of the new one. */
+ * The paths to keep are opened first, because the memory file system then covers the folder in
+ * which it is made. The old root stays mounted, but no path leads to it: a process that may
+ * neither change its root nor mount cannot leave the new one. */
 
 #if defined SYS_open_tree && defined SYS_move_mount && defined SYS_mount_setattr
 
-/* Of the kernel's interface; headers of the C library have others of the same names. */
+/* Declared here because headers of the C library define other structs of the same names. */
 enum { TREE_CLONE = 1, TREE_RECURSIVE = 0x8000, MOVE_FROM_FD = 4 };
 
-/* Makes the folders that lead to path, and with is_folder itself. */
+/* Makes the folders above path, and, with is_folder, path itself. */
 static void make_path(char *path, bool is_folder)
 {
 	for (char *c = path; *c; c++) {
@@ -112,7 +113,7 @@ static void make_path(char *path, bool is_folder)
 	}
 }
 
-/* path as it is from the new root, which is the current folder; cwd was that before. */
+/* Converts path to the new root, which is the current folder; cwd was the current folder before. */
 static bool namespaces_place(const char *path, const char *cwd, char out[PATH_MAX])
 {
 	int n = path[0] == '/' ? snprintf(out, PATH_MAX, ".%s", path)
@@ -135,7 +136,8 @@ static void put_tree(int tree, const char *path, const char *cwd)
 	(void)syscall(SYS_move_mount, tree, "", AT_FDCWD, target, MOVE_FROM_FD);
 }
 
-/* Over any folder; where a mount could be seen outside, over one that is mounted itself and can be kept from it. */
+/* Mounts over a folder. Where the mount would be visible outside, mounts over a mount that can
+ * be made private. */
 static bool mount_memory(bool is_own_user)
 {
 	static const char *const folders[] = { "/tmp", "/proc", "/dev", "/usr" };
@@ -201,7 +203,7 @@ static bool change_root(const struct mpk_sandbox *s, bool is_own_user)
 
 enum { NOBODY = 65534 };
 
-/* A new user has no rights outside; where there are no users to be had, root goes without. */
+/* A new user has no rights outside. Where user namespaces are missing, root goes without one. */
 void mpk_namespaces_enter(const struct mpk_sandbox *s, struct mpk_sandbox_state *out)
 {
 	const int others = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWNS;
@@ -212,22 +214,22 @@ void mpk_namespaces_enter(const struct mpk_sandbox *s, struct mpk_sandbox_state 
 	out->namespaces = out->own_user || unshare(others) == 0;
 	if (!out->namespaces)
 		return;
-	/* files in memory belong to somebody who has a number */
+	/* A file in memory must belong to a user that has a number here. */
 	out->own_root = (!out->own_user || map_ids(NOBODY, user, NOBODY, group)) &&
 			change_root(s, out->own_user);
 }
 
 /* --- apart from other processes --------------------------------------------------- */
 
-/* Namespaces in which called code finds itself and nobody else. A process in them has no number for any
- * outside: whatever system call takes one, also one that a kernel gains tomorrow, finds nothing.
+/* Enters namespaces in which the called code is alone. No process outside has a number in them,
+ * so no system call, not even one that a later kernel adds, can name one.
  *
- * Root stays root and keeps all files. But some of them command the kernel: freeze a group
- * of processes, start a program of any choice when one crashes, kill all. They are made read-only, as for
- * root in a container; the right to undo that goes with mpk_sandbox_protect. */
+ * Root stays root and keeps all files. Some files control the kernel: they freeze processes,
+ * start a program on a crash, kill everything. These become read-only, as for root in a
+ * container, and mpk_sandbox_protect drops the right to undo that. */
 
-/* The files of file systems that are the kernel's own: of these a user may have a control group, with all
- * that runs in it. */
+/* File systems of the kernel itself: in a control group of the user's own, all that runs there
+ * could be stopped. */
 static void freeze_kernel_files(void)
 {
 	static const char *const types[] = {
@@ -248,7 +250,7 @@ static void freeze_kernel_files(void)
 		    sscanf(line, "%*s %*s %*s %*s %4095s", path) != 1)
 			continue;
 		(void)decode_mount_path(path);
-		/* of a chroot, say, with the numbers of processes that stand outside */
+		/* A /proc of a chroot, for example, shows the numbers of processes outside. */
 		if (strcmp(type, "proc") == 0 && strcmp(path, "/proc") != 0)
 			freeze_mount(path);
 		for (size_t i = 0; i < MPK_ARRAY_COUNT(types); i++)
@@ -260,7 +262,7 @@ static void freeze_kernel_files(void)
 		(void)fclose(f);
 }
 
-/* The files in /proc that are of no process. */
+/* The files in /proc that belong to no process. */
 static void freeze_proc(void)
 {
 	static const char *const paths[] = { "/proc/sys", "/proc/sysrq-trigger",
@@ -280,7 +282,7 @@ bool mpk_sandbox_apart_enter(uint64_t namespaces, uid_t user, gid_t group)
 	if (is_own_user && !map_ids(user, user, group, group))
 		return false;
 	freeze_kernel_files();
-	/* what is mounted on it is to be seen here alone; without /proc there is nothing to hide */
+	/* Only this process sees what is mounted here. Without /proc there is nothing to hide. */
 	bool is_own = mount(NULL, "/proc", NULL, MS_PRIVATE, NULL) == 0 &&
 		      mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
 

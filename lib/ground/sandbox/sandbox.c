@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entering a sandbox, in the order that works: limits and namespaces first, because later
- * steps refuse the calls that make them; then files, by Landlock; system calls last.
+/* Enters a sandbox in the only order that works: limits and namespaces first, because later
+ * steps refuse the calls that make them; then Landlock for files; seccomp last.
  *
- * landlock(7) knows more rights from version to version. A kernel that is asked for a right
- * that it does not know refuses the whole ruleset, so it is asked for its version first.
- * Headers may be older than the kernel, hence the numbers of its interface here.
+ * Each version of landlock(7) knows more rights, and a kernel refuses a ruleset with a right
+ * that it does not know, so its version is asked for first. Headers may be older than the
+ * kernel; therefore the numbers are defined here.
  *
- * Code that is run is kept from others before it enters a sandbox, too: whoever may signal a process may stop
- * it, and with it the clock that holds a timeout; so may whoever takes its processor, its limits or the terminal
- * that it writes to. Most of that is held by what the process is: apart from others it has no number for them,
- * and a session of its own keeps it out of their groups and their terminal. The filter is for where it has such
- * numbers, and for terminals, which have names as files have. */
+ * Code under test is kept away from other processes before it enters a sandbox, too. Who can
+ * signal a process can stop it, and with it the clock that enforces a timeout; the same holds
+ * for its processor, its limits and its terminal. A namespace of processes leaves the code
+ * without numbers for others, and a session of its own keeps it out of their groups and
+ * terminals. The filter covers systems where it has such numbers, and terminals, which have
+ * names like files. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,17 +34,17 @@
 
 /* --- limits ----------------------------------------------------------------------- */
 
-/* Enough for a team of threads on each of many processors, and for no flood of them. */
+/* Enough for a team of threads on each of many processors; few enough to stop a fork bomb. */
 enum { THREADS_MAX = 4096 };
 
-/* How the C library declares a number of a limit. */
+/* The type in which the C library declares the number of a limit. */
 #ifdef __GLIBC__
 typedef __rlimit_resource_t resource_number;
 #else
 typedef int resource_number;
 #endif
 
-/* Lowers a limit, hard and soft; one that is lower already stays. */
+/* Lowers a limit, hard and soft. A lower limit stays. */
 static void sandbox_set(resource_number resource, uint64_t most)
 {
 	struct rlimit limit;
@@ -56,7 +57,7 @@ static void sandbox_set(resource_number resource, uint64_t most)
 	(void)setrlimit(resource, &limit);
 }
 
-/* What is mapped already: the program, the library that it inspected, inputs. */
+/* Counts what is mapped already: the program, the inspected library, the inputs. */
 static uint64_t address_space_bytes(void)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
@@ -74,7 +75,7 @@ static void set_limits(uint64_t memory_bytes)
 	uint64_t most;
 
 	sandbox_set(RLIMIT_CORE, 0);
-	/* the shadow of a sanitizer takes terabytes */
+	/* A sanitizer's shadow memory takes terabytes. */
 	if (!memory_bytes || MPK_IS_SANITIZED)
 		return;
 	if (!__builtin_add_overflow(address_space_bytes(), memory_bytes, &most))
@@ -109,11 +110,12 @@ enum {
 	BIND_TCP = 1 << 0,
 	CONNECT_TCP = 1 << 1,         /* version 4 */
 	SCOPE_ABSTRACT_UNIX = 1 << 0, /* sockets without a file */
-	SCOPE_SIGNAL = 1 << 1,        /* version 6: of processes outside, however it is sent */
+	SCOPE_SIGNAL = 1 << 1,        /* Version 6: refuses signals to processes outside, however
+				       * they are sent. */
 
 	ALL = EXECUTE | WRITE_FILE | READ_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_CHAR | MAKE_DIR |
 	      MAKE_REG | MAKE_SOCK | MAKE_FIFO | MAKE_BLOCK | MAKE_SYM | REFER | TRUNCATE,
-	/* what is written is read again before it takes its name */
+	/* The output is read again before it gets its name. */
 	WRITE = WRITE_FILE | READ_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | REFER |
 		TRUNCATE,
 	OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE,
@@ -142,7 +144,7 @@ static int landlock_version(void)
 }
 
 #ifdef SYS_landlock_create_ruleset
-/* Each version of the kernel takes the part of the structure that it knows. */
+/* The structure grew; each kernel reads the part that it knows. */
 static int create(int version, bool hides_names, struct ruleset *r)
 {
 	const size_t sizes[] = { sizeof r->files, 2 * sizeof r->files, sizeof *r };
@@ -163,7 +165,7 @@ static int create(int version, bool hides_names, struct ruleset *r)
 			    0);
 }
 
-/* A path that cannot be opened is left out: what is not there needs no right. */
+/* A path that cannot be opened is skipped: a missing file needs no right. */
 static void allow(int rules, const struct ruleset *r, const char *path, uint64_t rights)
 {
 	struct path_rule rule;
@@ -202,7 +204,7 @@ static bool landlock_restrict(const struct mpk_sandbox *s)
 	return done;
 }
 
-/* Files stay as they are; but no process outside is signalled, however that is done, or traced. Sets
+/* Keeps files as they are, and forbids signalling or tracing processes outside. Sets
  * no_new_privs unless the process may do without. */
 static bool landlock_scope(void)
 {
@@ -235,7 +237,7 @@ static bool landlock_restrict(const struct mpk_sandbox *s)
 
 /* --- capabilities ----------------------------------------------------------------- */
 
-/* A list of what is kept: a capability that a kernel gains tomorrow is dropped. */
+/* Lists what is kept, so that a capability that a later kernel adds is dropped. */
 
 typedef struct __user_cap_data_struct cap_words[_LINUX_CAPABILITY_U32S_3];
 
@@ -246,9 +248,9 @@ static bool set_powers(const cap_words words)
 	return syscall(SYS_capset, &head, words) == 0;
 }
 
-/* Files with their owners and modes, nodes of devices, which a driver makes when they are missing; to become
- * another user; what a server needs. Not: modules, memory and ports of the machine, other processes, limits,
- * priorities, terminals, mounts, namespaces, time, the end of the system. */
+/* Kept: owners and modes of files, device nodes, which a driver creates, changing the user, and
+ * what a server needs. Dropped: modules, memory and ports of the machine, other processes,
+ * limits, priorities, terminals, mounts, namespaces, time, shutting down. */
 static uint64_t kept_powers(void)
 {
 	static const unsigned caps[] = {
@@ -292,9 +294,10 @@ bool mpk_sandbox_protect(const pid_t *others, size_t count, bool keeps_rights)
 {
 	bool done;
 
-	(void)landlock_scope(); /* the same again, by what a process is and not by its number */
+	(void)landlock_scope(); /* The same once more, by kind of process instead of number. */
 	done = mpk_calls_protect(others, count);
-	/* last: the steps above need some of them; and a user has none but with namespaces of its own */
+	/* Last, because the steps above need some capabilities. A user has none except in
+	 * namespaces of its own. */
 	if (!keeps_rights)
 		(void)powers_drop(geteuid() == 0);
 	return done;
@@ -366,7 +369,7 @@ static void enter_namespaces(const struct mpk_sandbox *s, struct mpk_sandbox_sta
 
 	(void)prctl(PR_GET_PDEATHSIG, &on_parent_death);
 	mpk_namespaces_enter(s, out);
-	/* with the user the kernel forgets it */
+	/* The kernel forgets it when the user changes. */
 	(void)prctl(PR_SET_PDEATHSIG, (unsigned long)on_parent_death);
 	if (!powers_drop(false))
 		out->namespaces = out->own_user = out->own_root = false;
@@ -382,18 +385,18 @@ struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s)
 		if (state.namespaces)
 			limit_threads();
 	}
-	/* descriptors that our caller left open would stay usable, whatever files they are of */
+	/* Descriptors that our caller left open would stay usable, whatever they refer to. */
 	state.files = (!s->kept || mpk_close_others(STDERR_FILENO + 1, s->kept, s->kept_count)) &&
 		      landlock_restrict(s);
-	/* last: the calls above are none of those that stay */
+	/* Last: the filter refuses the calls above. */
 	state.calls = !s->runs_programs && mpk_calls_restrict(s);
 	return state;
 }
 
-/* What a child process tells by its exit status. */
+/* What a child process reports by its exit status. */
 enum { HAS_NAMESPACES = 1, HAS_USER = 2, HAS_ROOT = 4 };
 
-/* What enter_namespaces would get; tried in a child process. */
+/* Tries in a child process what enter_namespaces would get. */
 static void try_namespaces(struct mpk_sandbox_state *out)
 {
 	static const struct mpk_sandbox nothing = { .runs_code = true };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which system calls a process may still make: as filters of seccomp(2), for one in a sandbox a list of what is allowed,
- * so that a call that a kernel gains tomorrow is refused, and for one that is run what would reach others. Calls that
- * another libc makes in the place of allowed ones fail with EPERM, as the same call would that is missing. */
+/* Filters of seccomp(2). A sandboxed process has a list of allowed calls, so that a call that a
+ * later kernel adds is refused; a process that runs foreign code is refused every call that
+ * reaches other processes. Calls that another libc makes instead of an allowed one fail with
+ * EPERM, like a missing call. */
 #include <asm/sockios.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +35,7 @@ struct filter {
 	bool failed; /* too long */
 };
 
-/* Numbers from here on are calls of x32, which have this machine's name. */
+/* Numbers from here on are calls of x32, which has the same architecture name. */
 #define X32_BIT 0x40000000U
 
 static void seccomp_add(struct filter *f, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
@@ -51,8 +52,8 @@ static void seccomp_load(struct filter *f, size_t offset)
 	seccomp_add(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-/* Half of an argument. They are 64 bits wide, but the kernel looks at the low half of an int: a filter that compared all
- * of it could be passed by setting high bits. */
+/* Half of an argument. Arguments have 64 bits, but for an int the kernel reads the low half: a
+ * filter that compared all 64 could be bypassed by setting high bits. */
 enum { LOW = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ };
 
 static void load_argument(struct filter *f, unsigned index, size_t half)
@@ -60,7 +61,7 @@ static void load_argument(struct filter *f, unsigned index, size_t half)
 	seccomp_load(f, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t) + half * 4);
 }
 
-/* Passes over so many steps for all calls but nr. */
+/* Skips this many steps for every call but nr. */
 static void load_call(struct filter *f, long nr, uint8_t others_skip)
 {
 	seccomp_load(f, offsetof(struct seccomp_data, nr));
@@ -85,9 +86,9 @@ static void filter_begin(struct filter *f)
 #endif
 }
 
-/* Decides on every system call of a set. The kernel tries a new filter with each call that
- * it knows, so a rule for each of a hundred would take half a millisecond; this takes a
- * step for 32. The bit of call nr is nr % 32 of words[nr / 32]. */
+/* Decides on every system call of a set. The kernel tries a new filter with each call that it
+ * knows, so one rule for each of a hundred calls would take half a millisecond; this filter
+ * takes one step for 32 calls. Call nr is bit nr % 32 of words[nr / 32]. */
 static void filter_set(struct filter *f, const uint32_t words[FILTER_WORDS], uint32_t action)
 {
 	seccomp_load(f, offsetof(struct seccomp_data, nr));
@@ -103,12 +104,13 @@ static void filter_set(struct filter *f, const uint32_t words[FILTER_WORDS], uin
 		seccomp_add(f, BPF_ALU | BPF_RSH | BPF_X, 0, 0, 0);
 		seccomp_add(f, BPF_JMP | BPF_JSET | BPF_K, 1, 0, 1);
 		give(f, action);
-		/* no other word has it: on to the next rule, which loads anew */
+		/* No other word has this call: go on to the next rule, which loads anew. */
 		seccomp_add(f, BPF_LD | BPF_IMM, FILTER_WORDS, 0, 0);
 	}
 }
 
-/* Decides on system call nr when of an argument's low 32 bits those of mask are value; a mask of 0: always. */
+/* Decides on system call nr when the bits of mask in the argument's low 32 bits equal value; a
+ * mask of 0 always matches. */
 static void filter_add(struct filter *f, long nr, unsigned index, uint32_t mask, uint32_t value,
 		       uint32_t action)
 {
@@ -154,7 +156,7 @@ static bool filter_install(struct filter *f, uint32_t action)
 	program.len = f->len;
 	if (f->failed || !MPK_AUDIT_ARCH)
 		return false;
-	/* Root may go without; anybody else must give set-user-ID programs up first. */
+	/* Root may skip this; everybody else must give up set-user-ID programs first. */
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0)
 		return true;
 	return errno == EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
@@ -165,9 +167,9 @@ static bool filter_install(struct filter *f, uint32_t action)
 
 #define CALL(name) SYS_##name
 
-/* Machines made later have fewer of these: older calls have newer ones that do the same. */
+/* Younger architectures lack older calls that have newer equivalents. */
 static const long allowed[] = {
-	/* files; which ones is not asked here */
+	/* Files; Landlock decides which. */
 	CALL(read),
 	CALL(pread64),
 	CALL(readv),
@@ -209,7 +211,7 @@ static const long allowed[] = {
 	CALL(dup2),
 	CALL(poll),
 #endif
-	/* memory; mmap and mprotect depend on what for */
+	/* Memory; for mmap and mprotect the arguments decide, below. */
 	CALL(munmap),
 	CALL(mremap),
 	CALL(madvise),
@@ -263,11 +265,11 @@ static const long allowed_writing[] = {
 #endif
 };
 
-/* Also who wrote a file (io/output.h). */
+/* The attribute that says who wrote a file (io/output.h). */
 static const long allowed_replacing[] = { CALL(fchmod), CALL(fchown), CALL(fgetxattr),
 					  CALL(fsetxattr) };
 
-/* What OpenMP, a C++ runtime or a just-in-time compiler does beside. */
+/* Calls that OpenMP, a C++ runtime or a just-in-time compiler makes. */
 static const long allowed_code[] = {
 	CALL(ftruncate),
 	CALL(fallocate),
@@ -320,10 +322,10 @@ static void seccomp_put(uint32_t words[FILTER_WORDS], const long *calls, size_t 
 			words[calls[i] / 32] |= UINT32_C(1) << (calls[i] % 32);
 }
 
-/* Those that depend on their arguments. */
+/* Calls whose arguments decide. */
 static void add_rules(struct filter *f, bool runs_code)
 {
-	/* a descriptor can be asked to signal its owner, and the owner be anybody */
+	/* A descriptor can be asked to signal its owner, and any process can be its owner. */
 	static const uint32_t commands[] = { F_GETFD, F_SETFD, F_GETFL,
 					     F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC };
 	const uint32_t allow = SECCOMP_RET_ALLOW, self = (uint32_t)getpid();
@@ -339,8 +341,8 @@ static void add_rules(struct filter *f, bool runs_code)
 	}
 	filter_call(f, CALL(mmap), allow);
 	filter_call(f, CALL(mprotect), allow);
-	/* Threads, not processes. What clone3 is asked for lies in memory, where no filter can look: libc
-	 * takes clone in its place. */
+	/* Threads, not processes. The arguments of clone3 are in memory, where no filter can
+	 * look; libc falls back to clone. */
 	filter_bits(f, CALL(clone), CLONE_FLAGS, CLONE_THREAD, allow);
 	filter_call(f, CALL(clone3), SECCOMP_RET_ERRNO | ENOSYS);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(commands); i++)
@@ -351,7 +353,7 @@ static void add_rules(struct filter *f, bool runs_code)
 	allow_value(f, CALL(tgkill), 0, self);
 	allow_value(f, CALL(tkill), 0, self); /* raise and abort of musl */
 	if (runs_code) {
-		/* limits can be asked for, and by root not raised again */
+		/* Limits may be read, and even root must not raise them again. */
 		filter_null(f, CALL(prlimit64), 2, allow);
 		return;
 	}
@@ -359,8 +361,8 @@ static void add_rules(struct filter *f, bool runs_code)
 	allow_value(f, CALL(prlimit64), 0, 0);
 }
 
-/* The set first, as it has the calls that are made most: each rule before it would be tried
- * for every read. */
+/* The set comes first because it has the most frequent calls: a rule before it would run for
+ * every read. */
 bool mpk_calls_restrict(const struct mpk_sandbox *s)
 {
 	uint32_t words[FILTER_WORDS] = { 0 };
@@ -381,8 +383,8 @@ bool mpk_calls_restrict(const struct mpk_sandbox *s)
 
 /* --- other processes and terminals ------------------------------------------------ */
 
-/* Every call that takes the number of a process or a thread and does something to it, and which argument
- * that is. Our caller and the keeper have one thread each, of the same number. */
+/* Every call that does something to a process or thread given by number, and which argument the
+ * number is. Our caller and the supervisor have one thread each, whose number is the process's. */
 static const struct {
 	long nr;
 	unsigned index;
@@ -446,8 +448,8 @@ static void refuse_process(struct filter *f, pid_t pid)
 	refuse_call(f, SYS_kill, 0, (uint32_t)-getpgid(pid));
 }
 
-/* Where others have numbers: many at once, and those that a descriptor or memory names, where no filter can
- * look. */
+/* Where other processes have numbers: calls that name many processes, or name one by a
+ * descriptor or in memory, where no filter can look. */
 static void refuse_others(struct filter *f, const pid_t *others, size_t count)
 {
 	/* of the kernel's interface */
@@ -469,8 +471,8 @@ static void refuse_others(struct filter *f, const pid_t *others, size_t count)
 	refuse_call(f, SYS_ioctl, 1, SIOCSPGRP);
 }
 
-/* A terminal can be typed into, stopped, hung up and made to stop who writes to it: it can be asked, and
- * nothing else. Its requests are a group of numbers, but for a few newer ones. */
+/* A terminal can be typed into, stopped, hung up, and made to stop its writers. So it may be
+ * asked, and nothing else. Its requests are one range of numbers and a few newer ones. */
 static void refuse_terminals(struct filter *f)
 {
 	static const uint32_t asked[] = { TCGETS,   TIOCGWINSZ, TIOCGPGRP, TIOCGSID,

@@ -172,7 +172,7 @@ void mpk_escape_lines(struct mpk_strbuf *buf, struct mpk_span s)
 	}
 }
 
-/* Cut at a whole escape, so that the end never looks like another one. */
+/* Cuts at a whole escape, so that the end never looks like another escape. */
 const char *mpk_escape_to(struct mpk_span s, char *out, size_t size)
 {
 	size_t used = 0, cut = 0;
@@ -183,7 +183,7 @@ const char *mpk_escape_to(struct mpk_span s, char *out, size_t size)
 		size_t n = strlen(piece);
 
 		if (used + 4 <= size)
-			cut = used; /* the last point where "..." still fits */
+			cut = used; /* The last point at which "..." still fits. */
 		if (used + n >= size) {
 			memcpy(out + cut, "...", 4);
 			return out;
@@ -238,8 +238,7 @@ void mpk_escape_toml(struct mpk_strbuf *buf, struct mpk_span s, const char *inva
 	put_string(buf, s, invalid, true);
 }
 
-/* What a document has outside of its strings is plain ASCII, and its own writer escaped that within
- * them. */
+/* Outside of its strings a document is plain ASCII, and inside its writer escaped them. */
 void mpk_escape_document(struct mpk_strbuf *buf, struct mpk_span s)
 {
 	size_t from = 0, i = 0, n;
@@ -262,7 +261,7 @@ void mpk_escape_document(struct mpk_strbuf *buf, struct mpk_span s)
 
 /* --- errors of another process ------------------------------------------------------------- */
 
-/* In place: another process wrote it, and may have written anything, also no NUL. */
+/* Works in place: another process wrote the text and may have written anything, even no NUL. */
 static void clean(char *text, size_t size)
 {
 	uint8_t *p = (uint8_t *)text;

@@ -37,7 +37,7 @@ struct mpk_figure_value mpk_fact_number(const struct mpk_fact *fact, const void 
 	return mpk_figure_of(number);
 }
 
-/* Three states: a number, null where nobody can tell, and no key where there is no such figure. */
+/* Three states: a number, null where nobody can tell, no key where the figure does not exist. */
 void mpk_figure_json(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		     struct mpk_figure_value value)
 {
@@ -47,7 +47,7 @@ void mpk_figure_json(struct mpk_json *j, struct mpk_json_at *at, const char *key
 		mpk_json_null(j, at, key);
 }
 
-/* Zeros: nobody said. JSON has null for that; extents of zero would be a statement. */
+/* All zeros means unknown. JSON has null for that, because extents of zero would be a statement. */
 static void put_fact_extents(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 			     const uint32_t n[3])
 {

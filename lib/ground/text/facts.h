@@ -17,8 +17,8 @@
 
 /* --- a number that may not be there --------------------------------------------------------- */
 
-/* Not every format has every figure, and a compiler may not know one that it has: how deep a recursion
- * goes. That is no 0, which would pass for the best there is. */
+/* A figure of a kernel. Not every format has every figure, and a compiler may not know a figure,
+ * such as the depth of a recursion. Unknown is not 0, which would pass for the best value. */
 enum mpk_figure_state { MPK_FIGURE_NONE, MPK_FIGURE_KNOWN, MPK_FIGURE_UNKNOWN };
 
 struct mpk_figure_value {
@@ -70,7 +70,7 @@ struct mpk_fact {
 	unsigned off, bytes;      /* of the member in the struct */
 	const char *const *words; /* of WORDS, by value */
 	struct mpk_figure_value (*get)(const void *of);
-	unsigned tag; /* for who made the table: which of his numbers it is; 0: none */
+	unsigned tag; /* a number that the table's owner chose for this row; 0: none */
 };
 
 /* MPK_FACT(kind, key, type, member[, about]) - a row; the compiler refuses a member of another type than the kind's

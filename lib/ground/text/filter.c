@@ -11,7 +11,7 @@
 
 #include "text/phrase.h"
 
-enum { NAME_BYTES = 4095 }; /* a copy that takes no memory cannot fail */
+enum { NAME_BYTES = 4095 }; /* Copies without allocating, so it cannot fail. */
 
 bool mpk_name_matches(struct mpk_span name, const char *filter)
 {
@@ -21,7 +21,7 @@ bool mpk_name_matches(struct mpk_span name, const char *filter)
 		return true;
 	if (!filter[strcspn(filter, "*?[")])
 		return name.len && memmem(name.data, name.len, filter, strlen(filter)) != NULL;
-	/* names of files need not end with a NUL; one that has a NUL within matches up to it */
+	/* A name from a file need not end with a NUL; a name with a NUL inside matches up to it. */
 	name.len = name.len < NAME_BYTES ? name.len : NAME_BYTES;
 	if (name.len)
 		memcpy(text, name.data, name.len);

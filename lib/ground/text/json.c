@@ -17,7 +17,7 @@
 /* The largest integer up to which every one is exact in an IEEE double. */
 #define EXACT_MAX ((int64_t)1 << 53)
 
-/* An array or object that is open. Those that are complete are text and nothing else. */
+/* An array or object that is open. Complete ones are nothing but text. */
 struct mpk_json_at {
 	struct mpk_json_at *above;
 	bool is_array, has_members;
@@ -25,8 +25,8 @@ struct mpk_json_at {
 
 /* --- printing ---------------------------------------------------------------------------------- */
 
-/* A document's text is gone through once, in pieces when somebody takes them, and set with lines and blanks or
- * without. Pieces end between values, never within one. */
+/* Walks over the text of a document once, in pieces where somebody takes them, with or without
+ * line breaks and blanks. Pieces end between values, never inside one. */
 enum { PIECE_BYTES = 1 << 20 };
 
 static void new_line(const struct mpk_json_print *p, struct mpk_strbuf *out)
@@ -98,8 +98,8 @@ static struct mpk_span json_print_text_of(const struct mpk_strbuf *text)
 	return mpk_span_of(text->data, text->len);
 }
 
-/* The brackets that are missing, the innermost first. The document itself stays open: it
- * can be printed while more is added. */
+/* Adds the missing brackets, the innermost first. The document itself stays open: it can be
+ * printed while more is added. */
 static void json_ends(const struct mpk_json *j, struct mpk_strbuf *out)
 {
 	for (const struct mpk_json_at *at = j->open; at; at = at->above)
@@ -108,9 +108,8 @@ static void json_ends(const struct mpk_json *j, struct mpk_strbuf *out)
 
 typedef void put_fn(struct mpk_json_print *p, struct mpk_span text, struct mpk_strbuf *out);
 
-/* What is there so far, and the ends of all that is open. */
-/* @put is called on a copy of the state, so that a document can be printed while it still
- * grows. */
+/* Prints the text so far and closes everything that is open. */
+/* Calls @put on a copy of the state, so that a document can be printed while it still grows. */
 static enum mpk_code text_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
 				     struct mpk_error *err, put_fn *put)
 {
@@ -164,7 +163,7 @@ enum mpk_code mpk_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
 	return mpk_strbuf_status(out, err);
 }
 
-/* What UTF-16 has no unit of its own for is two. */
+/* A character outside of UTF-16's basic plane becomes two units. */
 static void put_ascii(struct mpk_json_print *p, struct mpk_span text, struct mpk_strbuf *out)
 {
 	size_t from = 0;
@@ -196,8 +195,8 @@ enum mpk_code mpk_json_line(const struct mpk_json *j, struct mpk_strbuf *out, st
 	return text_json_print(j, out, err, put_ascii);
 }
 
-/* Called between values. What was passed is forgotten; the depth stays in j->print for the
- * next piece. */
+/* Called between values. Forgets what was passed on; the depth stays in j->print for the next
+ * piece. */
 static void json_pass(struct mpk_json *j)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
@@ -269,7 +268,8 @@ static void text_json_put_string(struct mpk_strbuf *out, struct mpk_span s)
 	mpk_strbuf_putc(out, '"');
 }
 
-/* Ready for a value in `at`: what was opened within it is complete. False: at is of an earlier failure. */
+/* Makes `at` ready for a value: closes what was opened within it. Returns false when at comes
+ * from an earlier failure. */
 static bool text_json_begin(struct mpk_json *j, struct mpk_json_at *at, const char *key)
 {
 	if (!at) {
@@ -277,7 +277,7 @@ static bool text_json_begin(struct mpk_json *j, struct mpk_json_at *at, const ch
 		return false;
 	}
 	while (j->open != at) {
-		assert(j->open->above); /* at is complete: something was put after it */
+		assert(j->open->above); /* at is complete already: something was put after it. */
 		mpk_strbuf_putc(&j->text, j->open->is_array ? ']' : '}');
 		close_container(j);
 	}
@@ -325,7 +325,7 @@ struct mpk_json_at *mpk_json_array(struct mpk_json *j, struct mpk_json_at *at, c
 	return text_json_begin(j, at, key) ? open_container(j, true) : NULL;
 }
 
-/* A document within another one: its text as it is, as both have the same rules. */
+/* Puts another document's text inside this one, unchanged, as both follow the same rules. */
 void mpk_json_document(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		       const struct mpk_json *document)
 {
@@ -338,7 +338,7 @@ void mpk_json_document(struct mpk_json *j, struct mpk_json_at *at, const char *k
 
 /* --- numbers and words ------------------------------------------------------------------------ */
 
-/* A number that a reader of doubles would round is a string of digits (EXACT_MAX). */
+/* Writes a number that a reader of doubles would round as a string of digits (EXACT_MAX). */
 void mpk_json_u64(struct mpk_json *j, struct mpk_json_at *at, const char *key, uint64_t v)
 {
 	if (text_json_begin(j, at, key))

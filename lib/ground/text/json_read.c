@@ -114,7 +114,7 @@ static bool read_escape(const uint8_t **at, const uint8_t *end, uint32_t *cp)
 	return true;
 }
 
-/* From after the opening quote to after the closing one. */
+/* Reads a string from after its opening quote to after its closing quote. */
 static bool json_read_string(struct parser *p)
 {
 	uint32_t cp;
@@ -150,7 +150,7 @@ static bool read_digits(struct parser *p)
 	return p->at > from || json_read_fail(p, "expected a digit");
 }
 
-/* RFC 8259: no leading zeros, digits after a point and after an exponent. */
+/* RFC 8259: no leading zeros, and at least one digit after a point or an exponent. */
 static bool json_read_number(struct parser *p)
 {
 	(void)json_read_take(p, '-');
@@ -192,7 +192,7 @@ static bool in_object(const struct parser *p)
 	return p->objects[level / 64] >> level % 64 & 1;
 }
 
-/* Depth is bounded by the bits that there are for it, and costs no stack. */
+/* Nesting is bounded by the bits for it, and costs no stack. */
 static bool open_level(struct parser *p, bool object)
 {
 	unsigned level = p->depth;
@@ -216,7 +216,7 @@ static bool read_key(struct parser *p)
 	return json_read_take(p, ':') || json_read_fail(p, "expected ':'");
 }
 
-/* A scalar, an array or object without elements, or the beginning of one up to its first of those. */
+/* Reads a scalar, an empty array or object, or the beginning of one up to its first element. */
 static bool json_read_value(struct parser *p)
 {
 	for (;;) {
@@ -295,7 +295,7 @@ enum mpk_json_type mpk_json_value_type(struct mpk_json_value v)
 	return v.text.len && !type ? MPK_JSON_NUMBER : type;
 }
 
-/* The byte after the string whose opening quote is at. */
+/* Returns the byte after the string whose opening quote is at `at`. */
 static const uint8_t *skip_string(const uint8_t *at)
 {
 	for (at++; *at != '"'; at++)
@@ -303,7 +303,7 @@ static const uint8_t *skip_string(const uint8_t *at)
 	return at + 1;
 }
 
-/* The byte after the value that begins at. */
+/* Returns the byte after the value that begins at `at`. */
 static const uint8_t *skip_value(const uint8_t *at, const uint8_t *end)
 {
 	size_t depth = 0;
@@ -458,7 +458,7 @@ enum mpk_code mpk_json_value_text(struct mpk_json_value v, struct mpk_arena *are
 	*out = NULL;
 	if (mpk_json_value_type(v) != MPK_JSON_STRING)
 		return MPK_OK;
-	/* no escape is shorter than what it means, and there are two quotes */
+	/* No escape is shorter than its character, and there are two quotes. */
 	text = mpk_arena_alloc(arena, v.text.len);
 	MPK_TRY_ALLOC(text, err);
 	at = v.text.data + 1;
@@ -476,7 +476,7 @@ bool mpk_json_value_i64(struct mpk_json_value v, int64_t *out)
 {
 	int64_t number;
 
-	/* what is no decimal number to mpk_parse_i64 has a fraction or an exponent */
+	/* A text that mpk_parse_i64 refuses has a fraction or an exponent. */
 	if (mpk_json_value_type(v) != MPK_JSON_NUMBER || !mpk_parse_i64(v.text, &number))
 		return false;
 	*out = number;

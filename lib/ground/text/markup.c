@@ -14,8 +14,8 @@
 
 /* --- Markdown ------------------------------------------------------------------------------ */
 
-/* Of one byte: a code span or a fence must have more backticks around it than there are in
- * it. */
+/* Longest run of one byte: a code span or a fence needs more backticks around it than its text
+ * has in a row. */
 static size_t longest_run(struct mpk_span s, uint8_t byte)
 {
 	size_t longest = 0, run = 0;
@@ -37,7 +37,7 @@ static void markdown_put_code(struct mpk_strbuf *out, const struct mpk_strbuf *e
 {
 	struct mpk_span s = mpk_span_of(mpk_strbuf_text(escaped), escaped->len);
 	size_t ticks = longest_run(s, '`') + 1;
-	/* one blank on each side is taken off again, and parts the text from the ticks */
+	/* Markdown removes one blank on each side, which separates the text from the backticks. */
 	bool pad = s.len && (s.data[0] == '`' || s.data[s.len - 1] == '`' || s.data[0] == ' ' ||
 			     s.data[s.len - 1] == ' ');
 
@@ -47,9 +47,9 @@ static void markdown_put_code(struct mpk_strbuf *out, const struct mpk_strbuf *e
 	put_run(out, '`', ticks);
 	put_run(out, ' ', pad);
 	for (size_t i = 0; i < s.len; i++) {
-		if (s.data[i] == '|') /* a table ends a cell even in code */
+		if (s.data[i] == '|') /* A table ends a cell even inside code. */
 			mpk_strbuf_putc(out, '\\');
-		/* sentences may have line feeds in them, table cells not */
+		/* Sentences may contain line feeds, table cells may not. */
 		mpk_strbuf_putc(out, s.data[i] == '\n' ? ' ' : (char)s.data[i]);
 	}
 	put_run(out, ' ', pad);
@@ -81,7 +81,7 @@ void mpk_markdown_html(struct mpk_strbuf *out, const char *sentence)
 	mpk_escape_controls(&escaped, mpk_span_str(sentence));
 	out->failed |= escaped.failed;
 	for (const char *p = mpk_strbuf_text(&escaped); *p; p++) {
-		/* an empty line ends an HTML block; a mention would call people */
+		/* An empty line ends an HTML block, and "@" would notify people. */
 		if (*p == '<' || *p == '>' || *p == '&' || *p == '"' || *p == '@')
 			mpk_strbuf_printf(out, "&#%d;", *p);
 		else
@@ -89,7 +89,7 @@ void mpk_markdown_html(struct mpk_strbuf *out, const char *sentence)
 	}
 }
 
-/* The text is code that was printed already; a fence needs no escapes but its own length. */
+/* The text is code that was printed already; a fence only needs a fitting length. */
 void mpk_markdown_fence(struct mpk_strbuf *out, const char *language, struct mpk_span text)
 {
 	size_t ticks = longest_run(text, '`') + 1;

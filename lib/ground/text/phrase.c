@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small parts of sentences that many messages have: a count with its noun, a list cut off
- * after a few names, a word as a shell takes it: what is printed as a command can be pasted;
- * and the order in which people list names. */
+/* Small parts of many messages: a count with its noun, a list cut after a few names, a word that
+ * a shell reads back as it was, so that printed commands can be pasted; and the order in which
+ * people list names. */
 #include "text/phrase.h"
 
 #include <inttypes.h>
@@ -49,8 +49,8 @@ void mpk_put_names(struct mpk_strbuf *out, const struct mpk_span *names, size_t 
 	mpk_put_more(out, count);
 }
 
-/* Plain are characters that mean nothing to any shell, wherever they stand in a word that is not
- * a command's first; but for '=' at the beginning, which zsh takes for a command's path. */
+/* Plain characters mean nothing to any shell in any word but a command's first. The exception is
+ * '=' at the beginning, which zsh replaces by the path of a command. */
 static bool shell_is_plain(struct mpk_span word)
 {
 	static const char plain[] =
@@ -62,7 +62,7 @@ static bool shell_is_plain(struct mpk_span word)
 	return word.len > 0 && word.data[0] != '=';
 }
 
-/* These go through printf, as no quotes would show them. */
+/* Only printf shows these, quotes would not. */
 static bool shell_is_control(uint8_t c)
 {
 	return (c < 0x20 && c != '\n') || c == 0x7f;
@@ -99,8 +99,9 @@ void mpk_put_word(struct mpk_strbuf *out, struct mpk_span word)
 
 /* --- the order in which people list names --- */
 
-/* Bytes are compared as they are, whatever the locale is, so that output has one order everywhere. Names that differ
- * in zeros alone ("k2", "k02") are compared by strcmp in the end, so that no two names are equal in the order. */
+/* Compares bytes whatever the locale is, so that output has one order everywhere. Names that
+ * differ only in zeros ("k2", "k02") are compared by strcmp, so that only equal names compare
+ * equal. */
 
 static size_t count_digits(const char *text)
 {

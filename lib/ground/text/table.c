@@ -21,7 +21,7 @@ void mpk_table_row(struct mpk_table *t)
 	t->rows[t->row_count++] = t->count;
 }
 
-/* Cells beyond the last column are left out: a row is never shifted. */
+/* Drops cells beyond the last column, so that a row is never shifted. */
 void mpk_table_cell(struct mpk_table *t, const char *fmt, ...)
 {
 	size_t column = t->row_count ? t->count - t->rows[t->row_count - 1] : 0;
@@ -44,7 +44,7 @@ void mpk_table_cell(struct mpk_table *t, const char *fmt, ...)
 		free(text);
 }
 
-/* Code points of valid UTF-8, which is columns for most scripts. */
+/* Counts code points of valid UTF-8, which are columns in most scripts. */
 static size_t width_of(const char *text)
 {
 	size_t n = 0;
@@ -59,7 +59,7 @@ static size_t row_end(const struct mpk_table *t, size_t row)
 	return row + 1 < t->row_count ? t->rows[row + 1] : t->count;
 }
 
-/* The widest cell of each column, in columns of the terminal. */
+/* Measures the widest cell of each column, in columns of the terminal. */
 static void text_table_measure(const struct mpk_table *t, size_t width[MPK_TABLE_COLUMNS])
 {
 	for (size_t r = 0; r < t->row_count; r++) {
@@ -79,13 +79,13 @@ static void text_table_pad(struct mpk_strbuf *out, size_t n)
 		mpk_strbuf_putc(out, ' ');
 }
 
-/* Two blanks between columns. The last cell of a row is not padded. */
+/* Puts two blanks between columns, and no padding after the last cell. */
 static void print_row(const struct mpk_table *t, size_t row, const size_t *width,
 		      struct mpk_strbuf *out)
 {
 	size_t end = row_end(t, row);
 
-	/* empty cells at the end leave no trailing blanks */
+	/* Empty cells at the end leave no trailing blanks. */
 	while (end > t->rows[row] && !t->text.data[t->cells[end - 1]])
 		end--;
 	for (size_t i = t->rows[row]; i < end; i++) {
@@ -138,7 +138,7 @@ const char *mpk_size_print(uint64_t bytes, char out[MPK_SIZE_TEXT])
 		(void)snprintf(out, MPK_SIZE_TEXT, "%u B", (unsigned)bytes);
 		return out;
 	}
-	/* what would print as 1024.0 belongs to the next unit */
+	/* A value that would print as 1024.0 takes the next unit. */
 	for (; value >= 1023.95 && u + 1 < MPK_ARRAY_COUNT(units); u++)
 		value /= 1024;
 	(void)snprintf(out, MPK_SIZE_TEXT, "%.1f %s", value, units[u]);
@@ -159,7 +159,7 @@ bool mpk_size_parse(struct mpk_span text, uint64_t *out)
 		{ "MiB", 1 << 20 },
 		{ "GiB", 1 << 30 },
 		{ "TiB", (uint64_t)1 << 40 },
-		/* a letter alone as in ls, dd and du */
+		/* A single letter means what it means to ls, dd and du. */
 		{ "K", 1024 },
 		{ "M", 1 << 20 },
 		{ "G", 1 << 30 },

@@ -29,8 +29,8 @@ static void unescape_backslashes(char *text)
 		from += from[0] == '\\' && from[1] == '\\';
 }
 
-/* The length of the string or comment that begins at s; 0 when none does. What is wrong in
- * it is the parser's business. */
+/* Returns the length of the string or comment that begins at s; 0 when none does. The parser
+ * reports what is wrong inside. */
 static size_t opaque_length(struct mpk_span s)
 {
 	const char *text = (const char *)s.data;
@@ -79,7 +79,7 @@ static const char *find_excess(struct mpk_span text, uint32_t *line)
 			dots = 0;
 		if (rest.data[0] == '.' && ++dots >= KEY_PARTS_MAX)
 			return "a key of more than 64 parts";
-		/* a table under a header of its own takes twice as much */
+		/* A table under its own header takes twice as much. */
 		signs += memchr("=,[{.", rest.data[0], 5) != NULL;
 		signs += rest.data[0] == '[' && begins_line;
 		begins_line = rest.data[0] == '\n' ||
@@ -164,7 +164,7 @@ const struct mpk_toml_entry *mpk_toml_find(const struct mpk_toml *table, const c
 
 enum { FIELDS_MAX = 24 };
 
-/* Every finding of the manifest passes here. */
+/* Every finding about the manifest passes here. */
 static void toml_report(struct mpk_toml_reader *r, struct mpk_pos pos, struct mpk_finding finding)
 {
 	finding.error.at.line = pos.line;
@@ -198,7 +198,7 @@ void mpk_toml_read_warn(struct mpk_toml_reader *r, struct mpk_pos pos, const cha
 	PUT(r, pos, MPK_WARNING, check, fmt);
 }
 
-/* Empty when no name is near: a wild guess would be worse than none. */
+/* Returns an empty text when no name is near: a wild guess would be worse than none. */
 const char *mpk_toml_suggest(struct mpk_span word, const struct mpk_span *names, size_t count,
 			     char out[MPK_TOML_SUGGEST_BYTES])
 {
@@ -246,7 +246,7 @@ static void reader_wrong_type(struct mpk_toml_reader *r, const char *name, const
 			    toml_type_name(got->type));
 }
 
-/* A string that is a name or a path; where expressions are allowed, an integer, too. */
+/* Reads a string that is a name or a path; where expressions are allowed, also an integer. */
 static bool reader_read_text(struct mpk_toml_reader *r, const char *name, bool expression,
 			     const struct mpk_toml *v, struct mpk_toml_str *out)
 {
@@ -273,7 +273,7 @@ static bool reader_read_text(struct mpk_toml_reader *r, const char *name, bool e
 	return true;
 }
 
-/* Items that are wrong are reported and left out; the rest of the list is still read. */
+/* Reports and skips wrong items, and still reads the rest of the list. */
 static void read_list(struct mpk_toml_reader *r, const char *name, bool expressions,
 		      const struct mpk_toml *v, struct mpk_toml_list *out)
 {
@@ -293,7 +293,7 @@ static void read_list(struct mpk_toml_reader *r, const char *name, bool expressi
 					       &items[out->count]);
 }
 
-/* An array of tables into an array of structures, whose size and fields the schema has. */
+/* Reads an array of tables into an array of structures, with size and fields of the schema. */
 static void reader_read_rows(struct mpk_toml_reader *r, const struct mpk_toml_field *f,
 			     const struct mpk_toml *v, char *out)
 {
@@ -325,8 +325,7 @@ static void reader_read_rows(struct mpk_toml_reader *r, const struct mpk_toml_fi
 	memcpy(out + f->count_off, &count, sizeof count);
 }
 
-/* A number keeps whether it was written as an integer, as 1 and 1.0 are not the same to a
- * count. */
+/* A number keeps whether it was written as an integer: for a count, 1 and 1.0 differ. */
 static void reader_read_number(struct mpk_toml_reader *r, const char *name,
 			       const struct mpk_toml *v, struct mpk_toml_number *out)
 {
@@ -373,8 +372,8 @@ static void read_field(struct mpk_toml_reader *r, const struct mpk_toml_field *f
 	}
 }
 
-/* A schema may take keys that it does not list; otherwise a slip is likely, so the nearest
- * key is named. */
+/* A schema may accept keys that it does not list. Otherwise an unknown key is probably a slip,
+ * so the nearest key is named. */
 static void read_unknown(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
 			 const struct mpk_toml *table, const struct mpk_toml_entry *e, void *out)
 {

@@ -77,7 +77,7 @@ void mpk_confine_output(struct mpk_confine *c, const char *path)
 
 	if (!target)
 		target = strdup(path);
-	/* "out/" and "out" are one folder; its parent is what a rename needs rights for. */
+	/* "out/" and "out" are one folder; renaming needs rights for its parent. */
 	for (size_t len = target ? strlen(target) : 0; len > 1 && target[len - 1] == '/'; len--)
 		target[len - 1] = '\0';
 	if (target)
@@ -199,7 +199,7 @@ static bool is_one_file(const char *a, const char *b)
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Of files that are not there yet: the same name in one folder. */
+/* Compares outputs that do not exist yet: the same name in one folder. */
 static bool will_be_one_file(const char *a, const char *b)
 {
 	char *in_a = mpk_path_folder(a), *in_b = mpk_path_folder(b);

@@ -18,7 +18,7 @@ struct mpk_confine {
 	size_t readable_count, readable_cap;
 	char *writable[MPK_CONFINE_MAX]; /* folders, from malloc */
 	size_t writable_count;
-	char *emptied; /* a folder whose content may be removed, from malloc */
+	char *emptied; /* a folder whose content may be removed, malloc'ed */
 	bool failed;   /* memory is out */
 };
 

@@ -136,7 +136,7 @@ static void close_fd(int *fd)
 		(void)close(*fd);
 }
 
-/* Returns  as read_cases, whose reports and errors are those of the whole file */
+/* Returns  as read_cases; reports and errors are those of the whole file */
 static enum mpk_code read_calls(const struct minspect_options *o,
 				const struct mpk_cases_source *source, struct mpk_cases *out,
 				struct mpk_report *report, struct mpk_error *err)

@@ -6,13 +6,13 @@
 #include "check/check.h"
 #include "minspect/minspect.h"
 
-/* What the libraries of a command line have for one device. */
+/* The libraries of a command line judged for one device. */
 struct minspect_coverage {
 	size_t covered, lacking; /* libraries */
-	size_t by_ptx;           /* of those that are covered, with PTX alone in some place */
-	size_t other;            /* with code for other makers' GPUs alone */
+	size_t by_ptx;           /* number of the covered ones that have only PTX in some place */
+	size_t other;            /* number with code only for GPUs of other makers */
 	const char *file, *place,
-		*kernel; /* of the first that lacks code; in the arena of all places */
+		*kernel; /* name of the first that lacks code; in the arena of all places */
 };
 
 /* Libraries of the packages that are checked, by which others of them are found. */
@@ -33,7 +33,7 @@ struct minspect_places {
 	size_t count;
 	struct minspect_coverage *coverage; /* of each of the devices */
 	size_t devices;
-	bool is_package; /* of several libraries, or an archive or folder, which may have one */
+	bool is_package; /* several libraries, or an archive or folder, which may have several */
 	struct mpk_arena *arena;
 	bool failed; /* memory is out */
 	struct minspect_siblings *siblings;

@@ -28,10 +28,10 @@ struct older {
 	const char *name; /* as the user typed it */
 	bool is_folder;
 	struct minspect_found found;  /* of a folder */
-	struct minspect_file archive; /* of an archive with libraries; else not open */
-	size_t count;                 /* of the files in either; 0: it is a file by itself */
-	bool *is_met;                 /* of each: it has been compared */
-	bool is_against_all; /* with a folder or an archive: then what is left was removed */
+	struct minspect_file archive; /* the archive with libraries; else not open */
+	size_t count;                 /* number of its files; 0: it is a single file */
+	bool *is_met;                 /* for each of them: it has been compared */
+	bool is_against_all;          /* a folder or archive: files that are left were removed */
 	struct mpk_strmap names;
 	struct mpk_arena arena;
 };
@@ -61,7 +61,7 @@ static enum mpk_code take_names(struct older *older, size_t count, struct mpk_er
 	return MPK_OK;
 }
 
-/* Standard input is read once, by who compares with it. */
+/* Standard input is read once, by the comparison. */
 static bool is_archive(const char *name)
 {
 	char head[4];
@@ -162,7 +162,7 @@ static enum mpk_code older_file(struct older *older, const struct minspect_look 
 	return minspect_file_open(older->name, out, err);
 }
 
-/* What holds nothing is compared with nothing: that the newer side has the same is no removal. */
+/* Empty files are not compared: the newer side having the same is no removal. */
 static bool older_left(struct older *older, size_t *at, const char **name)
 {
 	for (; older->is_against_all && *at < older->count; ++*at) {

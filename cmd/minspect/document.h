@@ -19,9 +19,9 @@ struct minspect_aside {
 	bool is_too_much; /* text is no longer filled */
 };
 
-/* What has been looked at. */
+/* Counts of the inputs so far. */
 struct minspect_set {
-	size_t files; /* libraries of archives are some */
+	size_t files; /* some are libraries of archives */
 	size_t unreadable;
 	uint64_t bytes; /* of members, unpacked ones */
 };
@@ -32,17 +32,18 @@ struct minspect_look {
 	const struct minspect_file
 		*archive; /* that it is a library of, named as a whole; NULL: it is named itself */
 	struct mpk_view *view;
-	struct mpk_strbuf *out;        /* text; NULL when JSON was asked for */
-	struct mpk_json *json;         /* JSON; NULL when text is wanted */
-	struct mpk_json_at *at;        /* this file's object in the document */
+	struct mpk_strbuf *out;        /* the text; NULL when JSON was requested */
+	struct mpk_json *json;         /* the JSON document; NULL when text was requested */
+	struct mpk_json_at *at;        /* object of this file in the document */
 	struct mpk_json_at *files;     /* of all of them */
-	struct mpk_json_at *list;      /* an array in this file's, for the action */
-	struct mpk_view_choice choice; /* of --filter; without a filter everything is chosen */
-	bool filters;                  /* the action leaves the choice to it */
+	struct mpk_json_at *list;      /* array in that object, for the action */
+	struct mpk_view_choice choice; /* choice of --filter; without a filter everything */
+	bool filters;                  /* the action restricts itself to the choice */
 	bool is_whole;                 /* --all */
-	bool in_set; /* it is one of several, of a folder, or a library of an archive */
-	struct minspect_set *set; /* what was looked at so far */
-	size_t folder_len; /* bytes of the file's name that are a folder's which is named; 0: none is */
+	bool in_set; /* one of several files, of a folder, or a library of an archive */
+	struct minspect_set *set; /* totals over the inputs so far */
+	size_t folder_len; /* bytes of the file's name that are a folder from the command line; 0:
+			    * none */
 	void *user;        /* as minspect_each got it */
 };
 
@@ -51,7 +52,7 @@ struct minspect_action {
 	const char *doing; /* "verifying", for the line that shows how far it is; NULL: "reading" */
 	/* Looks at one file. */
 	int (*look)(const struct minspect_options *o, struct minspect_look *l);
-	/* Takes over the error of a file that cannot be read at all; NULL: it is reported. */
+	/* Handles the error of an unreadable file; NULL: the error is reported. */
 	int (*refuse)(const struct minspect_options *o, struct minspect_look *l,
 		      const struct mpk_error *err);
 	/* Prints what comes before the files; file and view are NULL, at is the document. NULL:
@@ -71,9 +72,9 @@ struct minspect_action {
 	/* Puts what all files come to behind them, whatever the status; at is the document, file and view are NULL.
 	 * NULL: nothing. */
 	void (*sum)(const struct minspect_options *o, struct minspect_look *l);
-	bool sum_of_set; /* as text where there are several files alone */
-	bool is_cut; /* without --all its text has so many lines that people read them (MINSPECT_LINES) */
-	bool is_verbatim; /* its text is out of a file, or for programs: no line of it is changed */
+	bool sum_of_set;    /* with text, sum only where there are several files */
+	bool is_cut;        /* without --all its text is cut to MINSPECT_LINES */
+	bool is_verbatim;   /* its text comes from a file or is for programs: no line is changed */
 	const char *single; /* "extract": this action takes one library alone; NULL: any number */
 };
 

@@ -34,7 +34,8 @@ struct minspect_options {
 	struct mpk_option_list sources; /* --html */
 	const char *times;              /* --html */
 
-	const char *json_form; /* "": one document; "lines": one for each file, in a line */
+	const char *json_form; /* "": one document; "lines": one document for each file, in one
+			        * line */
 	bool json, json_lines; /* what that says */
 	bool call_metadata;    /* --functions */
 	const char *max_memory;
@@ -73,9 +74,9 @@ struct minspect_options {
 	/* operands */
 	char **files;
 	size_t file_count;
-	const size_t *
-		folder_lens; /* of each file: bytes of its name that are the folder's in which it was
-				    * found; 0: it is named itself. NULL: no folder was looked into */
+	const size_t
+		*folder_lens; /* for each file, the bytes of its name that are the folder in which
+			      * it was found; 0: it was named itself. NULL: no folders */
 };
 
 extern const struct mpk_command minspect_command;
@@ -87,22 +88,22 @@ extern struct minspect_options minspect_options;
 struct minspect_file {
 	const char *name; /* as the user typed it */
 	struct mpk_mapping map;
-	struct mpk_span bytes; /* what is inspected: of map, or the member of a zip archive */
+	struct mpk_span bytes; /* the inspected bytes: those of map, or a member of a zip archive */
 	bool in_zip;           /* a member was named: "app.whl!/lib.so" */
-	bool borrows_map;      /* map is that of the archive that it was opened from */
-	struct mpk_demand
-		*demand;       /* NULL, or bytes are those of a member that is unpacked in parts */
-	uint64_t member_bytes; /* what a member that was unpacked counts for minspect_memory_grow */
-	/* of a zip archive without such a name: the members that are libraries, by their names, and code for
-	 * GPUs, by its bytes */
+	bool borrows_map;      /* map belongs to the archive that it was opened from */
+	struct mpk_demand *demand; /* NULL, or bytes belong to a member that is unpacked in parts */
+	uint64_t member_bytes; /* bytes that an unpacked member counts for minspect_memory_grow */
+	/* of a zip archive named without a member: libraries, recognised by name, and GPU code,
+	 * by its bytes */
 	const struct mpk_zip_member *libraries;
-	size_t library_count, device_count; /* of both, and of code for GPUs */
+	size_t library_count, device_count; /* number of both, and of GPU code */
 	struct mpk_arena arena;
 	struct mpk_image image;
 	struct mpk_tree tree; /* when image.has_blob */
 	bool member_alone;    /* a member was named: "lib.a(devc.o)" */
 	bool is_weights;      /* a file of weights: what bytes hold is read by formats/weights */
-	/* of objects that were linked to be called: then all else is of the linked library */
+	/* for objects that were linked to be called: everything else belongs to the linked
+	 * library */
 	struct mpk_loadable loadable;
 };
 

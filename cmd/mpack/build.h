@@ -19,35 +19,37 @@
 struct mpk_input {
 	struct mpk_arena arena;
 	struct mpk_report report;
-	struct mpk_words granted;           /* flags that the user allows a manifest */
-	const char *path;                   /* of the manifest or the blob, as the user named it */
-	struct mpk_mapping text;            /* its bytes */
-	struct mpk_package package;         /* of a manifest that this process has read */
-	struct mpk_compile_source *sources; /* of the package, with room for those generated */
-	struct mpk_handover parts;          /* what is to be built of */
+	struct mpk_words granted;   /* flags that the user allows a manifest */
+	const char *path;           /* path of the manifest or blob, as the user typed it */
+	struct mpk_mapping text;    /* its bytes */
+	struct mpk_package package; /* the manifest, if this process has read it */
+	struct mpk_compile_source
+		*sources;              /* sources of the package, with room for generated ones */
+	struct mpk_handover parts;     /* what is to be built of */
 	struct mpk_mapping handed;     /* the bytes of parts, when another process has read them */
 	struct mpk_handover_maps maps; /* the files that parts refers to, then */
-	struct mpk_mapping *watched;   /* of those files that were hashed for provenance */
+	struct mpk_mapping *watched;   /* digests of those files that were hashed for provenance */
 	size_t watched_count;
 };
 
-/* What of the command line decides how the input is read. */
+/* Options of the command line that decide how the input is read. */
 struct mpk_input_options {
 	const char *abi;    /* generation instead of the manifest's ("ffi", ...), or NULL */
 	const char *target; /* triple instead of the manifest's, or NULL */
-	const char *prefix; /* of a system library, "" otherwise */
+	const char *prefix; /* prefix of a system library, "" otherwise */
 	bool system_lib;
 	bool via_c;                            /* launch functions become C, not LLVM IR */
-	bool has_flags;                        /* compilers are given some of the user's */
+	bool has_flags;                        /* the user gives flags to compilers */
 	const struct mpk_option_list *granted; /* of --allow-cflag; NULL: none */
-	const char *executor; /* it is a finished library, to be carried with an executor of this
-			       * version; NULL: it is a manifest or a blob */
-	const char *
-		archive; /* of the run library, when the objects of that library are at hand; NULL */
-	bool compress;   /* with executor: pack what is carried */
-	bool only_check; /* nothing is built of it: parts need not have what is generated */
-	const struct mpk_cubins_options *
-		cubins; /* it is a cubin or a folder of them, from which the manifest is made; NULL */
+	const char *executor; /* the input is a finished library, to embed with an executor of this
+			       * version; NULL: a manifest or a blob */
+	const char *archive;  /* archive of the run library, when the objects of the library are
+			  * available; NULL */
+	bool compress;        /* with executor: compress the embedded library */
+	bool only_check;      /* only check: parts need nothing that is generated */
+	const struct mpk_cubins_options
+		*cubins; /* the input is a cubin or a folder of them, from which the manifest is
+			 * made; NULL */
 };
 
 /* mpk_input_load - read and check path: a .blob or a manifest, "-" for either on standard input
@@ -66,13 +68,11 @@ void mpk_input_close(struct mpk_input *in);
 struct mpk_build_options {
 	const char *output, *emit, *via, *abi, *target, *cc, *cxx, *jobs, *prefix, *depfile;
 	const char *save_temps, *compress;
-	const char *depfile_of; /* what it says is made; NULL: the output */
-	bool plain;             /* for models a manifest's standalone is left aside */
+	const char *depfile_of; /* name of the output in messages; NULL: the output */
+	bool plain;             /* ignore standalone in a manifest with models */
 	bool says_output;       /* although it is named: it was not by the user */
-	const char *
-		keep; /* a folder that receives the objects of a library that is to be carried; NULL */
-	const char *
-		objects; /* of the library that is carried: that folder, which may be empty; NULL */
+	const char *keep;       /* a folder that receives the objects of a library to embed; NULL */
+	const char *objects;    /* that folder for the embedded library, which may be empty; NULL */
 	struct mpk_option_list cflags, ldflags, granted;
 	struct mpk_cubins_options cubins;
 	const char *sign;

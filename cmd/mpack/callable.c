@@ -16,7 +16,7 @@
 #include "mpack/build.h"
 #include "text/escape.h"
 
-/* A function that was meant to be callable, in a library in which none is. */
+/* A function that was meant to be callable, in a library without any. */
 enum miss_kind {
 	MISS_NONE,    /* nothing looks like one */
 	MISS_MANGLED, /* a C++ name: extern "C" is missing */
@@ -28,7 +28,7 @@ enum miss_kind {
 struct miss {
 	enum miss_kind kind;
 	const char *symbol; /* as it is there */
-	const char *wanted; /* what it would be called */
+	const char *wanted; /* the name that it would be called by */
 };
 
 static void put_miss(enum mpk_generation gen, const struct miss *miss, struct mpk_strbuf *out)
@@ -57,7 +57,7 @@ static void put_miss(enum mpk_generation gen, const struct miss *miss, struct mp
 	}
 }
 
-/* A pipe would be read from, in the place of whoever waits at its other end. */
+/* Reading a pipe would take data from its reader at the other end. */
 static enum mpk_code open_output(const struct mpk_emit *e, struct mpk_mapping *map)
 {
 	struct stat st;
@@ -106,7 +106,7 @@ static const char *behind_prefix(const char *name)
 	return *at ? at : NULL;
 }
 
-/* What the C runtime puts into every library. */
+/* Functions that the C runtime adds to every library. */
 static bool is_runtime(const char *name)
 {
 	return strcmp(name, "_init") == 0 || strcmp(name, "_fini") == 0 ||

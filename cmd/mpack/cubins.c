@@ -44,7 +44,7 @@ bool mpk_cubins_are_meant(const struct mpk_cubins_options *o, const char *const 
 
 /* --- finding --------------------------------------------------------------------------------- */
 
-/* The same path with another end, where there is such a file; NULL: there is none. */
+/* Returns the path with another suffix, where there is such a file; NULL: there is none. */
 static const char *beside(const char *path, size_t keep, const char *end)
 {
 	size_t n = strlen(end);
@@ -99,7 +99,7 @@ static bool keep_source(struct mpk_cubins *k, const char *path, size_t folder)
 	return true;
 }
 
-/* nftw() hands nothing on to whom it calls. */
+/* nftw() has no argument for its callback. */
 static struct mpk_cubins *cubins_found;
 static bool cubins_failed;
 
@@ -195,11 +195,11 @@ int mpk_cubins_find(const struct mpk_cubins_options *o, const char *const *paths
 
 enum { ELF_HEADER = 64, MAGIC_BYTES = 4 };
 
-/* A cubin that nothing was found for yet. */
+/* A cubin that has no notes yet. */
 struct lone {
 	size_t file;
 	struct mpk_mapping map;
-	size_t next; /* of the same header; the number of all: none */
+	size_t next; /* the next of the same header; the number of all: none */
 };
 
 struct matching {
@@ -258,7 +258,7 @@ static enum mpk_code give_source(struct matching *m, struct lone *lone,
 	return MPK_OK;
 }
 
-/* All cubins of one header that a library has at a place. */
+/* Lists the cubins of one header in a library. */
 static enum mpk_code match_at(struct matching *m, struct mpk_span rest,
 			      struct mpk_cubins_source *source)
 {
@@ -327,7 +327,7 @@ static int compare_path(const void *key, const void *item)
 	return strcmp(key, s->path);
 }
 
-/* A source beside a cubin is that one's. */
+/* A source beside a cubin belongs to it. */
 static void skip_taken(struct mpk_cubins *kernels)
 {
 	for (size_t i = 0; i < kernels->count; i++) {

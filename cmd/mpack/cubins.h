@@ -40,13 +40,14 @@ struct mpk_cubins_options {
 		MPK_CUBINS_ROW(FLAG, "pdl", NULL, "programmatic dependent launch",                 \
 			       (o).how.programmatic)
 
-/* A cubin, and the names of the files that go with it; NULL: there is none. */
+/* A cubin, and the names of the files that go with it; NULL: missing. */
 struct mpk_cubins_file {
 	const char *path, *meta, *ir;
-	const char *library; /* that told that meta is of this cubin */
+	const char *library; /* the file that tells that meta belongs to this cubin */
 };
 
-/* CUDA C++ in a folder of TileLang's cache, and the library beside it, which has the cubin that was made of it. */
+/* CUDA C++ in a folder of TileLang's cache, and the library beside it that contains the cubin
+ * made of it. */
 struct mpk_cubins_source {
 	const char *path, *library; /* NULL: there is none */
 	bool taken;

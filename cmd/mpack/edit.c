@@ -67,8 +67,8 @@ struct edit {
 	struct mpk_swap swap;
 	struct mpk_mapping *payloads; /* one a replacement */
 	bool modules;                 /* a module is replaced, not only code beside the blob */
-	size_t images;                /* how many images in containers of GPU code are */
-	bool had_origin;              /* there was a signature or provenance of the file before */
+	size_t images;                /* number of images in containers of GPU code */
+	bool had_origin;              /* the old file had a signature or provenance */
 };
 
 /* --- reading --------------------------------------------------------------------- */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* make.c - one build of mpack: from an input to the output
+/* make.c - one build of mpack, from the input to the output
  *
- * The input is read in a process without rights (apart.c). Then compilers and linkers run, unconfined, and this
- * process enters the sandbox when the last has ended.
- */
+ * A confined process reads the input (reader.c). Then compilers and linkers run, unconfined.
+ * When the last has ended, this process enters the sandbox. */
 #include "mpack/build.h"
 
 #include <sched.h>
@@ -29,7 +28,7 @@
 #include "text/phrase.h"
 #include "toolchain/toolchain.h"
 
-static struct mpk_build_options *opt; /* of the build that runs */
+static struct mpk_build_options *opt; /* options of the current build */
 
 /* --- the output's name ----------------------------------------------------------- */
 
@@ -105,8 +104,8 @@ static void on_note(void *data, const char *text)
 
 /* --- signals --------------------------------------------------------------------- */
 
-/* The scratch directory has its cleanup process: what is left are temporary names of outputs,
- * and the tools, which do not hear a terminal's signals. */
+/* The scratch folder has its cleanup process. What is left are temporary names of outputs, and
+ * the tools, which do not hear a terminal's signals. */
 static void on_signal(int sig)
 {
 	mpk_process_signal_all(SIGTERM);
@@ -117,8 +116,8 @@ static void on_signal(int sig)
 
 /* --- the run library that is linked in ------------------------------------------------ */
 
-/* What the run library needs, and what keeps the new library to itself: its own functions are called by itself
- * whatever others export, and results may outlive the handle of a caller. */
+/* Linker words for the run library, which also keep the new library to itself: it calls its own
+ * functions whatever others export, and results may outlive the caller's handle. */
 static const char *const link_flags[] = {
 	"-Wl,-Bsymbolic", "-Wl,--gc-sections", "-Wl,-z,nodelete", "-lm", "-ldl", "-pthread",
 };
@@ -135,7 +134,7 @@ static const char *archive_of(struct mpk_arena *arena, const struct mpk_target *
 	return name ? mpk_libexec_find(arena, name) : NULL;
 }
 
-/* Object number i of what is carried; NULL: there are no more. */
+/* Returns object number i of the embedded library; NULL: no more. */
 static const char *find_object(struct mpk_arena *arena, const char *folder, size_t i,
 			       enum mpk_source_kind *kind)
 {
@@ -161,7 +160,7 @@ static size_t count_objects(struct mpk_arena *arena, const char *folder)
 	return count;
 }
 
-/* Its archive, so that nothing but libc and libm is needed where the library runs. */
+/* Links its archive, so that the library needs only libc and libm where it runs. */
 static const char *const packed_flags[] = { "-l:libzstd.a", "-Wl,--exclude-libs,libzstd.a" };
 
 static void say_unlinked(const struct mpk_emit *e, struct mpk_arena *arena, const char *why)
@@ -175,8 +174,8 @@ static void say_unlinked(const struct mpk_emit *e, struct mpk_arena *arena, cons
 		e->tools.hooks->note(e->tools.hooks->data, text);
 }
 
-/* For a library that carries a model: the archive, the objects of what is carried, where they are to be linked in, and
- * what linking takes. */
+/* Adds to a library that contains a model: the archive, the embedded library's objects, where
+ * they are linked in, and what linking needs. */
 static enum mpk_code add_executor(const struct mpk_build_options *o,
 				  const struct mpk_handover *parts, struct mpk_arena *arena,
 				  struct mpk_emit *e, struct mpk_error *err)
@@ -231,7 +230,7 @@ static bool needs_compiler(const struct mpk_emit *e)
 	return compiles;
 }
 
-/* A folder as the file system calls it, in the arena; NULL: there is none, or no memory. */
+/* Returns the real path of a folder, in the arena; NULL: there is none, or no memory. */
 static const char *real_folder(struct mpk_arena *arena, const char *folder)
 {
 	char *path = realpath(*folder ? folder : ".", NULL);
@@ -241,7 +240,7 @@ static const char *real_folder(struct mpk_arena *arena, const char *folder)
 	return copy;
 }
 
-/* Where the plug-in is not installed, as it is a package of its own, there is one way. */
+/* Without the LLVM plug-in, which is a package of its own, C is the only way. */
 static bool is_via_c(const struct mpk_build_options *o)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
@@ -271,7 +270,7 @@ static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct 
 	const struct mpk_handover *parts = &in->parts;
 	const char *tmp = getenv("TMPDIR");
 
-	/* Compilers are given it to keep it out of the output. */
+	/* Compilers replace it in the output. */
 	e->tools.cwd = real_folder(&in->arena, ".");
 	MPK_TRY(choose_output(in, e->kind, &e->out, err));
 	MPK_TRY(mpk_output_check_path(e->out, err));
@@ -378,7 +377,7 @@ static enum mpk_code accept(void *data, struct mpk_span bytes, struct mpk_error 
 	return opt->allow_empty ? MPK_OK : mpk_refuse_uncallable(data, bytes, err);
 }
 
-/* A folder in which files are made and removed, and which is removed itself at the end; NULL is fine. */
+/* Allows making and removing files in a folder and removing the folder; NULL is fine. */
 static void confine_scratch(struct mpk_confine *c, const char *path)
 {
 	char *folder = path && c->writable_count < MPK_CONFINE_MAX ? strdup(path) : NULL;
@@ -389,8 +388,7 @@ static void confine_scratch(struct mpk_confine *c, const char *path)
 	c->failed |= path && !c->emptied;
 }
 
-/* What is left is to read what the tools made, and objects and archives of the user's, and to
- * write. */
+/* From here on the process reads what the tools and the user made, and writes. */
 static void confine_build(void *data, const char *scratch)
 {
 	const struct mpk_emit *e = data;

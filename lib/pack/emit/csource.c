@@ -27,7 +27,7 @@ struct printer {
 	size_t column;
 };
 
-/* The text is a piece of the output at most: a blob of gigabytes becomes C without being in
+/* The text holds a piece of the output at most: a blob of gigabytes becomes C without being in
  * memory. */
 static enum mpk_code flush(struct printer *p, struct mpk_error *err)
 {
@@ -74,8 +74,7 @@ static size_t escape(uint8_t byte, char out[5])
 	return 4;
 }
 
-/* A line of the blob's own ends the line of the literal, too, so that texts in it can be
- * read. */
+/* A line feed in the blob ends the line of the literal, too, so that texts in it stay readable. */
 static void put_string_bytes(struct printer *p, struct mpk_span bytes)
 {
 	for (size_t i = 0; i < bytes.len; i++) {
@@ -135,7 +134,7 @@ static enum mpk_code put_plain(struct printer *p, const struct mpk_csource *c,
 
 static void put_quoted(struct mpk_strbuf *text, const char *name)
 {
-	/* Twice: once for the assembler's string, once for C's. */
+	/* Escapes twice: for the assembler's string and for C's. */
 	for (; *name; name++) {
 		if (*name == '"' || *name == '\\')
 			mpk_strbuf_puts(text, "\\\\\\");
@@ -145,15 +144,15 @@ static void put_quoted(struct mpk_strbuf *text, const char *name)
 
 enum { STUB_ALIGN = 4096 };
 
-/* gas fills a section of s390x up to its alignment; only the last thing in it can be extended. In
- * .lrodata, which is x86-64's, a stub may be as small as the objects of LLVM have it. */
+/* gas fills a section of s390x up to its alignment, and only the last item in it can be
+ * extended. In .lrodata, which only x86-64 has, a stub may be as small as in objects of LLVM. */
 static int stub_bytes(const struct mpk_csource *c)
 {
 	return c->lrodata ? (int)MPK_STUB_BYTES : (int)STUB_ALIGN;
 }
 
-/* The symbol has the type and size that it would have from a compiler: the dynamic loader
- * and minspect look at both. */
+/* The symbol has the type and size that a compiler would give it: the dynamic loader and
+ * minspect read both. */
 static void put_assembly(struct mpk_strbuf *text, const struct mpk_csource *c)
 {
 	bool stub = c->form == MPK_CSOURCE_STUB;
@@ -181,8 +180,8 @@ static void put_assembly(struct mpk_strbuf *text, const struct mpk_csource *c)
 			  c->symbol);
 }
 
-/* C has no initialisers that call functions, hence the constructor; in C++ the initialiser
- * of a static does. */
+/* C has no initialisers that call functions, hence a constructor; C++ has the initialiser of a
+ * static variable. */
 static void csource_put_registration(struct mpk_strbuf *text, const struct mpk_csource *c)
 {
 	mpk_strbuf_printf(text,
@@ -197,8 +196,8 @@ static void csource_put_registration(struct mpk_strbuf *text, const struct mpk_c
 			  c->symbol, c->symbol);
 }
 
-/* The text is JSON in ASCII: quotes, backslashes and trigraphs are all that C wants escaped.
- * The name mpk_stamp gets into symbol tables: libraries keep their bytes while it stays. */
+/* The text is JSON in ASCII, so only quotes, backslashes and trigraphs need escapes. The name
+ * mpk_stamp gets into symbol tables: while it stays, libraries keep their bytes. */
 static void csource_put_note(struct mpk_strbuf *text, const struct mpk_csource *c)
 {
 	size_t len = strlen(c->note) + 1;
@@ -219,7 +218,7 @@ static void csource_put_note(struct mpk_strbuf *text, const struct mpk_csource *
 	mpk_strbuf_puts(text, "\"\n};\n#endif\n");
 }
 
-/* One source for C and C++, and for compilers of Windows, ELF and others: the preprocessor
+/* One source serves C and C++, and compilers for Windows, ELF and others: the preprocessor
  * decides. */
 static enum mpk_code put_source(struct printer *p, const struct mpk_csource *c,
 				struct mpk_error *err)
@@ -263,9 +262,9 @@ enum mpk_code mpk_csource_store(const struct mpk_csource *c, const char *path,
 
 /* --- the blob with its note ---------------------------------------------------- */
 
-/* The package note of the blob's object, for the strategy. An object or library that is extended last is given its
- * digest while it is written, any other has it from the start: a digest of zeros is a placeholder of the
- * right length. */
+/* Returns the package note for the blob's object. An object or library that is extended last
+ * gets its digest while it is written, so its note holds zeros of the right length; any other
+ * note has the digest at once. */
 static enum mpk_code build_note(struct mpk_build *b, struct mpk_error *err)
 {
 	const struct mpk_emit *e = b->e;
@@ -286,7 +285,7 @@ static enum mpk_code build_note(struct mpk_build *b, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* The blob as plain C. */
+/* Writes the blob as plain C. */
 static struct mpk_csource plain_csource(const struct mpk_build *b)
 {
 	return (struct mpk_csource){ .form = MPK_CSOURCE_PLAIN,
@@ -299,8 +298,8 @@ static struct mpk_csource plain_csource(const struct mpk_build *b)
 
 /* --- the object of the blob ------------------------------------------------------- */
 
-/* The blob's object, through LLVM or C. A large blob never goes through either: they get a stub
- * that elf/edit.h extends, or a file that the assembler includes. */
+/* Makes the blob's object, through LLVM or C. A large blob never goes through either: the
+ * compiler gets a stub that elf/edit.h extends, or a file that the assembler includes. */
 
 /* In a child. */
 static enum mpk_code run_blob(struct mpk_process_self *self, void *data, struct mpk_error *err)
@@ -367,9 +366,10 @@ static enum mpk_code probe_incbin(struct mpk_build *b, bool *yes, struct mpk_err
 
 enum { FILE_PAGE = 4096 };
 
-/* A file system that shares extents between files shares whole pages. Of the blob one file alone can lie as it lies in
- * its own pages, as the distances between them are the format's: the largest. A linked stub begins at a page; with so many
- * bytes before it, that file's bytes do in the library. 0: there is no such file, or the linker copies the blob. */
+/* Returns the number of zeros to put before the blob, so that its largest file begins at a page
+ * of the library. A file system that shares extents shares whole pages, and as the format fixes
+ * the distances within a blob, only one file can be aligned. 0: no such file, or the linker
+ * copies the blob. */
 static unsigned lead_of(const struct mpk_build *b)
 {
 	const struct mpk_rope *blob = b->e->blob;
@@ -389,8 +389,8 @@ static unsigned lead_of(const struct mpk_build *b)
 	return (unsigned)(lead % FILE_PAGE);
 }
 
-/* A stub or an included file costs nothing to compile; where the compiler cannot do
- * either, or the blob is small, it is C that any compiler takes. */
+/* A stub or an included file costs nothing to compile. Where the compiler supports neither, or
+ * the blob is small, any C compiler takes the plain form. */
 static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c, struct mpk_error *err)
 {
 	const struct mpk_emit *e = b->e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of mpk_emit: which way the blob takes into its object, and which steps make the output.
- * The bytes of the output depend on struct mpk_emit alone, never on time, folder or load. */
+/* Runs one build: chooses how the blob gets into its object, and the steps that make the output.
+ * The bytes of the output depend only on struct mpk_emit, never on time, folder or load. */
 #include "emit/emit.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@
 /* Who defines a symbol. */
 struct definition {
 	size_t source;          /* in the order of the sources */
-	struct mpk_span member; /* of an archive; empty: it is none */
+	struct mpk_span member; /* name in its archive; empty: not a member */
 };
 
 struct scan {
@@ -39,7 +39,7 @@ struct scan {
 	struct definition one, other;
 };
 
-/* Sections of which a linker keeps one of several. */
+/* Marks sections of which a linker keeps one copy. */
 static enum mpk_code list_groups(const struct mpk_elf *elf, struct mpk_arena *arena, bool **out,
 				 struct mpk_error *err)
 {
@@ -83,7 +83,7 @@ static enum mpk_code add_definition(struct scan *s, const char *name, struct def
 	return MPK_OK;
 }
 
-/* Weak and common symbols, and those of groups, may be there twice. */
+/* Weak and common symbols, and those of groups, may occur twice. */
 static enum mpk_code scan_object(struct scan *s, struct mpk_span bytes, struct definition d,
 				 struct mpk_error *err)
 {
@@ -92,7 +92,8 @@ static enum mpk_code scan_object(struct scan *s, struct mpk_span bytes, struct d
 	struct mpk_symbol symbol;
 	bool *grouped;
 
-	if (!mpk_span_starts(bytes, ELFMAG)) /* code of a link-time optimizer */
+	if (!mpk_span_starts(bytes, ELFMAG)) /* Code of a link-time optimizer has no symbols that
+					      * can be read here. */
 		return MPK_OK;
 	MPK_TRY(mpk_elf_open(bytes, 0, &elf, err));
 	MPK_TRY(list_groups(&elf, s->arena, &grouped, err));
@@ -173,8 +174,8 @@ static enum mpk_code scan_all(struct mpk_process_self *self, void *data, struct 
 	return s->conflicts ? fail_conflict(s, err) : MPK_OK;
 }
 
-/* Refuses objects of which two define one symbol, also as members of archives. Weak and common symbols and those of
- * COMDAT groups may be there twice. */
+/* Refuses objects of which two define one symbol, including members of archives. Weak and common
+ * symbols and those of COMDAT groups may occur twice. */
 static enum mpk_code check_object_symbols(const struct mpk_build *b, struct mpk_error *err)
 {
 	struct scan s = { .b = b, .arena = b->c.arena };
@@ -188,7 +189,7 @@ static enum mpk_code check_object_symbols(const struct mpk_build *b, struct mpk_
 
 /* --- the run ---------------------------------------------------------------------- */
 
-/* Compile the blob and the sources. An object of mpack holds the blob alone. */
+/* Compiles the blob and the sources. An object of mpack holds only the blob. */
 static enum mpk_code make_objects(struct mpk_build *b, struct mpk_error *err)
 {
 	struct mpk_job blob = { .what = NULL };
@@ -224,7 +225,7 @@ static enum mpk_code emit_blob(struct mpk_build *b, struct mpk_error *err)
 	return mpk_build_write(b, b->e->out, 0666, &(struct mpk_packed){ .rope = b->e->blob }, err);
 }
 
-/* mpack's object holds the blob alone. */
+/* mpack's object holds only the blob. */
 static const struct mpk_emitter emitter_obj = { { "obj", ".o" },
 						.is_linked = true,
 						.is_blob = true,
@@ -244,8 +245,9 @@ const struct mpk_emit_name *mpk_emit_name(enum mpk_emit_kind kind)
 	return &emitters[kind]->name;
 }
 
-/* The way of the blob. A stub needs a format that can be extended; .lrodata a machine
- * that has it. TVM moves to .lrodata beyond 1 GiB, and so do objects for other linkers. */
+/* Chooses how the blob gets into the output. A stub needs a format that can be extended, and
+ * .lrodata a machine that has it. TVM moves to .lrodata beyond 1 GiB, and so do objects for
+ * other linkers. */
 static void choose_strategy(struct mpk_build *b)
 {
 	const struct mpk_emit *e = b->e;
@@ -278,7 +280,7 @@ static enum mpk_code open_scratch(struct mpk_build *b, struct mpk_error *err)
 	return b->c.scratch.path ? MPK_OK : mpk_fail_nomem(err);
 }
 
-/* The folder goes in every case, also after failures. */
+/* Makes the output with a scratch folder, which is removed in every case, also after failures. */
 static enum mpk_code emit_with_scratch(struct mpk_build *b, struct mpk_error *err)
 {
 	enum mpk_code code;
@@ -310,7 +312,7 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 			err, MPK_E_UNSUPPORTED,
 			"a package of host code alone has no blob, so there is nothing to write as %s; build a .so, .a or .tar",
 			emitter->name.suffix);
-	/* notes are the only place for a seal, and only ELF has them */
+	/* Only notes have room for a seal, and only ELF has notes. */
 	if (e->seal && ((e->kind != MPK_EMIT_SO && e->kind != MPK_EMIT_OBJ) ||
 			e->tools.target.format != MPK_OBJECT_ELF))
 		return mpk_fail(
@@ -323,7 +325,7 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 	return emitter->is_linked ? emit_with_scratch(b, err) : emitter->write(b, err);
 }
 
-/* Everything of one run lies in one arena. */
+/* Everything of one run is in one arena. */
 enum mpk_code mpk_emit(const struct mpk_emit *e, struct mpk_error *err)
 {
 	struct mpk_arena arena = { 0 };

@@ -20,7 +20,7 @@
 
 enum mpk_emit_kind {
 	MPK_EMIT_SO,   /* linked library */
-	MPK_EMIT_OBJ,  /* relocatable object with the blob symbol alone */
+	MPK_EMIT_OBJ,  /* relocatable object with only the blob symbol */
 	MPK_EMIT_C,    /* C source with the blob symbol */
 	MPK_EMIT_A,    /* static archive of all objects */
 	MPK_EMIT_TAR,  /* tar archive of all objects, as TVM exports it */
@@ -28,7 +28,7 @@ enum mpk_emit_kind {
 	MPK_EMIT_KIND_COUNT
 };
 
-/* Where the caller of mpk_emit has a say. */
+/* Call-backs with which the caller of mpk_emit confines and checks. */
 struct mpk_emit_hooks {
 	void *data;
 	/* No tool and no other process will be started any more: what is left is to read what tools
@@ -40,32 +40,32 @@ struct mpk_emit_hooks {
 	enum mpk_code (*accept)(void *data, struct mpk_span bytes, struct mpk_error *err);
 };
 
-/* Everything that decides the output's bytes, and where to work. All borrowed. */
+/* Everything that decides the bytes of the output, and the folders to work in. Borrowed. */
 struct mpk_emit {
 	enum mpk_emit_kind kind;
 	const char *out;  /* path, or "-" for C and BLOB */
-	const char *name; /* of the package, for its note (elf/note.h); NULL: no note is made */
+	const char *name; /* version of the package for its note (elf/note.h); NULL: no note */
 	enum mpk_generation gen;
 	const struct mpk_rope *blob; /* NULL: a host-only package, which has none */
-	const char *base;            /* SO: a finished library that gives the code, instead of
-					  * sources; NULL */
+	const char *base;            /* SO: a finished library that provides the code instead of
+				      * sources; NULL */
 	const struct mpk_compile_source *sources;
-	const char *symbol; /* of the blob, instead of the generation's; or NULL */
+	const char *symbol; /* symbol of the blob, if not the generation's; or NULL */
 	size_t source_count;
-	const struct mpk_called *called; /* SO: what must be defined */
+	const struct mpk_called *called; /* SO: functions that must be defined */
 	size_t called_count;
-	const char *manifest;   /* that names them, for messages */
-	unsigned align;         /* of the blob in memory, bytes; 0: as TVM's */
-	bool page_align;        /* SO: its largest file begins at a page, see lead_of() */
+	const char *manifest;   /* the file that names them, for messages */
+	unsigned align;         /* alignment of the blob in memory, bytes; 0: as TVM's */
+	bool page_align;        /* SO: the blob's largest file begins at a page, see lead_of() */
 	bool via_c;             /* the blob becomes an object through C, not LLVM */
-	bool system_lib;        /* register the symbol at start */
-	const char *prefix;     /* of the blob symbol; "" */
-	const char *tmpdir;     /* where intermediate files may go */
-	const char *save_temps; /* where they go and stay instead; NULL */
+	bool system_lib;        /* register the symbol when the library is loaded */
+	const char *prefix;     /* prefix of the blob symbol; "" */
+	const char *tmpdir;     /* folder for intermediate files */
+	const char *save_temps; /* folder in which they stay instead; NULL */
 	const char *
 		objects; /* SO: a folder that receives the objects of the sources (mpk_objects_keep); NULL */
 	struct mpk_toolchain tools;
-	/* what a library or object of ELF gets before it takes its name; NULL: nothing */
+	/* signature and provenance of an ELF library or object; NULL: none */
 	const struct mpk_seal_job *seal;
 	const struct mpk_emit_hooks *hooks; /* NULL: none */
 };
@@ -79,7 +79,7 @@ struct mpk_emit {
  *          MPK_E_NOMEM */
 enum mpk_code mpk_emit(const struct mpk_emit *e, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* The names that --emit and suffixes have. */
+/* The names that --emit takes, and suffixes. */
 struct mpk_emit_name {
 	const char *name;   /* "so" */
 	const char *suffix; /* ".so" */
@@ -94,14 +94,15 @@ const struct mpk_emit_name *mpk_emit_name(enum mpk_emit_kind kind);
  * note, which is out by then, is written once more.
  */
 
-/* A file made from another one by putting in a blob. All borrowed. */
+/* A file made from another file by putting in a blob. Borrowed. */
 struct mpk_packed {
-	const struct mpk_private *file; /* the file it is made from; rope has views of it */
-	struct mpk_note note;           /* of that file; no offsets: nothing is to be renewed */
+	const struct mpk_private *file; /* the file it is made from; views of it are in rope */
+	struct mpk_note note;           /* place of the note in that file; without offsets nothing
+					 * is renewed */
 	const struct mpk_rope *rope;    /* all bytes */
-	const struct mpk_rope *blob;    /* those of the blob, which rope holds piece by piece */
-	const struct mpk_rope *old;     /* the blob before, which must have the digest of the note;
-				      * NULL: that does not matter */
+	const struct mpk_rope *blob;    /* bytes of the blob, which rope holds piece by piece */
+	const struct mpk_rope *old;     /* the previous blob, which must match the digest of the
+					 * note; NULL: unchecked */
 };
 
 /* mpk_packed_note - the package note of a file in memory, for struct mpk_packed
@@ -130,40 +131,40 @@ enum mpk_code mpk_packed_write(const struct mpk_packed *s, struct mpk_output *o,
  * lies nor which program is started with which options.
  */
 
-/* A package that has been read: what a build needs of it. Borrowed or in an arena. */
+/* What a build needs of a package that has been read. Borrowed or in an arena. */
 struct mpk_handover {
 	enum mpk_generation gen;
 	struct mpk_rope blob;  /* when has_blob */
-	const char *name;      /* of the package; of a bare blob that of its file */
-	const char *symbol;    /* of the blob, when it is not the generation's; NULL */
-	const char *entry;     /* function that the manifest calls so; NULL */
-	const char *dir_named; /* as the paths of its files begin: "sub/"; "" */
+	const char *name;      /* name of the package; for a bare blob, of its file */
+	const char *symbol;    /* symbol of the blob, if not the generation's; NULL */
+	const char *entry;     /* function that the manifest makes the entry; NULL */
+	const char *dir_named; /* prefix of the paths of its files: "sub/"; "" */
 	const char *target;    /* triple; NULL: this machine */
-	const char *base;      /* a finished library that gives the code; NULL */
+	const char *base;      /* a finished library that provides the code; NULL */
 	const struct mpk_compile_source *sources;
 	size_t source_count;
 	const struct mpk_called *called;
 	size_t called_count;
-	struct mpk_words libraries; /* what the manifest says that the linker is to take */
+	struct mpk_words libraries; /* words that the manifest gives to the linker */
 	struct mpk_words files;     /* every file read or named, the input itself first */
 	size_t module_count;
 	bool has_blob;
-	bool is_blob;      /* the input is a bare blob, not a manifest */
-	bool has_host;     /* a module is host code */
-	bool has_sources;  /* some sources are the user's, not generated */
-	bool has_callable; /* a module is not data alone */
-	bool is_carried;   /* what is built of it is to be carried by a library with its executor */
-	bool could_load; /* its launch functions could load their kernels, and are not to (standalone) */
-	bool needs_cxx; /* of what is carried: its objects need the libraries of C++ */
-	bool has_state; /* of what is carried: its models have caches or other states */
-	bool is_cpu;    /* of what is carried: it is for the Relax VM on the CPU alone */
-	bool is_packed; /* of what is carried: it is packed with zstd, which is to be linked in; or
-			    * is to be */
-	const char *packing;  /* of what is carried: why packing does not pay; NULL */
-	const char *unlinked; /* of what is carried: why its objects are not linked in; NULL */
+	bool is_blob;         /* the input is a bare blob, not a manifest */
+	bool has_host;        /* some module is host code */
+	bool has_sources;     /* some sources are the user's, not generated */
+	bool has_callable;    /* some module is more than data */
+	bool is_carried;      /* a model: it is to be carried by a library with its executor */
+	bool could_load;      /* its launch functions could load their kernels but are not to
+			  * (standalone) */
+	bool needs_cxx;       /* carried: its objects need the C++ libraries */
+	bool has_state;       /* carried: its models have caches or other states */
+	bool is_cpu;          /* carried: only for the Relax VM on the CPU */
+	bool is_packed;       /* carried: compressed with zstd, whose decoder is linked in */
+	const char *packing;  /* carried: why compression does not pay; NULL */
+	const char *unlinked; /* carried: why its objects are not linked in; NULL */
 };
 
-/* A file that pieces of the blob lie in, open. */
+/* An open file that pieces of the blob are in. */
 struct mpk_handover_file {
 	const char *path;
 	const struct mpk_mapping *map;
@@ -177,7 +178,7 @@ enum mpk_code mpk_handover_write(const struct mpk_handover *h,
 				 const struct mpk_handover_file *files, size_t file_count, int fd,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* The files that a handover refers to. Zero-initialise; mpk_handover_close. */
+/* The files that a request refers to. Zero-initialise; mpk_request_close. */
 struct mpk_handover_maps {
 	struct mpk_mapping *items; /* in the arena */
 	size_t count;

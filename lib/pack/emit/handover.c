@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* handover.c - what a build needs of a package, in bytes from one process to another
+/* request.c - the confined reader's request to the builder: what a build needs of a package, as
+ * bytes
  *
- * Integers are little-endian u64, texts have a length; a text that is not there has length UINT64_MAX. A
- * piece of the blob is the number of its file, where it begins there and its length, or bytes.
+ * Integers are little-endian u64, texts have a length; a missing text has length UINT64_MAX. A
+ * piece of the blob is the number of its file, an offset and a length, or bytes.
  *
- * What is read may come from an attacker who took the other process over while it parsed: nothing is believed that is
- * not checked here. */
+ * The request may come from an attacker who took over the reader while it parsed: whatever is
+ * not checked here is not believed. */
 #include "emit/internal/emit.h"
 
 #include <stdlib.h>
@@ -19,13 +20,13 @@
 
 /* --- writing --- */
 
-/* Where the bytes of a file are in memory, for a search. */
+/* The bytes of a file in memory, for a search. */
 struct region {
 	uintptr_t start;
 	size_t len, file;
 };
 
-/* What is said to the other process, as one rope: texts are copied, payloads stay views and ranges. */
+/* The request as one rope: texts are copied, payloads stay views and ranges. */
 struct writer {
 	struct mpk_rope out;
 	const struct mpk_handover_file *files;
@@ -41,7 +42,7 @@ static int compare_regions(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Those that another process can open. */
+/* Files that the other process can open. */
 static enum mpk_code list_regions(struct writer *w, struct mpk_error *err)
 {
 	w->regions = mpk_arena_array(w->out.arena, w->file_count, sizeof *w->regions);
@@ -59,8 +60,8 @@ static enum mpk_code list_regions(struct writer *w, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* The file that a view in memory is a part of: the one that begins last before the view, if
- * it is long enough. */
+/* Finds the file that a view in memory is a part of: the file that begins last before the view,
+ * if it is long enough. */
 static bool find_region(const struct writer *w, const struct mpk_piece *p, uint64_t *file,
 			uint64_t *off)
 {
@@ -79,7 +80,7 @@ static bool find_region(const struct writer *w, const struct mpk_piece *p, uint6
 	return true;
 }
 
-/* Files stay open when they are large, which few are. */
+/* Large files stay open, as they are few. */
 static bool find_descriptor(const struct writer *w, int fd, uint64_t *file)
 {
 	for (size_t i = 0; i < w->file_count; i++)
@@ -90,7 +91,7 @@ static bool find_descriptor(const struct writer *w, int fd, uint64_t *file)
 	return false;
 }
 
-/* A piece that is in no file, such as a header that was built, is handed over as bytes. */
+/* Writes a piece that is in no file, such as a header, as bytes. */
 static enum mpk_code put_piece(struct writer *w, const struct mpk_piece *p, struct mpk_error *err)
 {
 	uint64_t file, off = p->off;
@@ -117,8 +118,8 @@ static void handover_put_text(struct writer *w, const char *text)
 		mpk_rope_put_u64(&w->out, MPK_HANDOVER_NONE);
 }
 
-/* A file without an identity is a pipe, which nobody can open again; its bytes are handed
- * over as pieces. */
+/* A file without an identity is a pipe, which nobody can open again; its bytes are sent as
+ * pieces. */
 static void put_files(struct writer *w)
 {
 	struct mpk_file_identity identity;
@@ -218,7 +219,7 @@ struct reader {
 	const struct mpk_mapping *input;
 	const struct mpk_words *granted;
 	struct mpk_arena *arena;
-	struct mpk_handover_maps *maps; /* [0] stays empty: it is the input */
+	struct mpk_handover_maps *maps; /* [0] stays empty for the input */
 };
 
 static enum mpk_code handover_refuse(const struct reader *r, const char *what,
@@ -228,7 +229,7 @@ static enum mpk_code handover_refuse(const struct reader *r, const char *what,
 			       "%s that no reader of a package would hand over", what);
 }
 
-/* Any other byte than 0 is true: there is nothing to gain from a strict reading. */
+/* Any other byte than 0 is true: a strict reader would gain nothing. */
 static enum mpk_code get_flag(struct reader *r, bool *out, struct mpk_error *err)
 {
 	uint8_t value;
@@ -238,7 +239,7 @@ static enum mpk_code get_flag(struct reader *r, bool *out, struct mpk_error *err
 	return MPK_OK;
 }
 
-/* NULL where there is none. */
+/* Returns NULL where the text is missing. */
 static enum mpk_code get_text(struct reader *r, const char *what, const char **out,
 			      struct mpk_error *err)
 {
@@ -264,13 +265,13 @@ static enum mpk_code get_needed(struct reader *r, const char *what, const char *
 	return *out ? MPK_OK : handover_refuse(r, "no text in a place", err);
 }
 
-/* Compilers take such an argument for an option, or for a file of options. */
+/* Refuses an argument that compilers take for an option or a file of options. */
 static bool is_option(const char *path)
 {
 	return *path == '-' || *path == '@';
 }
 
-/* @kind    of what the manifest allows; another word is refused */
+/* @kind    the only word that the manifest allows; others are refused */
 static enum mpk_code get_words(struct reader *r, const char *all, const char *what,
 			       enum mpk_manifest_word kind, struct mpk_words *out,
 			       struct mpk_error *err)
@@ -290,12 +291,11 @@ static enum mpk_code get_words(struct reader *r, const char *all, const char *wh
 	return MPK_OK;
 }
 
-/* These names become paths, symbols and arguments of compilers, so each is checked for what
- * it may be. */
+/* These names become paths, symbols and arguments of compilers, so each is checked for its use. */
 static enum mpk_code get_names(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
 {
 	MPK_TRY(get_needed(r, "name", &out->name, err));
-	if (!mpk_manifest_is_name(out->name)) /* the output may be called so */
+	if (!mpk_manifest_is_name(out->name)) /* The output may get this name. */
 		return handover_refuse(r, "a name that no file may have", err);
 	MPK_TRY(get_text(r, "symbol", &out->symbol, err));
 	MPK_TRY(get_text(r, "entry", &out->entry, err));
@@ -327,8 +327,8 @@ static enum mpk_code get_called(struct reader *r, struct mpk_handover *out, stru
 	return MPK_OK;
 }
 
-/* In the order of put_facts. Counts are checked against the bytes that are left before
- * anything is allocated (mpk_read_count). */
+/* Reads in the order of put_facts. Counts are checked against the bytes left before anything is
+ * allocated (mpk_read_count). */
 static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
 {
 	bool *const flags[] = { &out->has_blob,    &out->is_blob,      &out->has_host,
@@ -373,8 +373,8 @@ static enum mpk_code handover_open_file(struct reader *r, struct mpk_mapping *ma
 	return MPK_OK;
 }
 
-/* The number is counted up before a file is opened, so that mpk_handover_close finds all
- * that may be open. */
+/* The count grows before a file is opened, so that mpk_request_close finds every file that may
+ * be open. */
 static enum mpk_code open_files(struct reader *r, struct mpk_error *err)
 {
 	size_t count;
@@ -394,7 +394,7 @@ static enum mpk_code open_files(struct reader *r, struct mpk_error *err)
 	}
 	return MPK_OK;
 }
-/* What comes from the confined reader may call a text nothing else. */
+/* The confined reader may name a text only by a name of this list. */
 static bool is_generated(const char *name)
 {
 	const char *const *known = mpk_generated_names;
@@ -415,7 +415,7 @@ static enum mpk_code get_source(struct reader *r, struct mpk_compile_source *s,
 	MPK_TRY(get_flag(r, &is_text, err));
 	if (mpk_source_classify(s->path, &s->kind, NULL) != MPK_OK || is_option(s->path))
 		return handover_refuse(r, "a source", err);
-	if (is_text && !is_generated(s->path)) /* it becomes a file of that name */
+	if (is_text && !is_generated(s->path)) /* The text becomes a file of that name. */
 		return handover_refuse(r, "the name of a text", err);
 	if (!is_text)
 		return MPK_OK;
@@ -438,8 +438,8 @@ static enum mpk_code get_sources(struct reader *r, struct mpk_handover *out, str
 	return MPK_OK;
 }
 
-/* A range is checked against the file as it is here: the other process may be wrong about
- * its length, or lie. */
+/* Checks a range against the file as it is now: the other process may be wrong about its length,
+ * or lie. */
 static enum mpk_code get_piece(struct reader *r, struct mpk_rope *rope, struct mpk_error *err)
 {
 	uint64_t file, off = 0, len;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Libraries: linked from objects and the blob's object, or a finished one with another blob; and what all outputs
- * share: files that tools made, and writing. Every output but a bare blob is read again before it takes its name, so
- * that a broken linker is found here and not where the library is loaded.
+/* Makes libraries: linked from objects and the blob's object, or a finished library with another
+ * blob. All outputs share the reading of files that tools made, and the writing. Every output
+ * but a bare blob is read again before it gets its name, so that a broken linker is found here
+ * and not where the library is loaded.
  *
- * The linker gets a small blob whole and a stub in place of a large one. A linked stub is extended
- * to the blob afterwards, by copying ranges of files, which costs what cp costs. Where the linker's
+ * The linker gets a small blob whole and a stub in place of a large one. A linked stub is then
+ * extended to the blob by copying ranges of files, which costs what cp costs. Where the linker's
  * layout forbids that, the stub's object is extended and linked once more. */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@ void mpk_build_settled(const struct mpk_build *b)
 		hooks->settled(hooks->data, b->c.scratch.path);
 }
 
-/* A package with a blob can always be used: what is asked here is about host code alone. */
+/* Asks whether host code can be called; a package with a blob always can. */
 static enum mpk_code library_accept(const struct mpk_build *b, struct mpk_span bytes,
 				    struct mpk_error *err)
 {
@@ -52,7 +53,7 @@ static enum mpk_code accept_output(const struct mpk_build *b, const struct mpk_o
 	return library_accept(b, map.bytes, err);
 }
 
-/* A seal is over the finished bytes and is written into them, so they must be read again. */
+/* A seal covers the finished bytes and is written into them, so they are read again. */
 static enum mpk_code seal_output(const struct mpk_build *b, const struct mpk_output *o,
 				 struct mpk_error *err)
 {
@@ -62,9 +63,9 @@ static enum mpk_code seal_output(const struct mpk_build *b, const struct mpk_out
 	return mpk_seal_file(mpk_output_fd(o), b->e->seal, err);
 }
 
-/* Three looks at the finished file before it takes its name: that a loader finds the blob,
- * that a function can be called, and the seal. Intermediate files in the scratch folder
- * need none. WebAssembly has no reader here. */
+/* Checks the finished file three times before it gets its name: a loader finds the blob, a
+ * function can be called, the seal fits. Intermediate files need no checks. There is no reader
+ * for WebAssembly here. */
 enum mpk_code mpk_build_write(struct mpk_build *b, const char *path, unsigned mode,
 			      const struct mpk_packed *s, struct mpk_error *err)
 {
@@ -96,7 +97,7 @@ enum mpk_code mpk_build_file_open(struct mpk_build *b, const char *path, struct 
 	return mpk_rope_status(&out->rope, err);
 }
 
-/* Open it to patches, but for the bytes in keep; the rope is empty then. */
+/* Makes the file patchable except for the bytes in keep; the rope is empty then. */
 static enum mpk_code library_patch(struct mpk_build *b, struct mpk_span keep,
 				   struct mpk_build_file *f, struct mpk_error *err)
 {
@@ -106,7 +107,7 @@ static enum mpk_code library_patch(struct mpk_build *b, struct mpk_span keep,
 	return MPK_OK;
 }
 
-/* The note is looked for before the headers are changed, as its place follows from them. */
+/* The note is found before the headers change, as its place follows from them. */
 enum mpk_code mpk_build_file_extend(struct mpk_build *b, const char *path,
 				    struct mpk_build_file *out, struct mpk_error *err)
 {
@@ -126,10 +127,10 @@ void mpk_build_file_close(struct mpk_build_file *f)
 
 /* --- linking ----------------------------------------------------------------------- */
 
-/* The linker would hash what it sees, which may be a stub: two libraries with different
- * weights would share an id. Ours is half the digest of the blob and half of one of
- * everything else. The blob of a linked stub is hashed while it is copied, so its half
- * comes later (emit/packed.c). */
+/* The linker would hash what it sees, which may be a stub, so that two libraries with different
+ * weights would share an id. Our id is half the digest of the blob and half that of everything
+ * else. The blob of a linked stub is hashed while it is copied, so its half comes later
+ * (emit/packed.c). */
 static enum mpk_code build_id(struct mpk_build *b, struct mpk_error *err)
 {
 	uint8_t digest[MPK_BUILD_ID_BYTES];
@@ -145,7 +146,7 @@ static enum mpk_code build_id(struct mpk_build *b, struct mpk_error *err)
 static enum mpk_code run_link(struct mpk_build *b, const char *out, const char *blob_object,
 			      struct mpk_error *err)
 {
-	/* Host code calls into libraries that only its loader knows. */
+	/* Host code calls functions of libraries that only its loader knows. */
 	struct mpk_link l = { .out = out,
 			      .last = blob_object,
 			      .no_undefined = b->e->source_count == 0 && !b->e->system_lib };
@@ -170,7 +171,7 @@ static enum mpk_code library_confirm(const struct mpk_build *b, const char *link
 	return code == MPK_OK ? library_accept(b, map.bytes, err) : code;
 }
 
-/* A file of our scratch folder still. */
+/* The file is still in our scratch folder. */
 static enum mpk_code seal(const struct mpk_build *b, const char *linked, struct mpk_error *err)
 {
 	int fd = b->e->seal ? open(linked, O_RDWR | O_CLOEXEC) : -1;
@@ -194,8 +195,8 @@ static enum mpk_code library_take(struct mpk_build *b, const char *linked, struc
 	return mpk_output_finish(o, mpk_output_take(o, linked, err), err);
 }
 
-/* The way round when the linker's layout cannot be extended, and for machines without
- * .lrodata: extend the object and let the linker copy it. */
+/* Extends the object and lets the linker copy it: for machines without .lrodata, and where the
+ * linker's layout cannot be extended. */
 static enum mpk_code link_extended_object(struct mpk_build *b, const char *linked,
 					  struct mpk_error *err)
 {
@@ -229,7 +230,7 @@ static enum mpk_code extend_linked(struct mpk_build *b, const char *linked, stru
 			*err = why;
 		return code;
 	}
-	mpk_build_file_close(&f); /* the linker is about to write that file anew */
+	mpk_build_file_close(&f); /* The linker will write that file again. */
 	mpk_error_prefix(&why,
 			 "the linked file cannot be extended, so the linker copies the blob: ");
 	hooks->note(hooks->data, why.text);
@@ -242,10 +243,10 @@ static enum mpk_code extend_linked(struct mpk_build *b, const char *linked, stru
 
 /* --- C functions that a manifest calls and that nothing of the library defines -------- */
 
-/* A linker leaves such a name to the loader, as host code may call what only a loader knows. A name in a manifest is
- * seldom meant so: it is misspelt. */
+/* A linker leaves undefined names to the loader, as host code may call functions that only a
+ * loader knows. An undefined name from a manifest is usually misspelt. */
 
-/* Libraries of a system whose symbols have versions, which undefined ones then have, too. */
+/* System libraries whose symbols have versions; undefined symbols of theirs have versions, too. */
 static bool has_own_versions(const char *word)
 {
 	static const char *const known[] = { "-lm",  "-lc",      "-ldl",   "-lpthread",
@@ -257,7 +258,8 @@ static bool has_own_versions(const char *word)
 	return false;
 }
 
-/* Whether an undefined symbol without a version may be one of a library that the linker was given. */
+/* Whether an undefined symbol without a version may come from a library that the linker was
+ * given. */
 static bool may_be_elsewhere(const struct mpk_emit *e)
 {
 	for (size_t i = 0; i < e->tools.libraries.count; i++)
@@ -269,7 +271,7 @@ static bool may_be_elsewhere(const struct mpk_emit *e)
 	return false;
 }
 
-/* Functions that others may call, but those that mpack and compilers make. */
+/* Lists functions for other code, without those that mpack and compilers make. */
 static enum mpk_code list_functions(const struct mpk_elf *elf, struct mpk_arena *arena,
 				    struct mpk_span **out, size_t *count, struct mpk_error *err)
 {
@@ -355,7 +357,7 @@ static enum mpk_code check_undefined(const struct mpk_emit *e, const struct mpk_
 	for (size_t i = 0; i < count; i++) {
 		const struct mpk_called *c = find_called(e, list[i].name);
 
-		/* libraries without versions, as musl's, may have any symbol */
+		/* Libraries without versions, such as musl's, may define any symbol. */
 		if (c && !list[i].has_version && (list[i].any_version || !needed_count))
 			return refuse_callee(e, c, elf, arena, err);
 	}
@@ -393,7 +395,7 @@ static enum mpk_code build_library(struct mpk_build *b, struct mpk_error *err)
 		MPK_TRY(run_link(b, linked, b->blob_object, err));
 	if (b->e->tools.dry_run)
 		return MPK_OK;
-	/* where the linker's layout decides whether it has to run once more, what it made is read first */
+	/* The linker's layout decides whether it runs once more, so its result is read first. */
 	if (b->strategy != MPK_STRATEGY_EXTEND_LIBRARY)
 		mpk_build_settled(b);
 	MPK_TRY(mpk_link_check(&b->c, linked, err));
@@ -418,8 +420,8 @@ static enum mpk_code check_standalone(struct mpk_build *b, const struct mpk_imag
 		"this library loads its kernels itself, from positions in its blob that its code knows: another blob cannot be put in; build it from its sources");
 }
 
-/* The base's own name of the blob, which has a prefix when it was made for a system library.
- * @blob    receives the bytes of the old one, where they are known */
+/* Finds the base's own name of the blob, which has a prefix if it was made for a system library.
+ * @blob    receives the bytes of the old blob, where they are known */
 static enum mpk_code library_find_symbol(struct mpk_build *b, struct mpk_span file,
 					 const char **symbol, struct mpk_span *blob,
 					 struct mpk_error *err)
@@ -440,7 +442,7 @@ static enum mpk_code library_find_symbol(struct mpk_build *b, struct mpk_span fi
 	return MPK_OK;
 }
 
-/* The old blob's bytes stay shared with the file; everything else of it may be patched. */
+/* The old blob's bytes stay shared with the file; everything else may be patched. */
 static enum mpk_code replace(struct mpk_build *b, struct mpk_build_file *f, struct mpk_error *err)
 {
 	struct mpk_span blob = { 0 };
@@ -450,7 +452,7 @@ static enum mpk_code replace(struct mpk_build *b, struct mpk_build_file *f, stru
 	MPK_TRY(library_find_symbol(b, f->map.bytes, &symbol, &blob, err));
 	MPK_TRY(library_patch(b, blob, f, err));
 	MPK_TRY(mpk_packed_note(f->map.bytes, symbol, NULL, b->c.arena, &f->packed.note, err));
-	/* it is not what was signed any more, nor what was built from those inputs */
+	/* The file is not what was signed any more, nor what was built from those inputs. */
 	MPK_TRY(mpk_origin_void(&f->data, NULL, err));
 	return mpk_elf_replace(&f->data, symbol, b->e->blob, b->c.arena, &f->rope, err);
 }

@@ -12,7 +12,7 @@
 #include "emit/internal/emit.h"
 #include "tar/tar.h"
 
-/* Members in the order of the link line, and the files they are views of. */
+/* Members in the order of the link line, and the files that they are views of. */
 struct bundle {
 	struct mpk_arena *arena;
 	struct mpk_ar_entry *entries;
@@ -29,7 +29,7 @@ static bool is_indexed(const struct mpk_symbol *s)
 	       (s->bind == STB_GLOBAL || s->bind == STB_WEAK || s->bind == STB_GNU_UNIQUE);
 }
 
-/* What an object defines for others, in the order of its symbol table; objects that are not
+/* Lists what an object defines for others, in the order of its symbol table. Objects other than
  * ELF have no index. */
 static enum mpk_code list_symbols(struct bundle *u, struct mpk_span object,
 				  struct mpk_ar_entry *entry, struct mpk_error *err)
@@ -55,8 +55,8 @@ static enum mpk_code list_symbols(struct bundle *u, struct mpk_span object,
 
 /* --- members ---------------------------------------------------------------------- */
 
-/* The index needs an object's bytes in memory, the archive its content as a rope: of a
- * large blob's object these are the stub and the whole. */
+/* The index needs an object's bytes in memory, the archive its content as a rope: for a large
+ * blob's object these are the stub and the whole. */
 static enum mpk_code archive_add(struct bundle *u, const char *name, const struct mpk_rope *content,
 				 struct mpk_span symbols_from, struct mpk_error *err)
 {
@@ -71,7 +71,7 @@ static enum mpk_code archive_add(struct bundle *u, const char *name, const struc
 	return MPK_OK;
 }
 
-/* An object as it is: its own bytes are its content and what its symbols are read from. */
+/* An object as it is: its bytes are both the content and the source of its symbols. */
 static enum mpk_code add_bytes(struct bundle *u, const char *name, struct mpk_span bytes,
 			       struct mpk_error *err)
 {
@@ -95,7 +95,7 @@ static enum mpk_code add_ar(struct bundle *u, struct mpk_span bytes, size_t inde
 	return MPK_OK;
 }
 
-/* An archive among the sources gives its members; their names may clash, ours do not. */
+/* The members of an archive among the sources. Their names may clash, ours do not. */
 static enum mpk_code add_source(struct bundle *u, const char *path, size_t index,
 				struct mpk_error *err)
 {

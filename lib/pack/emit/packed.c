@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing a file with a blob in it. The digest of the blob is known last, but the note that holds it
- * comes first in the file: either the blob is read twice, or the note is written once more. The
- * first is for small blobs and for outputs that cannot seek. */
+/* Writes a file that contains a blob. The digest of the blob is known last, but its note
+ * precedes the blob in the file: either the blob is read twice, or the note is written once
+ * more. Small blobs and outputs that cannot seek take the first way. */
 #include "emit/emit.h"
 
 #include <errno.h>
@@ -12,23 +12,23 @@
 
 /* --- digests while bytes are written ---------------------------------------------- */
 
-/* Most bytes of an edited blob are those of the old one: each is read once, copied, and
- * added to both digests while it is at hand. The output gives its tap bytes and no more; how many
- * have gone by tells which piece of the rope they belong to. */
+/* Most bytes of an edited blob come from the old one: each is read once, copied, and added to
+ * both digests meanwhile. The tap of an output gets only bytes; their count tells which piece of
+ * the rope they belong to. */
 struct follow {
-	const struct mpk_rope *rope; /* all bytes that are written */
-	uint64_t at, len;            /* where the blob is in them: a run of whole pieces */
+	const struct mpk_rope *rope; /* number of all bytes to write */
+	uint64_t at, len;            /* place of the blob in them: a run of whole pieces */
 	const struct mpk_piece *old; /* the old blob, a range of a file that the rope may have
-				      * ranges of; NULL: none is asked for */
+				      * ranges of; NULL: not wanted */
 };
 
 struct walk {
 	const struct follow *f;
 	struct mpk_digest fresh, old;
 	size_t piece;    /* of the rope */
-	uint64_t into;   /* bytes of it that were seen */
-	uint64_t at;     /* bytes of the rope that were seen */
-	uint64_t old_at; /* where in its file the rest of the old blob begins */
+	uint64_t into;   /* number of its bytes that were seen */
+	uint64_t at;     /* number of the rope's bytes that were seen */
+	uint64_t old_at; /* offset in its file of the rest of the old blob */
 	enum mpk_code code;
 	struct mpk_error err;
 };
@@ -39,13 +39,13 @@ static void walk_fini(struct walk *w)
 	mpk_digest_fini(&w->old);
 }
 
-/* The end of the old blob in its file. */
+/* Offset in its file of the old blob's end. */
 static uint64_t old_end(const struct walk *w)
 {
 	return w->f->old->off + w->f->old->len;
 }
 
-/* The old blob up to an offset: what the new one has not taken over. */
+/* Adds the old blob up to an offset: the part that the new blob does not have. */
 static enum mpk_code add_old_until(struct walk *w, uint64_t end)
 {
 	struct mpk_piece piece = { .fd = w->f->old->fd, .off = w->old_at, .len = end - w->old_at };
@@ -55,12 +55,12 @@ static enum mpk_code add_old_until(struct walk *w, uint64_t end)
 	return piece.len ? mpk_digest_add_rope(&w->old, &gap, NULL, &w->err) : MPK_OK;
 }
 
-/* Bytes of the old blob come in the order of the file as long as the edit keeps it; what
- * was left out before them is read now, so that the digest is over all of it. */
+/* Bytes of the old blob come in file order while the edit keeps it. Parts left out before them
+ * are read now, so that the digest covers all of it. */
 static enum mpk_code see_old(struct walk *w, uint64_t off, struct mpk_span bytes)
 {
 	if (off < w->old_at || off >= old_end(w))
-		return MPK_OK; /* moved before what was seen, or another part of the file */
+		return MPK_OK; /* the piece is before what was seen, or another part of the file */
 	if (bytes.len > old_end(w) - off)
 		bytes.len = (size_t)(old_end(w) - off);
 	MPK_TRY(add_old_until(w, off));
@@ -125,7 +125,7 @@ enum { DIGITS = 2 * MPK_XXH128_BYTES, ID_BYTES = 2 * MPK_NOTE_ID_HALF };
 
 /* --- finding --------------------------------------------------------------------- */
 
-/* Where a note of GNU's with this id is; 0: nowhere. */
+/* Returns the offset of a GNU note with this id; 0: none. */
 static uint64_t find_id(struct mpk_span file, const uint8_t *id)
 {
 	uint8_t note[4 + ID_BYTES] = { 'G', 'N', 'U', 0 };
@@ -151,7 +151,7 @@ enum mpk_code mpk_packed_note(struct mpk_span file, const char *symbol, const ui
 	return MPK_OK;
 }
 
-/* Where the blob begins in the rope; false when it is not there in one run. */
+/* Finds where the blob begins in the rope; returns false when it is not there in one run. */
 static bool find_blob(const struct mpk_packed *s, uint64_t *at)
 {
 	const struct mpk_piece *first = s->blob->pieces;
@@ -168,8 +168,8 @@ static bool find_blob(const struct mpk_packed *s, uint64_t *at)
 	return false;
 }
 
-/* Where bytes of the file that are to be renewed are in the rope; false when there are none, no
- * single piece shows them, or they cannot be changed. */
+/* Finds where bytes of the file that are to be renewed are in the rope. Returns false when there
+ * are none, no single piece has them, or they cannot be changed. */
 static bool find_bytes(const struct mpk_packed *s, uint64_t off, size_t len, uint64_t *at)
 {
 	uintptr_t want = off ? (uintptr_t)s->file->data + off : 0;
@@ -193,13 +193,13 @@ static bool find_bytes(const struct mpk_packed *s, uint64_t off, size_t len, uin
 
 /* --- renewing -------------------------------------------------------------------- */
 
-/* What is renewed, and where in the rope. */
+/* Bytes to renew, and their place in the rope. */
 struct renewal {
 	bool has_digits, has_id;
 	uint64_t digits_at, id_at;
 };
 
-/* In the private copy of the file, of which the rope has views. */
+/* in the private copy of the file, whose views the rope has */
 static void renew(const struct mpk_packed *s, const struct renewal *r,
 		  const uint8_t digest[MPK_XXH128_BYTES])
 {
@@ -268,7 +268,7 @@ enum mpk_code mpk_packed_write(const struct mpk_packed *s, struct mpk_output *o,
 	follow.len = s->blob->len;
 	if (old && old->count == 1 && !old->pieces[0].data)
 		follow.old = &old->pieces[0];
-	/* What is out at once can neither be patched nor taken back. */
+	/* Bytes that were written through cannot be patched or taken back. */
 	if (s->blob->len < MPK_LARGE_BYTES || (old && !follow.old) || mpk_output_is_through(o) ||
 	    !find_blob(s, &follow.at))
 		return write_after_reading(s, &r, old, o, err);

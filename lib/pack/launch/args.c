@@ -15,7 +15,7 @@
 static enum mpk_code parse_expr(const struct mpk_toml_str *text, struct mpk_arena *arena,
 				const struct mpk_expr **out, struct mpk_error *err)
 {
-	/* integers of the manifest are kept as text and have no quote before them */
+	/* Integers of the manifest are kept as text and have no quote before them. */
 	bool quoted = text->len == 0 || strspn(text->text, "-0123456789") < text->len;
 	struct mpk_scan s = { .text = mpk_toml_str_span(*text),
 			      .line = text->pos.line,
@@ -28,12 +28,12 @@ static enum mpk_code parse_expr(const struct mpk_toml_str *text, struct mpk_aren
 	return MPK_OK;
 }
 
-/* False when a name in it is unknown (reported). */
+/* Returns false when a name in it is unknown (reported). */
 static bool resolve_names(struct mpk_resolve *r, const struct mpk_expr *e, struct mpk_pos pos)
 {
 	struct mpk_span names[64];
-	/* 64 names are enough to find what was meant; a function that has more is a
-	 * program's */
+	/* 64 names are enough to find the one that was meant; a program wrote a function with
+	 * more. */
 	size_t ignored, count = r->launch->var_count < 64 ? r->launch->var_count : 64;
 
 	bool a = !e->a || resolve_names(r, e->a, pos), b = !e->b || resolve_names(r, e->b, pos);
@@ -57,8 +57,9 @@ static bool resolve_names(struct mpk_resolve *r, const struct mpk_expr *e, struc
 	return false;
 }
 
-/* A text of the manifest as an expression, of which the function has all names; out is set also when one is unknown.
- * Returns  false: it is not (reported) */
+/* Reads a text of the manifest as an expression over the names of a function; sets out also when
+ * a name is unknown.
+ * Returns  false: it is not an expression (reported) */
 static bool resolve_expr(struct mpk_resolve *r, const struct mpk_toml_str *text,
 			 const struct mpk_expr **out)
 {
@@ -72,7 +73,7 @@ static bool resolve_expr(struct mpk_resolve *r, const struct mpk_toml_str *text,
 
 /* --- parameters and variables ------------------------------------------------------ */
 
-/* Views of the manifest's text, which outlives the map. */
+/* The keys are views of the manifest's text, which outlives the map. */
 static void resolve_add_name(struct mpk_resolve *r, struct mpk_strmap *names, struct mpk_span name,
 			     size_t i)
 {
@@ -81,8 +82,8 @@ static void resolve_add_name(struct mpk_resolve *r, struct mpk_strmap *names, st
 	r->nomem |= mpk_strmap_put(names, name, i, &ignored) < 0;
 }
 
-/* A parameter that does not parse still takes its name, where it has one, so that uses of
- * it are no further findings. */
+/* A parameter that does not parse still reserves its name, so that uses of it are no further
+ * findings. */
 static struct mpk_launch_param *parse_list(struct mpk_resolve *r, const struct mpk_toml_list *list,
 					   bool temps, size_t *count)
 {
@@ -114,8 +115,8 @@ static struct mpk_launch_param *parse_list(struct mpk_resolve *r, const struct m
 	return params;
 }
 
-/* The first that binds a name gives its value; each later dimension of that name is checked
- * against it in the generated code. */
+/* The first dimension that binds a name gives its value; the generated code compares each later
+ * one with it. */
 static void bind(struct mpk_resolve *r, struct mpk_launch_var *vars, struct mpk_span name,
 		 size_t param, size_t dim)
 {
@@ -189,7 +190,7 @@ static const char *args_taker(const struct mpk_launch_step *step)
 	return step->callee ? "C function" : "kernel";
 }
 
-/* An argument that is the bare name of a parameter or temporary; false otherwise. */
+/* Recognises an argument that is the bare name of a parameter or temporary. */
 static bool named_arg(struct mpk_resolve *r, struct mpk_launch_arg *a, struct mpk_span name)
 {
 	const struct mpk_launch *l = r->launch;
@@ -211,8 +212,8 @@ static bool named_arg(struct mpk_resolve *r, struct mpk_launch_arg *a, struct mp
 	return true;
 }
 
-/* A driver copies as many bytes as the kernel declares: a tensor in the place of a number
- * would be a pointer that it computes with. */
+/* A driver copies as many bytes as the kernel declares: a tensor in place of a number would be a
+ * pointer that it computes with. */
 static void check_arg_type(struct mpk_resolve *r, const struct mpk_launch_arg *a,
 			   struct mpk_pos pos, const struct mpk_launch_step *step)
 {
@@ -225,7 +226,7 @@ static void check_arg_type(struct mpk_resolve *r, const struct mpk_launch_arg *a
 	if (tensor == handle && real == (!handle && mpk_dtype_is_real(a->dtype)))
 		return;
 	if (a->kind == MPK_ARG_INT && mpk_dtype_is_real(a->dtype))
-		return; /* an integer is a fine real number */
+		return; /* an integer is a valid real number */
 	MPK_COMPLAIN(r, pos, "'%s' is a%s, but %s '%s' takes %s there", MPK_QUOTE(a->text),
 		     a->kind == MPK_ARG_NULL ? " null pointer"
 		     : tensor                ? " tensor"
@@ -235,7 +236,8 @@ static void check_arg_type(struct mpk_resolve *r, const struct mpk_launch_arg *a
 		     handle ? "a buffer" : mpk_dtype_print(a->dtype, want));
 }
 
-/* The name that is all of a text, but for blanks; empty: it is anything else. Of ASCII, whatever the locale. */
+/* Returns the name that is the whole text, without blanks; empty: the text is something else.
+ * ASCII only, whatever the locale. */
 static struct mpk_span bare_name(struct mpk_span text)
 {
 	while (text.len && (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t'))
@@ -255,7 +257,7 @@ static bool is_null(const struct mpk_launch_arg *a)
 	       (a->dtype.code == MPK_DTYPE_HANDLE && mpk_span_is(a->text, "0"));
 }
 
-/* False when the argument is nothing that is known (reported). */
+/* Returns false when the argument is unknown (reported). */
 static bool resolve_arg(struct mpk_resolve *r, const struct mpk_toml_str *text,
 			struct mpk_launch_arg *a)
 {
@@ -276,8 +278,8 @@ static bool resolve_arg(struct mpk_resolve *r, const struct mpk_toml_str *text,
 	return resolve_expr(r, text, &a->expr);
 }
 
-/* The number of arguments is checked first: without that, each later one would be compared
- * with the wrong parameter. */
+/* Checks the number of arguments first: otherwise each later one would be compared with the
+ * wrong parameter. */
 static void resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			 const struct mpk_manifest_function *kernel, struct mpk_launch_step *step)
 {
@@ -292,7 +294,7 @@ static void resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *
 	step->args = args;
 	step->arg_count = m->args.count;
 	if (!m->args.present && !r->source->valid)
-		return; /* that they are missing is reported already */
+		return; /* The missing ones are reported already. */
 	if (m->args.count != kernel->arg_count) {
 		MPK_COMPLAIN(r, m->args.present ? m->args.pos : m->pos,
 			     "%s '%s' takes %zu argument%s, %zu given", args_taker(step),
@@ -313,7 +315,7 @@ static void resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *
 
 /* --- extents ---------------------------------------------------------------------- */
 
-/* A finding leaves the expression out; the rest of the step is still checked. */
+/* A finding drops the expression; the rest of the step is still checked. */
 static void resolve_extent(struct mpk_resolve *r, const struct mpk_toml_str *text,
 			   struct mpk_launch_extent *out)
 {
@@ -348,7 +350,7 @@ static bool has_tag(const struct mpk_launch_step *step, enum mpk_launch_tag tag)
 	return false;
 }
 
-/* Extents that are not given are 1, which every driver takes without being asked. */
+/* A missing extent is 1, which every driver accepts. */
 static bool is_one(const struct mpk_launch_extent *extent)
 {
 	int64_t value;
@@ -367,7 +369,7 @@ static void check_carried(struct mpk_resolve *r, const struct mpk_launch_step *s
 				     step->kernel, tag, "xyz"[i], what);
 }
 
-/* What only CUDA has, and what a tag must carry. */
+/* Checks values that only CUDA has, and that a tag must carry. */
 static void check_attributes(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			     const struct mpk_launch_step *step)
 {
@@ -394,8 +396,8 @@ static void check_attributes(struct mpk_resolve *r, const struct mpk_manifest_st
 	}
 }
 
-/* A kernel's table says which values its launch takes; what the step says beyond that would
- * be dropped by the runtime. */
+/* A kernel's table says which values its launch takes; the runtime would drop any other value of
+ * the step. */
 static void check_tags(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 		       const struct mpk_launch_step *step)
 {
@@ -424,8 +426,8 @@ static void resolve_tags(struct mpk_resolve *r, const struct mpk_manifest_functi
 	step->tag_count = tags ? kernel->launch.count : 0;
 }
 
-/* Tags first, since extents are checked against them. Without the kernel only the
- * expressions are looked at. */
+/* Tags first, because extents are checked against them. Without the kernel only the expressions
+ * are checked. */
 static void resolve_extents(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			    const struct mpk_manifest_function *kernel,
 			    struct mpk_launch_step *step)

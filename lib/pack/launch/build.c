@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build.c - launch functions as host code: what they share, and the frame of each
+/* build.c - launch functions as host code: their common parts, and the frame of each
  *
- * Everything that is passed is checked before anything is used: count, then each argument by itself (gen_args.c), then
- * shapes, which relate tensors to each other. Kernels are called by gen_steps.c; expressions and what both need are in
- * gen.c.
- */
+ * Everything that is passed is checked before anything is used: the count, each argument by
+ * itself (gen_args.c), then shapes, which relate tensors to each other. gen_steps.c calls the
+ * kernels; gen.c has expressions and the parts that both need. */
 #include "launch/launch.h"
 
 #include "base/strmap.h"
@@ -14,7 +13,7 @@
 
 /* --- metadata --------------------------------------------------------------------- */
 
-/* __tvm_ffi__metadata_<function> says to Python what a launch function takes. */
+/* Python reads from __tvm_ffi__metadata_<function> what a launch function takes. */
 
 static void host_return(struct mpk_gen *g, int32_t status)
 {
@@ -76,7 +75,7 @@ static const struct mpk_gen_abi abis[MPK_GENERATION_COUNT] = {
 #undef FFI
 };
 
-/* What they are called; context pointers put "__" before the name. */
+/* The imported functions of the runtime; context pointers put "__" before the name. */
 static const char *const runtime_names[MPK_GENERATION_COUNT][MPK_GEN_RUNTIME_COUNT] = {
 	[MPK_GEN_LEGACY] = { "TVMFuncCall", "TVMAPISetLastError", "TVMBackendGetFuncFromEnv", NULL,
 			     "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace" },
@@ -88,10 +87,10 @@ static const char *const runtime_names[MPK_GENERATION_COUNT][MPK_GEN_RUNTIME_COU
 			      "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace" },
 };
 
-/* Makes a string; only metadata does. */
+/* makes a string; only metadata calls it */
 static const char string_from_bytes[] = "TVMFFIStringFromByteArray";
 
-/* Everything the functions of one unit share. */
+/* State that the functions of one unit share. */
 struct unit {
 	struct mpk_arena *arena;
 	enum mpk_launch_mode mode;
@@ -110,7 +109,7 @@ static void unit_fini(struct unit *u)
 	mpk_strmap_fini(&u->callees);
 }
 
-/* Three texts in one, in the arena; "" when memory is out, which is noted. */
+/* Joins three texts in the arena; "" when memory is out, which is noted. */
 static const char *text(struct unit *u, const char *a, const char *b, const char *c)
 {
 	const char *t = mpk_arena_printf(u->arena, "%s%s%s", a, b, c);
@@ -124,8 +123,8 @@ static void add_global(struct unit *u, const char *name, bool weak)
 	u->globals[u->global_count++] = (struct mpk_host_global){ .name = name, .weak = weak };
 }
 
-/* Whether what the runtime has under a name is called: who looks at a library takes a pointer to it for
- * a call of it, and plain tvm-ffi has no workspace. */
+/* Whether the runtime's function of this name is called: a pointer to it looks like a call to
+ * anybody who inspects the library, and plain tvm-ffi has no workspace. */
 static bool is_called(const struct mpk_launch *launches, size_t count, unsigned name)
 {
 	bool of_temps = name == MPK_GEN_ALLOC || name == MPK_GEN_FREE;
@@ -136,8 +135,8 @@ static bool is_called(const struct mpk_launch *launches, size_t count, unsigned 
 	return name == MPK_GEN_RAISE;
 }
 
-/* What all functions of a unit share: the context, the globals that cache look-ups, and the
- * runtime's functions that they call. */
+/* Declares what all functions of a unit share: the context, the globals that cache look-ups, and
+ * the runtime's functions that they call. */
 static void shared_names(struct unit *u, const struct mpk_launch *launches, size_t count)
 {
 	enum mpk_generation gen = launches[0].gen;
@@ -156,12 +155,12 @@ static void shared_names(struct unit *u, const struct mpk_launch *launches, size
 	for (unsigned i = 0; i < MPK_GEN_RUNTIME_COUNT; i++) {
 		const char *name = runtime_names[gen][i];
 
-		/* a program that is linked has one release of TVM: no older name there */
+		/* A linked program has one release of TVM, so no older name. */
 		if (!name || (i == MPK_GEN_LOOKUP_OLD && !imports) ||
 		    !is_called(launches, count, i))
 			continue;
 		names[i] = name;
-		/* functions without temporaries run where there is no workspace */
+		/* Functions without temporaries run where there is no workspace. */
 		bool optional = imports || i == MPK_GEN_ALLOC || i == MPK_GEN_FREE;
 		u->externs[u->extern_count++] = (struct mpk_host_extern){
 			.name = name, .link = optional ? MPK_HOST_WEAK : MPK_HOST_STRONG
@@ -171,7 +170,7 @@ static void shared_names(struct unit *u, const struct mpk_launch *launches, size
 	}
 }
 
-/* The C functions that are called, each once. */
+/* Lists the C functions that are called, each once. */
 static void list_callees(struct unit *u, const struct mpk_launch *launches, size_t count)
 {
 	size_t ignored;
@@ -196,7 +195,7 @@ static void list_callees(struct unit *u, const struct mpk_launch *launches, size
 	}
 }
 
-/* A global for each step that keeps the kernel, so that a process looks it up by name once. */
+/* Declares a global for the kernel of each step, so that a process looks it up by name once. */
 static const char *const *kernel_slots(struct unit *u, size_t function, size_t count)
 {
 	const char **slots = mpk_arena_array(u->arena, count ? count : 1, sizeof *slots);
@@ -219,7 +218,7 @@ static int *numbers(struct mpk_gen *g, size_t count)
 	return n;
 }
 
-/* Raises what buf and kind hold. */
+/* Raises the error in buf and kind. */
 static void raise_error(struct mpk_gen *g)
 {
 	int kind = mpk_host_load(g->f, MPK_MEM_PTR, g->kind, 0);
@@ -237,7 +236,7 @@ static void raise_error(struct mpk_gen *g)
 	}
 }
 
-/* Everything that both ways out need is made before the first jump. */
+/* Makes everything that both exits need before the first jump. */
 static void open_function(struct mpk_gen *g)
 {
 	const struct mpk_launch *l = g->launch;
@@ -263,7 +262,7 @@ static void release_temp(struct mpk_gen *g, int slot)
 {
 	int none = mpk_host_label(g->f);
 	int p = mpk_host_load(g->f, MPK_MEM_PTR, slot, 0);
-	/* after the pointer the slot keeps the device number, for both ways out */
+	/* From here on the slot keeps the device number, for both exits. */
 	int id = mpk_host_load(g->f, MPK_MEM_I64, slot, 8);
 
 	mpk_host_jump_if(g->f, mpk_gen_is_null(g, p), none);
@@ -362,7 +361,7 @@ static void check_shapes(struct mpk_gen *g)
 	}
 }
 
-/* The device number of the first tensor that is always there. */
+/* Returns the device number of the first tensor that is always present. */
 static int device_of_first(struct mpk_gen *g)
 {
 	const struct mpk_launch *l = g->launch;
@@ -416,7 +415,8 @@ static void build_function(struct unit *u, const struct mpk_launch *l, size_t in
 	u->failed |= f->failed;
 }
 
-/* Metadata is a thing of tvm-ffi libraries that are loaded: what is linked into a program is known there. */
+/* Only tvm-ffi libraries that are loaded have metadata; a linked program knows its own
+ * functions. */
 static bool has_metadata(const struct mpk_launch *l, enum mpk_launch_mode mode)
 {
 	return l->gen == MPK_GEN_CURRENT && mode != MPK_LAUNCH_SYSTEM_LIB;

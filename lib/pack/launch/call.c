@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* call.c - steps that call C functions
  *
- * It is given by its prototype, which has the types that a kernel table has of a kernel, and more: what pointers lead to.
- */
+ * A prototype gives the function: it has the types that a kernel table has of a kernel, and also
+ * what pointers point to. */
 #include <string.h>
 
 #include "launch/internal/resolve.h"
 #include "text/escape.h"
 
-/* Where a part of the prototype is in the manifest; its beginning, when it is of several lines. */
+/* Returns the place in the manifest of a part of the prototype; the place of its beginning if it
+ * has several lines. */
 static struct mpk_pos part_pos(const struct mpk_toml_str *calls, const char *copy,
 			       struct mpk_span part)
 {
@@ -20,7 +21,7 @@ static struct mpk_pos part_pos(const struct mpk_toml_str *calls, const char *cop
 	return pos;
 }
 
-/* Names that the generated code has for itself, or that its headers declare. */
+/* Names that the generated code uses itself, or that its headers declare. */
 static bool is_own_name(const char *name)
 {
 	static const char *const names[] = { "snprintf", "memcpy", "memset" };
@@ -45,7 +46,7 @@ static bool is_symbol(struct mpk_span name)
 	return name.len > 0;
 }
 
-/* The function that the prototype declares, or NULL (reported). */
+/* Returns the function that the prototype declares, or NULL (reported). */
 static const struct mpk_cfunction *
 read_prototype(struct mpk_resolve *r, const struct mpk_toml_str *calls, const char *copy)
 {
@@ -72,7 +73,7 @@ read_prototype(struct mpk_resolve *r, const struct mpk_toml_str *calls, const ch
 	return f;
 }
 
-/* @return  whether there is nothing in it that cannot be passed */
+/* @return  whether every part of it can be passed */
 static bool check_prototype(struct mpk_resolve *r, const struct mpk_toml_str *calls,
 			    const char *copy, const struct mpk_cfunction *f)
 {
@@ -110,7 +111,7 @@ static bool check_prototype(struct mpk_resolve *r, const struct mpk_toml_str *ca
 	return fine;
 }
 
-/* The types of the prototype as those of a kernel's row. */
+/* The types of the prototype in the form of a kernel's row. */
 static bool as_kernel(struct mpk_resolve *r, const struct mpk_cfunction *f,
 		      struct mpk_manifest_function *out)
 {
@@ -126,7 +127,7 @@ static bool as_kernel(struct mpk_resolve *r, const struct mpk_cfunction *f,
 	return true;
 }
 
-/* Without 'args' the parameters of the C function are passed what has their names. */
+/* Without 'args', each parameter of the C function gets the parameter of its name. */
 static bool take_names(struct mpk_resolve *r, const struct mpk_cfunction *f,
 		       struct mpk_manifest_step *m)
 {
@@ -150,7 +151,7 @@ static bool take_names(struct mpk_resolve *r, const struct mpk_cfunction *f,
 	return items && !r->nomem;
 }
 
-/* Memory of another type would be read as something else; "void *" takes any. */
+/* Memory of another type would be misread; "void *" takes any. */
 static void check_pointers(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			   const struct mpk_launch_step *step)
 {
@@ -181,7 +182,7 @@ static void check_pointers(struct mpk_resolve *r, const struct mpk_manifest_step
 	}
 }
 
-/* An int may be a status or a number, so that a person has to say which. */
+/* An int may be a status or a number, so a person must decide. */
 static void resolve_returns(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			    struct mpk_launch_step *step)
 {

@@ -23,7 +23,7 @@ const char *mpk_gen_literal(struct mpk_gen *g, struct mpk_span text)
 	return out;
 }
 
-/* Cut to the room for a message, as it would be when it is raised. */
+/* Cut to the size of a message, as it would be when it is raised. */
 const char *mpk_gen_format(struct mpk_gen *g, const char *fmt, ...)
 {
 	va_list ap;
@@ -51,7 +51,7 @@ void mpk_gen_guard(struct mpk_gen *g, int good, const char *kind, const char *fo
 	mpk_host_set_label(g->f, fine);
 }
 
-/* Comparisons give 0 or 1 as 64-bit integers, so that they can be combined with AND and OR. */
+/* Comparisons give 0 or 1 as 64-bit integers, so that AND and OR can combine them. */
 int mpk_gen_equals(struct mpk_gen *g, int value, int64_t constant)
 {
 	return mpk_host_op2(g->f, MPK_OP_EQ, value, mpk_host_const(g->f, constant));
@@ -89,8 +89,7 @@ int mpk_gen_fits(struct mpk_gen *g, int value, struct mpk_dtype type)
 	return mpk_host_op2(g->f, MPK_OP_AND, fits_low, fits_high);
 }
 
-/* The overflow is asked for before the operation; the operation itself wraps, so that it is
- * defined in any case. */
+/* Tests for overflow before the operation, which itself wraps and so is always defined. */
 static int checked(struct mpk_gen *g, enum mpk_host_op over, enum mpk_host_op op, int a, int b,
 		   struct mpk_span text)
 {
@@ -128,12 +127,11 @@ static int variable(struct mpk_gen *g, struct mpk_span name)
 	for (size_t i = 0; i < g->launch->var_count; i++)
 		if (mpk_span_equal(g->launch->vars[i].name, name))
 			return g->vars[i];
-	g->f->failed = true; /* mpk_launch_resolve has seen to it that this cannot be */
+	g->f->failed = true; /* mpk_launch_resolve has excluded this. */
 	return -1;
 }
 
-/* The operands are evaluated in the order in which they are written, so that the first that
- * fails is reported. */
+/* Evaluates operands in written order, so that the first that fails is reported. */
 int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span text)
 {
 	if (e->op == MPK_EXPR_NUMBER)
@@ -167,7 +165,7 @@ int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span te
 	return -1;
 }
 
-/* The type of the function's result; 0 bits: it has none. */
+/* Type of the function's result; 0 bits: none. */
 static struct mpk_dtype result_type(const struct mpk_launch *l)
 {
 	const struct mpk_launch_step *last = l->step_count ? &l->steps[l->step_count - 1] : NULL;
@@ -213,7 +211,7 @@ static void gen_put_prototype(struct mpk_gen *g, struct mpk_strbuf *out)
 		mpk_strbuf_printf(out, " -> (%s)", mpk_dtype_print(result, type));
 }
 
-/* The prototype is the end of a text of the code: minspect reads it there, whatever the ABI. */
+/* A text of the code ends with the prototype: minspect reads it there, whatever the ABI is. */
 const char *mpk_gen_takes(struct mpk_gen *g)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf said = { 0 };
@@ -247,7 +245,7 @@ static const char *result_name(const struct mpk_launch *l)
 	return result.bits ? number_name(result) : "None";
 }
 
-/* Quotes within quotes: the text in type_schema is escaped once. */
+/* Quotes inside of quotes: the text in type_schema is escaped once. */
 void mpk_gen_put_schema(const struct mpk_launch *l, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(

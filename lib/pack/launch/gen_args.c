@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gen_args.c - generated code that checks an argument by itself and takes it apart
+/* gen_args.c - generated code that checks one argument and takes it apart
  *
- * Everything is checked before anything is used. MPK_FFI_DLTENSOR has the same number in every convention.
- */
+ * Everything is checked before anything is used. MPK_FFI_DLTENSOR has the same number in every
+ * convention. */
 #include "launch/internal/gen.h"
 #include "launch/standalone/names.h"
 
@@ -31,14 +31,14 @@ static int gen_args_type_of(struct mpk_gen *g, size_t i)
 			      : mpk_host_load(g->f, MPK_MEM_I32, g->args, 16 * (int64_t)i);
 }
 
-/* The offset of argument i's value: legacy has an array of 8-byte values and one of type
+/* Returns the offset of argument i's value: legacy has an array of 8-byte values and one of type
  * codes, tvm-ffi has cells of 16 bytes with both. */
 static int64_t cell(const struct mpk_gen *g, size_t i)
 {
 	return g->abi->legacy ? 8 * (int64_t)i : 16 * (int64_t)i + 8;
 }
 
-/* The name of a type index that is anything at all. */
+/* Name for any type index. */
 static int type_name(struct mpk_gen *g, int type)
 {
 	int64_t last = (int64_t)g->abi->type_name_count - 1;
@@ -76,7 +76,7 @@ static void int_range(struct mpk_gen *g, const struct mpk_launch_param *p, int v
 			      "l", &value);
 }
 
-/* Both are compared: a jump would cost more than the second comparison. */
+/* Compares both: a jump would cost more than the second comparison. */
 static int one_of(struct mpk_gen *g, int value, int64_t a, int64_t b)
 {
 	int is_b = mpk_gen_equals(g, value, b), is_a = mpk_gen_equals(g, value, a);
@@ -126,7 +126,7 @@ static int real_scalar(struct mpk_gen *g, size_t i)
 
 /* --- tensors ------------------------------------------------------------------------ */
 
-/* The DLTensor of argument i, whatever form it was passed in. */
+/* Finds the DLTensor of argument i, in whatever form it was passed. */
 static int tensor_address(struct mpk_gen *g, size_t i, int type)
 {
 	int p = mpk_host_load(g->f, MPK_MEM_PTR, g->args, cell(g, i));
@@ -155,7 +155,7 @@ static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int
 	int good = is_type(g, code, p->dtype.code, bits, p->dtype.bits);
 	int fine = mpk_host_label(g->f);
 
-	if (mpk_dtype_is_bool(p->dtype)) /* TVM up to 0.22 says bool as uint1 */
+	if (mpk_dtype_is_bool(p->dtype)) /* TVM up to 0.22 writes bool as uint1. */
 		good = either(g, good, is_type(g, code, MPK_DTYPE_UINT, bits, 1));
 	mpk_host_jump_if(g->f, good, fine);
 	int last = mpk_host_const(g->f, MPK_ARRAY_COUNT(codes) - 1);
@@ -180,7 +180,7 @@ static int is_on_host(struct mpk_gen *g, int dl)
 	return one_of(g, device, MPK_DL_CPU, MPK_DL_CUDA_HOST);
 }
 
-/* The name of a device type that came. Numbers without a name here share one. */
+/* Names the device type that was passed. Numbers without a name here share one. */
 static int device_name(struct mpk_gen *g, int device)
 {
 	enum { TYPES = MPK_DL_ROCM + 2 };
@@ -219,7 +219,7 @@ static void gen_args_check_device(struct mpk_gen *g, const struct mpk_launch_par
 	mpk_host_set_label(g->f, fine);
 }
 
-/* Rank first, as shape and strides are only read up to it. */
+/* Rank first, because shape and strides are only read up to it. */
 static void check_head(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
 	int ndim = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_NDIM);
@@ -238,7 +238,7 @@ static void check_alignment(struct mpk_gen *g, const struct mpk_launch_param *p,
 	size_t bytes = mpk_dtype_bytes(p->dtype), align = bytes;
 	int address = mpk_host_convert(g->f, MPK_OP_ADDRESS, data);
 
-	while (p->divisible && align % p->divisible) /* the least that both divide */
+	while (p->divisible && align % p->divisible) /* the least multiple of both */
 		align += bytes;
 	int rest = mpk_host_op2(g->f, MPK_OP_REM, address, mpk_host_const(g->f, (int64_t)align));
 
@@ -248,7 +248,7 @@ static void check_alignment(struct mpk_gen *g, const struct mpk_launch_param *p,
 		"", NULL);
 }
 
-/* The pointer the kernel gets, with byte_offset and alignment seen to. */
+/* Makes the pointer for the kernel, after byte_offset and alignment were handled. */
 static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
@@ -279,7 +279,8 @@ static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
  * last dimension to the first; what a turn hands to the next is in memory, because a value is set once.
  */
 
-/* Compact row-major strides; an extent of 1 may have any, as may an empty tensor. */
+/* Requires compact row-major strides; an extent of 1 may have any stride, and so may an empty
+ * tensor. */
 static void check_strides(struct mpk_gen *g, const struct mpk_launch_param *p, int dl, int elements)
 {
 	int strides = mpk_host_load(g->f, MPK_MEM_PTR, dl, MPK_GEN_DL_STRIDES);
@@ -324,7 +325,7 @@ static int check_extents(struct mpk_gen *g, const struct mpk_launch_param *p, in
 
 /* --- any shape ------------------------------------------------------------------------ */
 
-/* What a turn leaves, 8 bytes each. */
+/* Values that a turn of the loop leaves, 8 bytes each. */
 enum { COUNT = 0, LEFT = 8, WRONG = 16, EXPECTED = 24 };
 
 static int at(struct mpk_gen *g, int pointer, int index)
@@ -335,7 +336,8 @@ static int at(struct mpk_gen *g, int pointer, int index)
 			     0);
 }
 
-/* The innermost stride that is not compact is kept: whether it matters is known when all extents are. */
+/* Keeps the innermost stride that is not compact: whether it matters is known when all extents
+ * are. */
 static void check_any_stride(struct mpk_gen *g, int slot, int strides, int d, int extent)
 {
 	int fine = mpk_host_label(g->f), one = mpk_host_const(g->f, 1);
@@ -416,7 +418,7 @@ static int check_own_shape(struct mpk_gen *g, size_t i, int dl)
 	return elements;
 }
 
-/* Everything about one tensor that needs no shape variable. */
+/* Checks everything about one tensor that needs no shape variable. */
 static void check_tensor(struct mpk_gen *g, size_t i, int dl)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gen_steps.c - generated code that allocates temporaries and calls kernels and C functions, and what becomes of their results
+/* gen_steps.c - generated code that allocates temporaries, calls kernels and C functions, and
+ * handles their results
  *
- * Every failure after the first allocation leaves through one exit that frees what is there.
- */
+ * Every failure after the first allocation leaves through one exit that frees what is there. */
 #include "launch/internal/gen.h"
 #include "launch/standalone/names.h"
 
@@ -15,7 +15,7 @@ static int null_pointer(struct mpk_gen *g)
 	return MPK_HOST_VALUE(g->f, .op = MPK_OP_NULL, .type = MPK_HOST_PTR);
 }
 
-/* A function by name through the imports, cached in a global; leaves it in `slot`. A
+/* Looks up a function by name among the imports, cached in a global, and leaves it in `slot`. A
  * failed look-up has raised its own error. */
 static void look_up(struct mpk_gen *g, const char *cache, const char *name, int slot)
 {
@@ -41,7 +41,7 @@ static void look_up(struct mpk_gen *g, const char *cache, const char *name, int 
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, rc, 0), found);
 	mpk_host_jump(g->f, g->unwind_label);
 	mpk_host_set_label(g->f, found);
-	/* pairs with the one that acquires: a kernel that one thread has looked up is seen whole by others */
+	/* Pairs with the acquire: other threads see the whole kernel that one thread looked up. */
 	int whole = mpk_host_load(g->f, MPK_MEM_PTR, slot, 0);
 	MPK_HOST_EFFECT(g->f, .op = MPK_OP_RELEASE, .a = address, .b = whole);
 	mpk_host_set_label(g->f, have);
@@ -87,7 +87,7 @@ static void packed_int(struct mpk_gen *g, struct packed *p, int value)
 	packed_add(g, p, mpk_host_const(g->f, g->abi->integer), MPK_MEM_I64, value);
 }
 
-/* A call that fails has raised an error of its own: only the way out is taken. */
+/* A failed call has raised an error itself: this code only leaves. */
 static void packed_call(struct mpk_gen *g, const struct packed *p, int slot)
 {
 	int done = mpk_host_label(g->f);
@@ -110,8 +110,7 @@ static void packed_call(struct mpk_gen *g, const struct packed *p, int slot)
 	mpk_host_set_label(g->f, done);
 }
 
-/* TVM's kernels launch on the thread's current device, which is not the tensors' device by
- * itself. */
+/* TVM's kernels launch on the thread's current device, which need not be the tensors' device. */
 static void gen_steps_set_device(struct mpk_gen *g)
 {
 	int slot = mpk_host_slot(g->f, 16);
@@ -125,7 +124,7 @@ static void gen_steps_set_device(struct mpk_gen *g)
 
 /* --- temporaries -------------------------------------------------------------------------- */
 
-/* Sizes come from shapes that the caller chose: each product is checked. */
+/* Sizes come from the caller's shapes, so each product is checked. */
 static int temp_bytes(struct mpk_gen *g, const struct mpk_launch_param *t)
 {
 	int bytes = mpk_host_const(g->f, (int64_t)mpk_dtype_bytes(t->dtype));
@@ -148,8 +147,8 @@ static int temp_bytes(struct mpk_gen *g, const struct mpk_launch_param *t)
 	return bytes;
 }
 
-/* An empty temporary has no memory. The workspace is asked for by bytes and a type hint
- * (TVMBackendAllocWorkspace), for which any type does. */
+/* An empty temporary has no memory. The workspace takes bytes and a type hint
+ * (TVMBackendAllocWorkspace), for which any type will do. */
 static void allocate_temp(struct mpk_gen *g, size_t i)
 {
 	const struct mpk_launch_param *t = &g->launch->temps[i];
@@ -174,7 +173,7 @@ static void allocate_temp(struct mpk_gen *g, size_t i)
 
 /* --- kernels --------------------------------------------------------------------------------- */
 
-/* The kernel takes fewer bits than an integer argument has; what does not fit is refused,
+/* The kernel's integer has fewer bits than the argument: a value that does not fit is refused,
  * never cut. */
 static void narrow(struct mpk_gen *g, const struct mpk_launch_step *s,
 		   const struct mpk_launch_arg *a, int value)
@@ -193,7 +192,7 @@ static void narrow(struct mpk_gen *g, const struct mpk_launch_step *s,
 			      "l", &value);
 }
 
-/* A null pointer is passed as None, so that its type says that nothing is there. */
+/* Passes a null pointer as None, so that its type says that nothing is there. */
 static void add_pointer(struct mpk_gen *g, struct packed *p, int slot)
 {
 	int value = mpk_host_load(g->f, MPK_MEM_PTR, slot, 0);
@@ -240,8 +239,8 @@ static void add_argument(struct mpk_gen *g, const struct mpk_launch_step *s,
 	}
 }
 
-/* Extents of one step, by axis as tags number them: grid 0-2, block 3-5, cluster 6-8; those of a
- * cluster are -1 when they are not given. */
+/* Extents of one step, by axis as tags number them: grid 0-2, block 3-5, cluster 6-8; missing
+ * cluster extents are -1. */
 struct extents {
 	int value[9];
 };
@@ -291,7 +290,7 @@ static struct extents step_extents(struct mpk_gen *g, const struct mpk_launch_st
 	return e;
 }
 
-/* 1 when there is nothing to do: an empty grid, or every tensor of the step is empty. */
+/* Gives 1 when there is nothing to do: an empty grid, or every tensor of the step is empty. */
 static int nothing_to_do(struct mpk_gen *g, const struct mpk_launch_step *s,
 			 const struct extents *e)
 {
@@ -344,8 +343,8 @@ static void add_extents(struct mpk_gen *g, const struct mpk_launch_step *s, cons
 	}
 }
 
-/* Extents are checked before the kernel is looked up, and nothing is launched for empty
- * tensors: drivers refuse a grid of 0. */
+/* Checks extents before the kernel is looked up, and launches nothing for empty tensors: drivers
+ * refuse a grid of 0. */
 static void launch_step(struct mpk_gen *g, size_t i, int slot)
 {
 	const struct mpk_launch_step *s = &g->launch->steps[i];
@@ -378,7 +377,7 @@ static char call_letter(struct mpk_dtype t)
 	return letters[t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3];
 }
 
-/* What does not fit the parameter is refused, never cut. */
+/* A value that does not fit the parameter is refused, never cut. */
 static int call_integer(struct mpk_gen *g, const struct mpk_launch_step *s,
 			const struct mpk_launch_arg *a)
 {

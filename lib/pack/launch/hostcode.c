@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host code of launch functions: building it, where every step appends one instruction, and the walk
- * that prints it. The languages, C and LLVM IR, have forms for the instructions; with
- * one list of instructions both must do the same. */
+/* Host code of launch functions: builds it, one instruction for each step, and walks over it to
+ * print it. C and LLVM IR have forms for the same instructions, so both do the same. */
 #include "launch/internal/hostcode.h"
 
 #include <inttypes.h>
@@ -54,8 +53,7 @@ int mpk_host_arg(struct mpk_hostfn *f, unsigned index, enum mpk_host_type type)
 	return MPK_HOST_VALUE(f, .op = MPK_OP_ARG, .type = type, .imm = index);
 }
 
-/* Slots are zeroed where they are made, so that both ways out of a function find null
- * pointers in what was not filled. */
+/* Zeroes slots where they are made, so that both exits find null pointers in unfilled ones. */
 int mpk_host_slot(struct mpk_hostfn *f, size_t bytes)
 {
 	return MPK_HOST_VALUE(f, .op = MPK_OP_SLOT, .type = MPK_HOST_PTR, .imm = (int64_t)bytes);
@@ -100,7 +98,7 @@ int mpk_host_label(struct mpk_hostfn *f)
 	return f->labels++;
 }
 
-/* The builder sees to it that jumps lead forward only: generated code has no loops. */
+/* The builder makes only forward jumps: generated code has no loops. */
 void mpk_host_set_label(struct mpk_hostfn *f, int label)
 {
 	MPK_HOST_EFFECT(f, .op = MPK_OP_LABEL, .imm = label);
@@ -116,8 +114,8 @@ void mpk_host_jump(struct mpk_hostfn *f, int label)
 	MPK_HOST_EFFECT(f, .op = MPK_OP_JUMP, .imm = label);
 }
 
-/* Names of a manifest get into comments of C: what could end one, begin another or continue
- * a line becomes '?'. */
+/* Names of a manifest get into comments of C: characters that could end or begin a comment or
+ * continue a line become '?'. */
 void mpk_host_comment(struct mpk_hostfn *f, const char *text)
 {
 	char *copy = mpk_arena_copy(f->arena, text, strlen(text));
@@ -135,7 +133,7 @@ void mpk_host_comment(struct mpk_hostfn *f, const char *text)
 	MPK_HOST_EFFECT(f, .op = MPK_OP_COMMENT, .text = copy);
 }
 
-/* As many as there are letters, never more than MPK_HOST_ARGS_MAX. */
+/* As many as there are letters, at most MPK_HOST_ARGS_MAX. */
 static const int *hostcode_keep(struct mpk_hostfn *f, const char *pass, const int *args)
 {
 	size_t count = strlen(pass);
@@ -187,7 +185,7 @@ static enum mpk_code check_built(const struct mpk_hostfn *f, struct mpk_error *e
 
 /* --- as text ---------------------------------------------------------------------- */
 
-/* Writes what a letter means. Returns how many helper values are in use now. */
+/* Prints the meaning of a letter. Returns how many helper values are in use now. */
 static unsigned hostcode_put_part(struct mpk_host_printer *p, char letter,
 				  const struct mpk_host_insn *in)
 {
@@ -221,8 +219,8 @@ static unsigned hostcode_put_part(struct mpk_host_printer *p, char letter,
 	return (unsigned)(letter - '0') + 1;
 }
 
-/* The form is copied, with each $ and its letter replaced. Helper values are numbered on
- * through a function, as LLVM wants each name once. */
+/* Copies the form and replaces each $ with its letter. Helper values are numbered through a
+ * function, because LLVM wants each name once. */
 static void put_insn(struct mpk_host_printer *p, const struct mpk_host_insn *in)
 {
 	unsigned used = 0;
@@ -239,8 +237,7 @@ static void put_insn(struct mpk_host_printer *p, const struct mpk_host_insn *in)
 	p->helpers += used;
 }
 
-/* A function that lacked memory while it was built is reported here and never printed in
- * part. */
+/* A function that lacked memory while it was built is reported here and never printed in part. */
 enum mpk_code mpk_host_print_functions(struct mpk_host_printer *p, const struct mpk_host_unit *unit,
 				       struct mpk_error *err)
 {

@@ -63,14 +63,14 @@ struct mpk_expr {
 	int64_t value;        /* MPK_EXPR_NUMBER */
 	struct mpk_span name; /* MPK_EXPR_NAME; view into the text */
 	const struct mpk_expr *a, *b;
-	size_t at; /* byte in the text where it begins */
+	size_t at; /* byte of the text where it begins */
 };
 
 /* A position in a text that is read from left to right. */
 struct mpk_scan {
 	struct mpk_span text;
 	size_t at;
-	uint32_t line, column; /* of text.data[0], for messages; 0: unknown */
+	uint32_t line, column; /* offset of text.data[0], for messages; 0: unknown */
 };
 
 /* mpk_expr_scan - one expression; the scan is after it then; a piece of mpk_launch_resolve, for tests
@@ -95,9 +95,9 @@ struct mpk_launch_param {
 	enum mpk_launch_direction direction;
 	bool optional; /* None may be passed; the kernel then gets a null pointer */
 	bool is_tensor;
-	bool any_shape; /* "[...]": a tensor of any rank; there are no dims */
-	uint32_t
-		divisible; /* what an integer, or a tensor's address, must be a multiple of; 0: nothing */
+	bool any_shape;     /* "[...]": a tensor of any rank; no dims */
+	uint32_t divisible; /* an integer, or a tensor's address, must be a multiple of it; 0: no
+			    * rule */
 	const struct mpk_expr *const *dims;
 	const struct mpk_span *dim_texts; /* each dimension as written, for messages */
 	size_t rank;
@@ -116,7 +116,7 @@ enum mpk_launch_arg_kind {
 	MPK_ARG_INT,
 	MPK_ARG_REAL,
 	MPK_ARG_LITERAL,
-	MPK_ARG_NULL, /* a buffer that is not there */
+	MPK_ARG_NULL, /* a missing buffer */
 };
 
 /* One argument of a kernel. */
@@ -134,20 +134,21 @@ struct mpk_launch_extent {
 	struct mpk_span text;
 };
 
-/* What becomes of the result of a C function. */
+/* What is done with the result of a C function. */
 enum mpk_launch_returns {
-	MPK_RETURNS_NOTHING, /* it has none, or nobody asks */
-	MPK_RETURNS_STATUS,  /* anything but 0 is an error */
+	MPK_RETURNS_NOTHING, /* nothing: it has none, or it is ignored */
+	MPK_RETURNS_STATUS,  /* a status: every value but 0 is an error */
 	MPK_RETURNS_VALUE,   /* it is the result of the launch function */
 };
 
 struct mpk_launch_step {
 	const struct mpk_cfunction
-		*callee; /* the C function that is called instead of a kernel; NULL: none */
+		*callee; /* the C function to call instead of a kernel; NULL: none */
 	enum mpk_launch_returns returns;
 	const char *kernel; /* the kernel's key, or the C function's name */
-	const char *id;     /* of the module that has the kernel */
-	size_t module, row; /* kernels: index of the module in the manifest, and in its table */
+	const char *id;     /* the module that has the kernel */
+	size_t module, row; /* kernels: index of the module in the manifest, index of the row in
+			     * its table */
 	const struct mpk_launch_arg *args;
 	size_t arg_count;
 	struct mpk_launch_extent grid[3], block[3], cluster[3], shared;
@@ -158,16 +159,16 @@ struct mpk_launch_step {
 struct mpk_launch {
 	const char *name;
 	enum mpk_generation gen;
-	int32_t device_type; /* enum mpk_dl_device that the tensors must have */
+	int32_t device_type; /* enum mpk_dl_device of the tensors */
 	bool on_host;        /* it calls C functions, and tensors are in host memory */
-	bool plain_pointers; /* data is an address one may add to (all but OpenCL) */
+	bool plain_pointers; /* data is an address that one may add to (all but OpenCL) */
 	const struct mpk_launch_param *params, *temps;
 	size_t param_count, temp_count;
 	const struct mpk_launch_var *vars;
 	size_t var_count;
 	const struct mpk_launch_step *steps;
 	size_t step_count;
-	bool broken; /* it does not hold: not all of it is set */
+	bool broken; /* invalid: not all of it is set */
 };
 
 /* mpk_launch_resolve - parse and check every [[function]] of a manifest
@@ -186,7 +187,7 @@ struct mpk_called {
 	uint32_t line, column;
 };
 
-/* Where the generated code finds kernels and the functions of a runtime. */
+/* How the generated code finds kernels and functions of the runtime. */
 enum mpk_launch_mode {
 	MPK_LAUNCH_IMPORTS,    /* a loader fills context pointers; kernels are imports */
 	MPK_LAUNCH_SYSTEM_LIB, /* linked into a program: the runtime's functions by name */

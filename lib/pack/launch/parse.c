@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts of launch functions: expressions over shape variables, and parameters such as
- * "A: in float32[n, 4]". Both are read by recursive descent of bounded depth, and every
- * complaint has the column of what is wrong. */
+/* Reads the texts of launch functions: expressions over shape variables, and parameters such as
+ * "A: in float32[n, 4]". Both are read by recursive descent of bounded depth, and every error
+ * has the column of the mistake. */
 #include "launch/internal/resolve.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@
 /* Bounds the recursion of everything that walks an expression. */
 enum { DEPTH_MAX = 64, TEXT_MAX = 1024 };
 
-/* MPK_E_SYNTAX at a byte of the scanned text, whose own position in the manifest is known. */
+/* Fails with MPK_E_SYNTAX at a byte of the text, whose own position in the manifest is known. */
 MPK_PRINTF(4, 5)
 static enum mpk_code scan_fail(const struct mpk_scan *s, size_t at, struct mpk_error *err,
 			       const char *fmt, ...)
@@ -37,8 +37,8 @@ static int scan_space(struct mpk_scan *s)
 	return s->at < s->text.len ? s->text.data[s->at] : 0;
 }
 
-/* An identifier [A-Za-z_][A-Za-z0-9_]*, or an empty span. Of ASCII: isalpha gets bytes of UTF-8, too, which are no
- * letters in the "C" locale. */
+/* Reads an identifier [A-Za-z_][A-Za-z0-9_]*, or an empty span. ASCII only: isalpha also gets
+ * bytes of UTF-8, which are no letters in the "C" locale. */
 static struct mpk_span scan_name(struct mpk_scan *s)
 {
 	size_t from;
@@ -71,7 +71,7 @@ struct parse {
 
 static enum mpk_code sum(struct parse *p, const struct mpk_expr **out);
 
-/* Nodes lie in the arena and are never changed again. */
+/* Nodes are in the arena and never change. */
 static enum mpk_code node(struct parse *p, struct mpk_expr e, const struct mpk_expr **out)
 {
 	struct mpk_expr *n = mpk_arena_alloc(p->arena, sizeof *n);
@@ -126,8 +126,7 @@ static enum mpk_code name_or_call(struct parse *p, const struct mpk_expr **out)
 	return node(p, (struct mpk_expr){ .op = MPK_EXPR_NAME, .name = name, .at = at }, out);
 }
 
-/* Letters are taken along, so that "12ab" is reported as one wrong number and not as two
- * words. */
+/* Takes letters along, so that "12ab" is one wrong number and not two words. */
 static enum mpk_code launch_parse_number(struct parse *p, const struct mpk_expr **out)
 {
 	struct mpk_scan *s = p->s;
@@ -162,7 +161,7 @@ static enum mpk_code atom(struct parse *p, const struct mpk_expr **out)
 	return expect(p, ')');
 }
 
-/* A minus is a subtraction from 0: the generated code checks it for overflow as any other. */
+/* A minus is a subtraction from 0, which the generated code checks for overflow like any other. */
 static enum mpk_code unary(struct parse *p, const struct mpk_expr **out)
 {
 	size_t at = p->s->at;
@@ -175,8 +174,8 @@ static enum mpk_code unary(struct parse *p, const struct mpk_expr **out)
 	return node(p, e, out);
 }
 
-/* Sums and products are the same but for their signs; a product is chained within a sum, so
- * that * goes before +. */
+/* Sums and products differ only in their signs; a product is parsed inside a sum, so that *
+ * binds tighter than +. */
 static enum mpk_code chain(struct parse *p, bool product, const struct mpk_expr **out)
 {
 	const char *signs = product ? "*/%" : "+-";
@@ -211,7 +210,7 @@ static enum mpk_code sum(struct parse *p, const struct mpk_expr **out)
 	return code;
 }
 
-/* The length is bounded, too: an expression becomes code for each of its operations. */
+/* Bounds the length, too: an expression becomes code for each of its operations. */
 enum mpk_code mpk_expr_scan(struct mpk_scan *s, struct mpk_arena *arena,
 			    const struct mpk_expr **out, struct mpk_error *err)
 {
@@ -225,8 +224,7 @@ enum mpk_code mpk_expr_scan(struct mpk_scan *s, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* The two divisions that trap are no constants; the generated code reports them at the
- * call. */
+/* Folds no division that traps; the generated code reports it at the call. */
 static bool divide(enum mpk_expr_op op, int64_t a, int64_t b, int64_t *out)
 {
 	if (b == 0 || (a == INT64_MIN && b == -1))
@@ -238,8 +236,8 @@ static bool divide(enum mpk_expr_op op, int64_t a, int64_t b, int64_t *out)
 	return true;
 }
 
-/* Folding finds mistakes such as an extent of 0 when the package is built, and not at the
- * first call. */
+/* Folding finds mistakes such as an extent of 0 when the package is built, not at the first
+ * call. */
 bool mpk_expr_constant(const struct mpk_expr *e, int64_t *out)
 {
 	int64_t a, b;
@@ -300,7 +298,7 @@ static bool qualifier(struct mpk_launch_param *p, struct mpk_span word)
 	return true;
 }
 
-/* What a buffer can hold and a caller can pass: whole bytes, or bool. */
+/* A type that a buffer can hold and a caller can pass: whole bytes, or bool. */
 static bool is_element(struct mpk_dtype t)
 {
 	bool whole = t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64;
@@ -314,14 +312,14 @@ static enum mpk_code wrong_element(const struct mpk_scan *s, size_t at, struct m
 	const char *meant = mpk_dtype_suggest(word);
 	struct mpk_dtype type;
 
-	/* a handle is what kernels take; a parameter of a function is a tensor or a scalar */
+	/* Kernels take handles; a parameter of a function is a tensor or a scalar. */
 	if (!meant || !mpk_dtype_parse(mpk_span_str(meant), &type) || !is_element(type))
 		return scan_fail(s, at, err, "'%s' is no element type", MPK_QUOTE(word));
 	return scan_fail(s, at, err, "'%s' is no element type; did you mean '%s'?", MPK_QUOTE(word),
 			 meant);
 }
 
-/* "divisible 16": what a compiler that specialised a kernel for such arguments relies on. */
+/* "divisible 16": the assumption of a compiler that specialised a kernel. */
 static enum mpk_code scan_divisor(struct mpk_scan *s, struct mpk_launch_param *p,
 				  struct mpk_error *err)
 {
@@ -376,8 +374,7 @@ static bool scan_dots(struct mpk_scan *s)
 	return true;
 }
 
-/* The text of each dimension is kept beside its expression, for messages of the generated
- * code. */
+/* Keeps the text of each dimension beside its expression, for messages of the generated code. */
 static enum mpk_code scan_dims(struct mpk_scan *s, struct mpk_arena *arena,
 			       struct mpk_launch_param *p, struct mpk_error *err)
 {
@@ -407,7 +404,7 @@ static enum mpk_code scan_dims(struct mpk_scan *s, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* The rest of a parameter whose type is none: its shape gives names that others need. */
+/* Reads the rest of a parameter whose type is unknown: its shape gives names that others need. */
 static void scan_untyped(struct mpk_scan *s, struct mpk_arena *arena, struct mpk_launch_param *p,
 			 struct mpk_launch_param *out)
 {

@@ -48,7 +48,7 @@ static const char *const prelude =
 	"#endif\n"
 	"\n";
 
-/* With the blank that belongs before a name. */
+/* With the blank that precedes a name. */
 static const char *c_type(enum mpk_host_type type)
 {
 	switch (type) {
@@ -62,7 +62,7 @@ static const char *c_type(enum mpk_host_type type)
 	return "int64_t ";
 }
 
-/* What a letter of a call is in C. */
+/* The C form of a letter of a call. */
 static const char *letter_type(char letter)
 {
 	static const struct {
@@ -80,8 +80,8 @@ static const char *letter_type(char letter)
 	return "void";
 }
 
-/* Through a cast of the address: externs are declared as bytes, as one name may have
- * different types in releases of TVM. */
+/* Casts the address: externs are declared as bytes, because a name may have different types in
+ * releases of TVM. */
 static void print_c_put_call(struct mpk_strbuf *out, const struct mpk_host_insn *in)
 {
 	if (in->dst >= 0)
@@ -92,7 +92,7 @@ static void print_c_put_call(struct mpk_strbuf *out, const struct mpk_host_insn 
 	mpk_strbuf_printf(out, "%s))v%d)(", *in->pass ? "" : "void", in->a);
 	for (size_t i = 0; in->pass[i]; i++) {
 		mpk_strbuf_puts(out, i ? ", " : "");
-		if (!strchr("pld", in->pass[i])) /* values have the types of these */
+		if (!strchr("pld", in->pass[i])) /* The types of values. */
 			mpk_strbuf_printf(out, "(%s)", letter_type(in->pass[i]));
 		mpk_strbuf_printf(out, "v%d", in->args[i]);
 	}
@@ -142,7 +142,7 @@ static void print_c_put_own(struct mpk_host_printer *p, char letter, const struc
 	}
 }
 
-/* A statement for each operation; $ and a letter is a part of the instruction
+/* The statement of each operation; $ and a letter stand for a part of the instruction
  * (internal/hostcode.h). */
 static const char *print_c_form_of(const struct mpk_host_insn *in)
 {
@@ -189,7 +189,7 @@ static const char *print_c_form_of(const struct mpk_host_insn *in)
 	return forms[in->op];
 }
 
-/* The parameters a0, a1, ... by the letters of f->params. */
+/* Prints the parameters a0, a1, ... by the letters of f->params. */
 static void print_c_put_head(struct mpk_strbuf *out, const struct mpk_hostfn *f, const char *end)
 {
 	mpk_strbuf_printf(out, "int32_t %s(", f->symbol);
@@ -199,7 +199,7 @@ static void print_c_put_head(struct mpk_strbuf *out, const struct mpk_hostfn *f,
 	mpk_strbuf_puts(out, end);
 }
 
-/* Variables stand first: a goto may not jump past an initialisation unseen. */
+/* Variables come first: a goto may not jump past an initialisation. */
 static void put_variables(struct mpk_strbuf *out, const struct mpk_hostfn *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
@@ -216,7 +216,7 @@ static void put_variables(struct mpk_strbuf *out, const struct mpk_hostfn *f)
 		mpk_strbuf_printf(out, "\t(void)a%zu;\n", i);
 }
 
-/* Declared before it is defined: -Wmissing-prototypes of a user's flags would complain. */
+/* Declares before defining: -Wmissing-prototypes of a user's flags would complain. */
 static void begin_function(struct mpk_host_printer *p, const struct mpk_hostfn *f)
 {
 	mpk_strbuf_puts(p->out, f->plain ? "EXPORT PLAIN " : "EXPORT ");
@@ -243,7 +243,7 @@ static void put_globals(struct mpk_strbuf *out, const struct mpk_host_unit *unit
 			"#define SYMBOL(name) __asm__(PREFIX_OF(__USER_LABEL_PREFIX__) name)\n");
 		break;
 	}
-	/* declared as bytes: only the address counts, calls cast it to the right type */
+	/* Declared as bytes: only the address counts, and calls cast it to the right type. */
 	for (size_t i = 0; i < unit->extern_count; i++) {
 		const struct mpk_host_extern *e = &unit->externs[i];
 
@@ -259,7 +259,7 @@ static void put_globals(struct mpk_strbuf *out, const struct mpk_host_unit *unit
 				  unit->globals[i].name);
 }
 
-/* A system library is found by nobody: it announces its functions when the program starts. */
+/* Nobody looks for a system library: it registers its functions when the program starts. */
 static void print_c_put_registration(struct mpk_strbuf *out, const struct mpk_host_unit *unit)
 {
 	mpk_strbuf_printf(out, "int %s(const char *name, void *symbol);\n",

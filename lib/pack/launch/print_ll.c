@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* print_ll.c - host code as LLVM IR, for targets without a C compiler here
  *
- * Values are in SSA form as they are; each jump that may be taken ends a block, and the next one
- * gets a name of its own (%nN).
- */
+ * Values are in SSA form already. Each jump that may be taken ends a block, and the next block
+ * gets a name of its own (%nN). */
 #include <inttypes.h>
 #include <string.h>
 
 #include "launch/internal/hostcode.h"
 
-/* Constants are collected while a function is printed and are printed after all of them. */
+/* Collects constants while a function is printed, and prints them after all functions. */
 struct ll_printer {
 	struct mpk_host_printer base;
 	struct mpk_strbuf constants;
@@ -60,7 +59,7 @@ static unsigned name_table(struct ll_printer *p, const struct mpk_host_insn *in)
 	return p->constant_count++;
 }
 
-/* What a letter of a call is in LLVM IR: its type, how a value becomes it, and it a value. */
+/* The LLVM IR form of a letter of a call: its type, and the conversions to and from a value. */
 struct letter {
 	char letter;
 	const char *type, *extension, *wide, *narrow, *widen;
@@ -86,7 +85,7 @@ static const struct letter *letter_of(char letter)
 	size_t i = 0;
 
 	while (letters[i].letter != letter)
-		i++; /* the builders know no others */
+		i++; /* The builders know no other letters. */
 	return &letters[i];
 }
 
@@ -111,7 +110,7 @@ static void print_ll_put_call(struct mpk_host_printer *p, const struct mpk_host_
 	for (size_t i = 0; in->pass[i]; i++) {
 		const struct letter *l = letter_of(in->pass[i]);
 
-		/* C ABIs of some targets want the extension stated */
+		/* C ABIs of some targets require the extension to be stated. */
 		mpk_strbuf_printf(p->out, "%s%s %s%%%c%d", i ? ", " : "", l->type, l->extension,
 				  l->narrow ? 't' : 'v', l->narrow ? (int)first++ : in->args[i]);
 	}
@@ -179,8 +178,8 @@ static void print_ll_put_own(struct mpk_host_printer *base, char letter,
 	}
 }
 
-/* Conditions are 64-bit integers in host code and i1 in LLVM: each comparison is widened,
- * each jump compares with 0. */
+/* Conditions are 64-bit integers in host code and i1 in LLVM: each comparison is widened, each
+ * jump compares with 0. */
 #define BINARY(op) "  %v$d = " op " i64 %v$a, %v$b\n"
 #define COMPARE(op) "  %t$0 = icmp " op " i64 %v$a, %v$b\n  %v$d = zext i1 %t$0 to i64\n"
 #define OVERFLOW(op)                                                                               \
@@ -190,8 +189,8 @@ static void print_ll_put_own(struct mpk_host_printer *base, char letter,
 #define CONDITION "  %t$0 = icmp ne i64 %v$a, 0\n"
 #define ADDRESS "  %t$0 = getelementptr i8, ptr %v$a, i64 $i\n"
 
-/* LLVM has no instruction that only names a value: constants are an addition of 0,
- * addresses a getelementptr of 0 bytes. Its optimiser removes them. */
+/* LLVM has no instruction that only names a value: constants become an addition of 0, addresses
+ * a getelementptr of 0 bytes. Its optimiser removes them. */
 static const char *const forms[MPK_OP_COUNT] = {
 	[MPK_OP_CONST] = "  %v$d = add i64 0, $i\n",
 	[MPK_OP_FCONST] = "  %v$d = select i1 true, double $f, double 0.0\n",
@@ -235,8 +234,7 @@ static const char *const forms[MPK_OP_COUNT] = {
 	[MPK_OP_COMMENT] = "  ; $s\n",
 };
 
-/* What is narrower in memory than as a value, and parameters that are pointers, are spelt
- * differently. */
+/* Values that are narrower in memory, and parameters that are pointers, are spelt differently. */
 static const char *print_ll_form_of(const struct mpk_host_insn *in)
 {
 	if (in->op == MPK_OP_LOAD && mems[in->mem].extend)
@@ -250,8 +248,8 @@ static const char *print_ll_form_of(const struct mpk_host_insn *in)
 	return forms[in->op];
 }
 
-/* signext: some ABIs (s390x, riscv64) want 32-bit results and parameters extended by the
- * callee or the caller, and LLVM does that only where it is said. */
+/* signext: some ABIs (s390x, riscv64) want 32-bit results and parameters extended by the callee
+ * or the caller, and LLVM extends only where told. */
 static void begin_function(struct mpk_host_printer *p, const struct mpk_hostfn *f)
 {
 	mpk_strbuf_printf(p->out, "define signext i32 @%s(", f->symbol);
@@ -259,7 +257,7 @@ static void begin_function(struct mpk_host_printer *p, const struct mpk_hostfn *
 		mpk_strbuf_printf(p->out, "%s%s%%a%zu", i ? ", " : "",
 				  f->params[i] == 'P' ? "ptr " : "i32 signext ", i);
 	mpk_strbuf_puts(p->out, f->plain ? ") nounwind noinline optnone {\n" : ") nounwind {\n");
-	/* stack slots in the entry block only, so that they are static */
+	/* Stack slots only in the entry block, so that they are static. */
 	for (size_t i = 0; i < f->count; i++)
 		if (f->insns[i].op == MPK_OP_SLOT)
 			mpk_strbuf_printf(p->out, "  %%v%d = alloca [%" PRId64 " x i8], align 16\n",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resolve.c - [[function]] against the kernel tables: of each step which kernel of which module "MODULE.KERNEL" is
+/* resolve.c - compares [[function]] with the kernel tables: which kernel of which module each
+ * "MODULE.KERNEL" is
  *
- * Everything that can be known without calling is found here, with its position in the manifest,
- * so that generated code checks only what depends on the arguments.
- */
+ * Everything that is known without a call is checked here, with its position in the manifest, so
+ * that generated code checks only what depends on the arguments. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,28 +32,28 @@ void *mpk_resolve_array(struct mpk_resolve *r, size_t count, size_t size)
 
 /* --- the index of kernels ------------------------------------------------------------- */
 
-/* Programs write manifests with thousands of kernels. */
+/* Programs write manifests with thousands of kernels, hence an index. */
 
 /* A row of a kernel table. */
 struct kernel_row {
 	struct mpk_span name;
-	size_t module, row; /* in the manifest; in its table */
+	size_t module, row; /* index in the manifest; index in its table */
 };
 
-/* What "MODULE.KERNEL" is looked up in. */
+/* The index in which "MODULE.KERNEL" is looked up. */
 struct mpk_kernel_index {
 	struct mpk_strmap modules; /* ids to indices */
-	struct mpk_span *ids;      /* of the modules that have one */
-	struct kernel_row *rows;   /* of all modules, by name, module and row */
+	struct mpk_span *ids;      /* modules that have an id */
+	struct kernel_row *rows;   /* rows of all modules, by name, module and row */
 	size_t id_count, row_count;
-	bool lacks_ids;        /* a module without an id may be the one that is meant */
-	uint64_t letters_left; /* that may still be compared to find what a name was meant to be */
+	bool lacks_ids;        /* a module without an id may be the one that was meant */
+	uint64_t letters_left; /* names that may still be compared to find the one that was meant */
 };
 
 enum { INDEX_LETTERS = 64 * 1024 * 1024 }; /* a third of a second */
 
 /* By name first: the rows of one name are together, ascending by module, so that one search
- * finds a name anywhere and in one module. */
+ * finds a name anywhere or in one module. */
 static int compare_rows(const void *a, const void *b)
 {
 	const struct kernel_row *x = a, *y = b;
@@ -76,7 +76,7 @@ static void list_rows(const struct mpk_manifest *m, struct mpk_kernel_index *ind
 		qsort(index->rows, index->row_count, sizeof *index->rows, compare_rows);
 }
 
-/* A module that has no id is another mistake: nobody meant it by a name. */
+/* A module without an id is another mistake: no name refers to it. */
 static bool list_ids(const struct mpk_manifest *m, struct mpk_kernel_index *index)
 {
 	size_t ignored;
@@ -112,7 +112,7 @@ static enum mpk_code index_init(const struct mpk_manifest *m, struct mpk_arena *
 	return MPK_OK;
 }
 
-/* The first row of that name in this module or, when it has none, in a later one; or NULL. */
+/* Returns the first row of that name in this module, or else in a later one; or NULL. */
 static const struct kernel_row *step_find_row(const struct mpk_kernel_index *index,
 					      struct mpk_span name, size_t module)
 {
@@ -125,7 +125,7 @@ static const struct kernel_row *step_find_row(const struct mpk_kernel_index *ind
 
 /* --- what was meant ------------------------------------------------------------------ */
 
-/* Thousands of wrong names where there are thousands of others get no hints in the end. */
+/* When thousands of names are wrong among thousands of others, the last ones get no hints. */
 static const char *suggest(struct mpk_resolve *r, struct mpk_span word,
 			   const struct mpk_span *names, size_t count,
 			   char near[MPK_TOML_SUGGEST_BYTES])
@@ -156,14 +156,14 @@ static const char *suggest_kernel(struct mpk_resolve *r, struct mpk_span word,
 	return suggest(r, word, names, used, near);
 }
 
-/* Whether what a table lacks may be due to a mistake that is reported already: the file that would
- * have completed it, or one in the module. */
+/* Whether the missing row may be due to a mistake that is reported already: in the file that
+ * would have completed the table, or in the module. */
 static bool may_lack_rows(const struct mpk_manifest_module *module)
 {
 	return !module->valid || (module->data.text && !module->function_count);
 }
 
-/* A name without a module: the first module that has such a kernel was meant. */
+/* For a name without a module, the first module with such a kernel was meant. */
 static void bare_kernel(struct mpk_resolve *r, const struct mpk_toml_str *name)
 {
 	struct mpk_span text = mpk_toml_str_span(*name);
@@ -231,7 +231,7 @@ static const struct {
 	{ "hsaco", MPK_DL_ROCM, true },
 };
 
-/* All steps of a function run on one device, that of its tensors. */
+/* All steps of a function run on the device of its tensors. */
 static void resolve_set_device(struct mpk_resolve *r, const struct mpk_launch_step *step,
 			       struct mpk_pos pos)
 {
@@ -250,8 +250,7 @@ static void resolve_set_device(struct mpk_resolve *r, const struct mpk_launch_st
 	MPK_COMPLAIN(r, pos, "modules of kind '%s' cannot be launched", kind->text);
 }
 
-/* A kernel that is not found was reported; the rest of the step is checked as far as that
- * goes without it. */
+/* A missing kernel was reported; the rest of the step is checked as far as possible. */
 static void resolve_step(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			 struct mpk_launch_step *step)
 {
@@ -275,7 +274,7 @@ static void resolve_step(struct mpk_resolve *r, const struct mpk_manifest_step *
 
 /* --- functions ---------------------------------------------------------------------- */
 
-/* Generated code takes the device number from a tensor that is always there. A standalone
+/* Generated code takes the device number from a tensor that is always present. A standalone
  * library has its own default, device 0. */
 static void check_anchor(struct mpk_resolve *r)
 {
@@ -296,7 +295,7 @@ static void resolve_one(struct mpk_resolve *r)
 	struct mpk_launch_step *steps = mpk_resolve_array(r, m->step_count, sizeof *steps);
 
 	l->name = m->name.text ? m->name.text : "?";
-	r->incomplete = !m->valid; /* there may be parameters that it lacks */
+	r->incomplete = !m->valid; /* It may lack parameters. */
 	l->gen = r->manifest->gen;
 	if (!r->nomem)
 		mpk_resolve_params(r);
@@ -309,7 +308,7 @@ static void resolve_one(struct mpk_resolve *r)
 		resolve_step(r, &m->steps[i], &steps[i]);
 }
 
-/* The names of one function; those of kernels are in the index of all. */
+/* The names of one function; kernel names are in the common index. */
 static void resolve_fini(struct mpk_resolve *r)
 {
 	mpk_strmap_fini(&r->params);
@@ -322,8 +321,7 @@ static void index_fini(struct mpk_kernel_index *index)
 	mpk_strmap_fini(&index->modules);
 }
 
-/* All functions are looked at, also after one that does not hold, so that one run finds all
- * mistakes. */
+/* Checks all functions, also after a failure, so that one run finds all mistakes. */
 enum mpk_code mpk_launch_resolve(const struct mpk_manifest *manifest, struct mpk_arena *arena,
 				 struct mpk_report *report, const struct mpk_launch **out,
 				 struct mpk_error *err)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c - launch functions as rows of tables, in C (launch/standalone/loader.h), and entries that hand them over
+/* rows.c - launch functions as rows of tables, in C (launch/standalone/loader.h), and functions
+ * that hand them over
  *
- * Code that is generated for a function costs a compiler 30 ms; a row and its entry cost it a third of one. Where no C
- * compiler is, and where TVM's runtime calls kernels, functions are code (build.c). */
+ * The generated code of a function costs a compiler 30 ms, a row and its function a third of
+ * one. Where no C compiler is available, and where TVM's runtime calls kernels, functions are
+ * code (build.c). */
 #include "launch/launch.h"
 
 #include <inttypes.h>
@@ -13,12 +15,12 @@
 #include "text/escape.h"
 
 struct rows {
-	struct mpk_gen gen; /* of the function at hand; its code stays empty */
+	struct mpk_gen gen; /* context of the current function; its code stays empty */
 	struct mpk_hostfn none;
 	const struct mpk_strmap *kernels;
 	struct mpk_strbuf texts, words, exprs, params, vars, args, steps, functions;
 	struct mpk_strmap known;
-	/* how many are in each table; bytes of texts */
+	/* number of rows in each table; bytes of texts */
 	size_t text_bytes, word_count, expr_count, param_count, var_count, arg_count, step_count;
 	bool failed;
 };
@@ -35,7 +37,7 @@ static void rows_fini(struct rows *r)
 
 /* --- texts and expressions ---------------------------------------------------------------------- */
 
-/* Its place in mpk_sa_texts; equal texts have one. */
+/* Returns its offset in mpk_sa_texts; equal texts share one. */
 static size_t rows_text(struct rows *r, struct mpk_span text)
 {
 	const char *kept = mpk_arena_text(r->gen.arena, text);
@@ -61,7 +63,7 @@ static size_t rows_type(struct rows *r, struct mpk_dtype type)
 
 static void rows_word(struct rows *r, int64_t word)
 {
-	/* the least number has no literal of its own in C */
+	/* The least number has no literal of its own in C. */
 	mpk_strbuf_printf(&r->words, " %" PRId64 "%s,", word == INT64_MIN ? word + 1 : word,
 			  word == INT64_MIN ? " - 1" : "");
 	r->word_count++;
@@ -74,11 +76,11 @@ static int64_t rows_variable(struct rows *r, struct mpk_span name)
 	for (size_t i = 0; i < l->var_count; i++)
 		if (mpk_span_equal(l->vars[i].name, name))
 			return (int64_t)i;
-	r->failed = true; /* mpk_launch_resolve has seen to it that this cannot be */
+	r->failed = true; /* mpk_launch_resolve has excluded this. */
 	return 0;
 }
 
-/* Operands before their operation, as a stack has them. */
+/* Prints operands before their operation, as a stack wants them. */
 static void rows_sequence(struct rows *r, const struct mpk_expr *e)
 {
 	static const enum mpk_sa_op ops[] = {
@@ -128,7 +130,7 @@ static unsigned rows_flags(const struct mpk_launch_param *p)
 	       (p->direction != MPK_LAUNCH_IN ? MPK_SA_WRITTEN : 0);
 }
 
-/* What a tensor's address must be a multiple of: the least that an element and the parameter divide. */
+/* Divisor of a tensor's address: the least multiple that the element and the parameter require. */
 static size_t rows_alignment(const struct mpk_launch *l, const struct mpk_launch_param *p)
 {
 	size_t bytes = mpk_dtype_bytes(p->dtype), align = bytes;
@@ -220,7 +222,7 @@ static void rows_step(struct rows *r, const struct mpk_launch_step *s)
 
 /* --- functions ---------------------------------------------------------------------------------------- */
 
-/* Names its function, so that minspect knows what device it is for. */
+/* Names its function, so that minspect can tell its device. */
 static const char *rows_where(struct rows *r)
 {
 	const struct mpk_launch *l = r->gen.launch;
@@ -234,7 +236,7 @@ static void rows_function(struct rows *r, const struct mpk_launch *l)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf schema = { 0 };
 	size_t params = r->param_count, temps, vars = r->var_count, steps = r->step_count;
-	size_t name, takes, where; /* one after another: arguments of a call have no order */
+	size_t name, takes, where; /* One after another: arguments of a call have no order. */
 
 	r->gen.launch = l;
 	for (size_t k = 0; k < l->param_count; k++)
@@ -266,7 +268,7 @@ static void rows_table(struct mpk_strbuf *out, const char *type, const char *nam
 	mpk_strbuf_printf(out, "%s};\n", last);
 }
 
-/* A table may have no row of its own, and C has no empty arrays: a last one is of zeros. */
+/* A table may have no rows, and C has no empty arrays: a last row is zeros. */
 static void rows_print(const struct rows *r, struct mpk_strbuf *out)
 {
 	static const char zeros[] = "\t{ 0 },\n";

@@ -21,7 +21,7 @@ struct walk {
 	const struct mpk_module *modules;
 	size_t count;
 	size_t *path; /* module indices */
-	size_t *next; /* for each of them, the import to look at next */
+	size_t *next; /* for each of them, the index of the next import to look at */
 	size_t depth;
 	unsigned char *color; /* enum color of every module */
 };
@@ -71,8 +71,7 @@ static enum mpk_code cycle_keep(const size_t *modules, size_t count, bool merged
 	return MPK_OK;
 }
 
-/* From every module, not from the root alone: a ring that nothing reaches is a mistake,
- * too. */
+/* Starts at every module, not only at the root: a ring that nothing reaches is a mistake, too. */
 static enum mpk_code find_ring(struct walk *w, struct mpk_arena *arena, struct mpk_cycle *out,
 			       struct mpk_error *err)
 {
@@ -159,7 +158,7 @@ static enum mpk_code find_merged(struct search *s, const struct mpk_graph *graph
 	for (size_t at = tail; at != SIZE_MAX; at = s->from[at])
 		length++;
 
-	size_t *ring = s->queue; /* its content is no longer needed */
+	size_t *ring = s->queue; /* The order does not need its content. */
 	ring[--length] = last;
 	for (size_t at = tail; at != SIZE_MAX; at = s->from[at])
 		ring[--length] = at;
@@ -169,7 +168,7 @@ static enum mpk_code find_merged(struct search *s, const struct mpk_graph *graph
 	return cycle_keep(ring, length + 1, true, arena, out, err);
 }
 
-/* For callers that did not make the graph from a manifest, whose names lead to modules. */
+/* Checks a graph that was not made from a manifest, where modules have no ids. */
 static enum mpk_code check_indices(const struct mpk_graph *graph, struct mpk_error *err)
 {
 	const struct mpk_module *modules = graph->modules;
@@ -218,7 +217,7 @@ enum mpk_code mpk_graph_find_cycle(const struct mpk_graph *graph, struct mpk_are
 	return MPK_OK;
 }
 
-/* "a -> b -> c", the middle of a long ring left out. */
+/* Formats "a -> b -> c", without the middle of a long ring. */
 static void cycle_put_names(struct mpk_strbuf *text, const struct mpk_cycle *cycle,
 			    const struct mpk_module *modules)
 {

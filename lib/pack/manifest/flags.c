@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flags.c - what a host module says to the compiler and the linker
+/* flags.c - the flags of a host module for compiler and linker
  *
- * A manifest may come from elsewhere, and is read by a process that is not believed. So flags are those that say how
- * code is compiled, never which program does it or where its files go: who needs others gives them on the command line.
- */
+ * A manifest may come from an untrusted place, and an untrusted process reads it. So only flags
+ * that say how code is compiled are allowed, never flags that choose a program or a place for
+ * files; those are given on the command line. */
 #include <string.h>
 
 #include "base/compiler.h"
@@ -50,7 +50,7 @@ static const struct cflag {
 #undef MPK_CFLAG
 };
 
-/* @words   "a b c"; "#": any number; "*": any word */
+/* @words   the allowed words, "a b c"; "#": any number; "*": any word */
 static bool is_value(const char *value, const char *words)
 {
 	size_t len = strlen(value), n;
@@ -67,7 +67,7 @@ static bool is_value(const char *value, const char *words)
 	return false;
 }
 
-/* @name    behind the letter: "no-NAME", "NAME=VALUE" */
+/* @name    the text behind the letter: "no-NAME", "NAME=VALUE" */
 static bool is_listed(char letter, const char *name)
 {
 	bool negated = strncmp(name, "no-", 3) == 0;
@@ -85,8 +85,8 @@ static bool is_listed(char letter, const char *name)
 	return false;
 }
 
-/* "unused", "no-unused", "error=format", "format=2": no warning of any compiler names a file. -Wa, -Wl and -Wp pass words
- * on, with a comma. */
+/* Accepts "unused", "no-unused", "error=format", "format=2": no warning of any compiler names a
+ * file. -Wa, -Wl and -Wp pass words on, after a comma. */
 static bool is_warning(const char *name)
 {
 	size_t len = strcspn(name, "=");
@@ -177,7 +177,7 @@ static void check_cflags(struct mpk_toml_reader *r, const struct mpk_manifest_mo
 				QUOTE(m->defines.items[i]));
 }
 
-/* One standard is of one language, and there must be a source in it. */
+/* A standard belongs to one language, and the module must have a source in that language. */
 static void check_std(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
 	static const char *const c[] = { ".c", NULL };
@@ -199,7 +199,7 @@ static void check_std(struct mpk_toml_reader *r, const struct mpk_manifest_modul
 				    QUOTE(m->std), is_cxx ? "C++" : "C", is_cxx ? "C++" : "C");
 }
 
-/* "libown.so", which a linker would look for as "liblibown.so.so". */
+/* Refuses "libown.so", which a linker would look for as "liblibown.so.so". */
 static bool is_file_of_library(const char *name)
 {
 	const char *dot = strrchr(name, '.');

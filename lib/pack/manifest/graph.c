@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c - the order in which TVM's serializer numbers modules
  *
- * Loaders take any order in which importers come first. TVM's own is reproduced all the same, so
- * that packing the same graph gives the same bytes; where TVM refuses, the nearest order is taken.
- */
+ * Loaders take any order in which importers come first. TVM's own order is reproduced all the
+ * same, so that packing the same graph gives the same bytes; where TVM refuses a graph, the
+ * nearest order is taken. */
 #include "manifest/manifest.h"
 
 #include <stdint.h>
@@ -22,12 +22,12 @@ struct order {
 	size_t *stack;
 	size_t depth;
 	bool *visited;
-	size_t *boundary; /* the host modules that phase 0 met */
+	size_t *boundary; /* the host modules that phase 0 found */
 	size_t boundary_count;
 	size_t *module_of; /* node -> its module; NONE: the library */
 	size_t node_count;
 	size_t lib;       /* node of the library, or NONE */
-	size_t *children; /* each node's children stand in [begin, end) of its own */
+	size_t *children; /* the children of each node are in [begin, end) of its own */
 	size_t *child_begin, *child_end;
 };
 
@@ -36,7 +36,7 @@ static void order_fini(struct order *o)
 	mpk_arena_fini(&o->scratch);
 }
 
-/* Everything is sized by the number of modules: none is on the stack twice at a time. */
+/* Every array is sized by the number of modules: none is on the stack twice at a time. */
 static bool order_alloc(struct order *o)
 {
 	size_t n = o->module_count;
@@ -61,7 +61,7 @@ static void push(struct order *o, size_t module)
 	o->stack[o->depth++] = module;
 }
 
-/* In the order of the list, which the stack then takes from its end: TVM meets the last
+/* Pushes in the order of the list. The stack is popped from its end, so TVM meets the last
  * import first. */
 static void push_imports(struct order *o, size_t module)
 {
@@ -109,7 +109,7 @@ static void graph_walk(struct order *o, size_t root)
 	}
 }
 
-/* Parents of every node, as rows: the edges of the merged graph turned round. */
+/* The parents of every node, as rows: the edges of the merged graph, reversed. */
 struct rows {
 	size_t *begin; /* count + 1 */
 	size_t *items;
@@ -132,7 +132,8 @@ static void rows_sum(struct rows *r, size_t count)
 
 typedef void edge_fn(void *context, size_t parent, size_t child);
 
-/* The edges between nodes: host modules are one node, whose imports of itself are none. */
+/* Collects the edges between nodes. Host modules are one node, and an edge from it to itself is
+ * dropped. */
 static void each_edge(const struct order *o, edge_fn *fn, void *context)
 {
 	for (size_t m = 0; m < o->module_count; m++) {
@@ -177,8 +178,8 @@ static void fill_parent(void *context, size_t parent, size_t child)
 	t->rows.items[t->fill[child]++] = parent;
 }
 
-/* Child lists, ascending and unique, in linear time: going through the nodes in order and
- * handing each to its parents appends to every list in order. */
+/* Makes ascending, unique child lists in linear time: nodes in ascending order are appended to
+ * the lists of their parents. */
 static bool build_children(struct order *o)
 {
 	size_t n = o->node_count;
@@ -207,7 +208,7 @@ static bool build_children(struct order *o)
 			out.items[t.fill[parent]++] = child;
 		}
 	}
-	/* rows have gaps where a child came twice, so where they end is kept as well */
+	/* Rows have gaps where a child came twice, so their ends are stored as well. */
 	o->children = out.items;
 	o->child_begin = out.begin;
 	o->child_end = t.fill;
@@ -229,8 +230,8 @@ static bool is_topological(const struct order *o)
 	return true;
 }
 
-/* New indices in which every parent is before its children: the walk's finishing
- * order backwards, the last child first so that siblings keep their order.
+/* Gives new indices, every parent before its children: the finishing order of the walk,
+ * reversed, with the last child first so that siblings keep their order.
  * @rank    receives the new index of every node */
 static bool sort_nodes(struct order *o, size_t *rank)
 {
@@ -251,7 +252,8 @@ static bool sort_nodes(struct order *o, size_t *rank)
 		if (todo[at]) {
 			size_t child = o->children[o->child_begin[at] + --todo[at]];
 
-			/* without cycles a node without rank that has begun is not met */
+			/* Without cycles the walk never meets a node that has begun and has no
+			 * rank yet. */
 			if (rank[child] == NONE)
 				path[depth++] = child;
 			continue;
@@ -262,8 +264,8 @@ static bool sort_nodes(struct order *o, size_t *rank)
 	return true;
 }
 
-/* New indices in the order in which the modules are listed; the library has the place
- * of the first of its modules. */
+/* Gives new indices in the order in which the modules are listed. The library takes the place of
+ * the first of its modules. */
 static bool list_nodes(struct order *o, size_t *rank)
 {
 	size_t next = 0;
@@ -276,7 +278,7 @@ static bool list_nodes(struct order *o, size_t *rank)
 	return true;
 }
 
-/* Children are built anew: their lists are ascending in the new numbers. */
+/* Builds the children anew, ascending in the new numbers. */
 static bool renumber(struct order *o, bool (*decide)(struct order *o, size_t *rank))
 {
 	size_t n = o->node_count;
@@ -319,7 +321,7 @@ static bool build_nodes(struct order *o, struct mpk_tree *out)
 	return true;
 }
 
-/* The manifest's own check reports this with a position; here it is for callers without a
+/* The check of the manifest reports this with a position; this check is for callers without a
  * manifest. */
 static enum mpk_code not_listed_so(const struct order *o, struct mpk_error *err)
 {
@@ -336,7 +338,7 @@ static enum mpk_code not_listed_so(const struct order *o, struct mpk_error *err)
 	return mpk_fail(err, MPK_E_CONFLICT, "the order of modules cannot be kept");
 }
 
-/* From the order of the walk to the one that is asked for. */
+/* Changes the order of the walk to the requested one. */
 static enum mpk_code arrange(struct order *o, bool listed, struct mpk_error *err)
 {
 	MPK_TRY_ALLOC(build_children(o), err);

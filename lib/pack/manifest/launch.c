@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch.c - the keys of what is launched: kernels of a module, [[module.function]], and [[function]] with its steps
+/* launch.c - the keys of kernels and launch functions: kernels of a module, [[module.function]],
+ * and [[function]] with its steps
  *
- * A step runs a kernel or calls a C function. Which of the two it is decides which other keys it takes.
- */
+ * A step runs a kernel or calls a C function, which decides what other keys it takes. */
 #include <string.h>
 
 #include "kernels/kernels.h"
@@ -80,8 +80,8 @@ static void unknown_tag(struct mpk_toml_reader *r, struct mpk_toml_str tag)
 		mpk_toml_suggest(mpk_toml_str_span(tag), names, MPK_ARRAY_COUNT(names), near));
 }
 
-/* Older loaders know the tir. spelling, newer ones tirx.; 0.22 and 0.23 write as ffi does
- * but still say tir., so that only the old containers are certain. What loads its kernels itself
+/* Older loaders know the spelling tir., newer ones tirx. Releases 0.22 and 0.23 write the new
+ * container with tir., so only the old containers are certain. Code that loads its own kernels
  * knows both. */
 static void check_spelling(struct mpk_toml_reader *r, struct mpk_toml_str tag)
 {
@@ -92,7 +92,7 @@ static void check_spelling(struct mpk_toml_reader *r, struct mpk_toml_str tag)
 			mpk_generation_get(mpk_manifest_package(r)->gen)->abi, QUOTE(tag) + 5);
 }
 
-/* An axis may stand several times, as TVM's own tables have it: each takes a value. */
+/* An axis may occur several times, as in TVM's own tables: each takes a value. */
 static void check_launch(struct mpk_toml_reader *r, const struct mpk_manifest_function *f)
 {
 	bool shared = false;
@@ -173,7 +173,7 @@ static void refuse_extents(struct mpk_toml_reader *r, const struct mpk_manifest_
 			s->cooperative ? "cooperative" : "pdl");
 }
 
-/* What is missing is asked for by the table that lacks it. */
+/* Reports a missing key at the table that lacks it. */
 static void check_step(struct mpk_toml_reader *r, const struct mpk_manifest_step *s,
 		       const char *table)
 {
@@ -226,7 +226,7 @@ static const struct mpk_toml_field launch_fields[] = {
 	  .rows = &step_schema },
 };
 
-/* The first key of a step in [[function]] itself, for a finding about it; line 0: there is
+/* Finds the first key of a step in [[function]] itself, for a finding about it; line 0: there is
  * none. */
 static struct mpk_pos own_step_pos(const struct mpk_manifest_step *own)
 {

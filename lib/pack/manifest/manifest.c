@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* manifest.c - the rules of the whole manifest, and reading it
+/* manifest.c - reads a manifest and applies the rules that concern all of it
  *
- * A manifest is read in three steps: the text as TOML (toml/), its tables by the schema, each with
- * the rules that need no other table (row.c), then the rules here. All run, whatever the others
- * found, so that one run reports everything; those that follow imports need valid names.
- */
+ * A manifest is read in three steps: the text as TOML (toml/), its tables by the schema, each
+ * with the rules that need no other table (row.c), then the rules here. All rules run whatever
+ * the others found, so that one run reports everything; rules that follow imports need valid
+ * names. */
 #include "manifest/manifest.h"
 
 #include <string.h>
@@ -20,11 +20,11 @@
 struct check {
 	struct mpk_toml_reader *r;
 	struct mpk_manifest_draft *draft;
-	bool has_modules; /* the file says `module`, rightly or not */
-	bool unresolved;  /* an id or an import leads nowhere: there is no graph to look at */
+	bool has_modules; /* the file has a key `module`, valid or not */
+	bool unresolved;  /* an id or an import leads nowhere, so there is no graph to check */
 	size_t errors_before;
 	size_t unknown;        /* names of no module */
-	struct mpk_strmap ids; /* id -> module index, the first of each name */
+	struct mpk_strmap ids; /* id -> module index; the first module of an id */
 };
 
 /* A `module` of the wrong type was reported as such: then the file is not empty. */
@@ -35,8 +35,8 @@ static void check_not_empty(struct check *c)
 				    "nothing to pack: there is no [[module]]");
 }
 
-/* Imports lead to the first module of a name. With a second one the graph is not what the
- * user meant, so the rules about it do not run. */
+/* Imports lead to the first module of an id. With a second one the graph is not what the user
+ * meant, so its rules are skipped. */
 static void check_ids(struct check *c)
 {
 	for (size_t i = 0; i < c->draft->module_count; i++) {
@@ -56,11 +56,11 @@ static void check_ids(struct check *c)
 	}
 }
 
-/* With what was probably meant. */
+/* Adds the id that was probably meant. */
 static void unknown_module(struct check *c, struct mpk_toml_str name, const char *check)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	/* every id is compared: not for findings that a report only counts */
+	/* The search compares every id, so it is skipped for findings that a report only counts. */
 	size_t count = c->unknown++ < MPK_REPORT_MAX ? c->draft->module_count : 0, used = 0;
 	struct mpk_span *names = mpk_arena_array(&scratch, count, sizeof *names);
 	char near[MPK_TOML_SUGGEST_BYTES] = "";
@@ -84,7 +84,7 @@ static void check_root(struct check *c)
 		unknown_module(c, root, "unknown-root");
 }
 
-/* Names to indices, once; all that follows imports uses the indices. */
+/* Resolves ids to indices, once; everything that follows imports uses the indices. */
 static void resolve_imports(struct check *c, struct mpk_manifest_module *m)
 {
 	size_t *index = mpk_arena_array(c->r->arena, m->imports.count, sizeof *index);
@@ -113,7 +113,7 @@ static void check_host_code(struct check *c)
 	for (size_t i = 0; i < c->draft->module_count; i++) {
 		const struct mpk_manifest_module *m = &c->draft->modules[i];
 
-		/* An empty list says that there is no code to be had, which is enough for a blob. */
+		/* An empty list says that the code is not available, which is enough for a blob. */
 		if (m->is_host && m->valid && !m->sources.present && !generated)
 			mpk_toml_read_error(
 				c->r, m->pos, "missing-key",
@@ -121,7 +121,7 @@ static void check_host_code(struct check *c)
 	}
 }
 
-/* A driver finds a kernel by its name, so two rows of one name in a module would be one
+/* A driver finds a kernel by its name, so two rows of a module with one name would be one
  * kernel. */
 static void check_function_names(struct check *c)
 {
@@ -146,7 +146,7 @@ static void check_function_names(struct check *c)
 	}
 }
 
-/* They become symbols of one library. */
+/* Functions become symbols of one library, so names are unique. */
 static void check_launch_names(struct check *c)
 {
 	struct mpk_strmap names = { 0 };
@@ -168,7 +168,7 @@ static void check_launch_names(struct check *c)
 
 /* --- rules of the graph, when every name in it is known ------------------------------- */
 
-/* The modules as graph.c has them, without contents: only the order is looked at. */
+/* Copies the modules for graph.c, without contents: only their order matters. */
 static struct mpk_module *graph_of(struct check *c, struct mpk_arena *scratch)
 {
 	size_t count = c->draft->module_count;
@@ -188,7 +188,7 @@ static struct mpk_module *graph_of(struct check *c, struct mpk_arena *scratch)
 	return modules;
 }
 
-/* The position of the import that closes the ring. */
+/* Returns the position of the import that closes the ring. */
 static struct mpk_pos closing_import(const struct check *c, const struct mpk_cycle *cycle)
 {
 	size_t last = cycle->merged ? cycle->count - 2 : cycle->count - 1;
@@ -210,7 +210,7 @@ static void report_cycle(struct check *c, const struct mpk_cycle *cycle,
 	mpk_toml_read_error(c->r, closing_import(c, cycle), "cycle", "%s", err.text);
 }
 
-/* The place of a module in the order: all host modules have that of the first of them. */
+/* Returns the place of a module in the order: all host modules have that of the first of them. */
 static size_t position_of(const struct check *c, size_t module)
 {
 	size_t first = 0;
@@ -241,7 +241,8 @@ static bool check_kept_order(struct check *c)
 	return c->r->report->errors != errors;
 }
 
-/* Whether all imports that the file means are known: one of a wrong type may lead to a module, too. */
+/* Whether all imports of the file are known: an import of a wrong type may lead to a module,
+ * too. */
 static bool imports_are_known(const struct mpk_report *report, size_t errors_before)
 {
 	static const char *const fatal[] = { "missing-key",   "empty-value",  "wrong-type",
@@ -259,8 +260,8 @@ static bool imports_are_known(const struct mpk_report *report, size_t errors_bef
 	return true;
 }
 
-/* A ring has no order, so it is the last finding; otherwise the order is made, for the
- * modules that nothing reaches. */
+/* A ring has no order, so it is the last finding. Otherwise the order is made, for the modules
+ * that nothing reaches. */
 static void check_graph(struct check *c)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -294,7 +295,7 @@ static void check_graph(struct check *c)
 				QUOTE(c->draft->modules[root].id), QUOTE(c->draft->modules[i].id));
 }
 
-/* One row a rule. Those that need names run when every id and import leads to a module. */
+/* One rule a row. Rules that need names run when every id and import leads to a module. */
 static const struct {
 	void (*run)(struct check *c);
 	bool needs_names;
@@ -320,7 +321,7 @@ static void run_checks(struct mpk_toml_reader *r, struct mpk_manifest_draft *dra
 
 /* --- the whole ------------------------------------------------------------------------ */
 
-/* With its slash, so that a path is this and a name; "" for the current folder. */
+/* The folder with its slash, so that a path is folder and name; "" for the current folder. */
 static const char *dir_of(struct mpk_arena *arena, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -330,8 +331,7 @@ static const char *dir_of(struct mpk_arena *arena, const char *path)
 	return slash ? mpk_arena_printf(arena, "%s%.*s", here, (int)(slash - path) + 1, path) : "";
 }
 
-/* Also of a manifest with mistakes: the package is loaded as far as it goes, to find more
- * of them. */
+/* Loads also a manifest with mistakes, as far as possible, to find more of them. */
 static bool publish(struct mpk_toml_reader *r, const struct mpk_manifest_draft *draft,
 		    struct mpk_manifest *out)
 {
@@ -371,14 +371,14 @@ static enum mpk_code parse_toml(struct mpk_toml_reader *r, struct mpk_span text,
 	enum mpk_code code = mpk_toml_parse(text, r->arena, root, &why);
 
 	mpk_error_at_file(&why, r->path);
-	if (code == MPK_E_SYNTAX) /* the one error that hides all others */
+	if (code == MPK_E_SYNTAX) /* This error hides all others. */
 		mpk_report_add(r->report, MPK_ERROR, "syntax", &why);
 	if (code != MPK_OK && err)
 		*err = why;
 	return code;
 }
 
-/* A text that is no TOML gives one finding; all others come from tables. */
+/* A text that is not TOML gives one finding; all others come from tables. */
 enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path,
 				 const struct mpk_words *granted, struct mpk_arena *arena,
 				 struct mpk_report *report, struct mpk_manifest *out,

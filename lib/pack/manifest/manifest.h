@@ -27,8 +27,9 @@ struct mpk_manifest_function { /* [[module.function]]: one row of a kernel table
 	size_t arg_count;
 	struct mpk_toml_list arg_names; /* the dtype texts with their positions */
 	struct mpk_toml_list launch;
-	struct mpk_toml_str data; /* file with this kernel alone; absent: the module's data */
-	bool uniform_buffer;      /* vulkan: scalars come in a uniform buffer */
+	struct mpk_toml_str data; /* file with only this kernel; absent: the kernel is in the
+				   * module's data */
+	bool uniform_buffer;      /* vulkan: scalars are in a uniform buffer */
 	struct mpk_pos pos;
 };
 
@@ -39,29 +40,34 @@ struct mpk_manifest_extra {
 struct mpk_manifest_module { /* [[module]] */
 	struct mpk_toml_str id, kind, format, data, payload;
 	struct mpk_toml_list sources, imports;
-	struct mpk_toml_list cflags, include, defines, libs; /* host: for its compiler and linker */
+	struct mpk_toml_list cflags, include, defines, libs; /* host: flags for its compiler and
+							      * linker */
 	struct mpk_toml_str std;                             /* host: "c17", "c++20" */
-	struct mpk_toml_list nvrtc_options; /* CUDA source: of its compilation at run time */
+	struct mpk_toml_list
+		nvrtc_options; /* CUDA source: options of its compilation at run time */
 	const struct mpk_manifest_function *functions;
 	size_t function_count;
 	struct mpk_toml_str key; /* the kind as the blob spells it; host: empty */
 	bool is_host;
 	const size_t *import_index; /* module index of each import, resolved and checked */
 	struct mpk_manifest_extra
-		*extras; /* keys that belong to the kind: graph, params, name, ... */
+		*extras; /* keys that only this kind has: graph, params, name, ... */
 	size_t extra_count;
-	bool valid; /* nothing is wrong with this table by itself */
+	bool valid; /* this table alone is valid */
 	struct mpk_pos pos;
 };
 
 struct mpk_manifest_step { /* one kernel launch of a launch function, or a call of a C function */
 	struct mpk_toml_str kernel;             /* "module.kernel" */
-	struct mpk_toml_str calls;              /* instead: "int f(const float *x, int n)" */
-	struct mpk_toml_str returns;            /* calls: what its result is; absent: by its type */
+	struct mpk_toml_str calls;              /* a declaration instead of a kernel: "int f(const
+						 * float *x, int n)" */
+	struct mpk_toml_str returns;            /* calls: the type of its result; absent: by the
+						 * declaration */
 	struct mpk_toml_list args, grid, block; /* TOML integers are kept as decimal text */
 	struct mpk_toml_list cluster;           /* CUDA: blocks of a cluster */
 	struct mpk_toml_str shared;             /* bytes of dynamic shared memory, an expression */
-	bool cooperative;                       /* CUDA: all blocks at once, grid-wide barriers */
+	bool cooperative;                       /* CUDA: all blocks start together, for grid-wide
+						 * barriers */
 	bool pdl;                               /* CUDA: programmatic dependent launch */
 	struct mpk_pos pos;
 };
@@ -76,15 +82,15 @@ struct mpk_manifest_launch {
 	const struct mpk_manifest_step *steps; /* at least one */
 	size_t step_count;
 	struct mpk_pos pos;
-	bool valid; /* nothing is wrong with the table itself */
+	bool valid; /* this table alone is valid */
 };
 
 struct mpk_manifest {
-	const char *path; /* as the user named it */
-	const char *dir;  /* what relative paths are relative to; "" for the cwd */
+	const char *path; /* the path as the user wrote it */
+	const char *dir;  /* folder of relative paths; "" for the current one */
 	struct mpk_toml_str name, abi, root, target, base;
 	struct mpk_toml_str entry;    /* the function that loaders also find as the entry */
-	struct mpk_toml_str compress; /* "zstd"; text NULL: nothing is packed */
+	struct mpk_toml_str compress; /* "zstd"; text NULL: weights are not compressed */
 	bool standalone, dedup;
 	bool keep_order; /* modules get their indices as they stand in the manifest */
 	enum mpk_generation gen;
@@ -93,9 +99,10 @@ struct mpk_manifest {
 	size_t module_count;
 	const struct mpk_manifest_launch *launches;
 	size_t launch_count;
-	const struct mpk_words *granted; /* flags besides those of every manifest; may be NULL */
-	bool valid; /* nothing is wrong at all; else only modules that are valid may be looked at,
-		     * and only to find what else is wrong */
+	const struct mpk_words *granted; /* flags that are allowed beyond those of every manifest;
+					  * may be NULL */
+	bool valid; /* the whole manifest is valid; if not, only valid modules may be read, and
+		     * only to find more mistakes */
 };
 
 /* mpk_manifest_module_extra - the value of a key that belongs to the kind; text NULL when absent */
@@ -149,16 +156,16 @@ struct mpk_manifest_kind {
 	const char *name; /* what `kind` says */
 	const char *key;  /* what the blob says */
 	bool device;      /* takes data, format and [[module.function]] */
-	const char
-		*formats[MPK_MANIFEST_KIND_FORMATS]; /* device: what `format` may say; NULL ends */
+	const char *formats[MPK_MANIFEST_KIND_FORMATS]; /* device: the words that `format` takes,
+						      * ended by NULL */
 	struct mpk_manifest_kind_key
-		keys[MPK_MANIFEST_KIND_KEYS]; /* others: keys of their own; NULL ends */
+		keys[MPK_MANIFEST_KIND_KEYS]; /* others: their own keys, ended by NULL */
 };
 
 /* mpk_manifest_kind_find - the row for a kind, or NULL */
 const struct mpk_manifest_kind *mpk_manifest_kind_find(struct mpk_span name);
 
-/* All rows; one without a name ends them. */
+/* All kinds; a row without a name ends them. */
 extern const struct mpk_manifest_kind mpk_manifest_kinds[];
 
 /* --- from modules that import one another to the tree that TVM's serializer writes --------
@@ -175,12 +182,12 @@ struct mpk_module {
 	size_t import_count;
 };
 
-/* What a package holds; borrowed. */
+/* The contents of a package; borrowed. */
 struct mpk_graph {
 	const struct mpk_module *modules;
 	size_t count;
 	size_t root; /* a module index */
-	bool listed; /* the tree keeps the order of modules */
+	bool listed; /* the tree keeps the order of the modules */
 };
 
 /* Modules that import one another in a ring: each imports the next, the last the first. */

@@ -15,7 +15,7 @@ enum { NAMES_MAX = 128 };
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
-/* Keys that a kind has for itself; a text of NULL where there is none. */
+/* Keys that only one kind has; the text is NULL where it has none. */
 struct mpk_toml_str mpk_manifest_module_extra(const struct mpk_manifest_module *module,
 					      const char *key)
 {
@@ -27,7 +27,7 @@ struct mpk_toml_str mpk_manifest_module_extra(const struct mpk_manifest_module *
 
 /* --- [[module]] --------------------------------------------------------------------- */
 
-/* A key that is there, as its position shows, but has no meaning for this kind. */
+/* Reports a key that is present, as its position shows, but has no meaning for this kind. */
 static void row_refuse(struct mpk_toml_reader *r, struct mpk_pos pos, const char *key,
 		       const char *because)
 {
@@ -51,7 +51,7 @@ static void refuse_extras(struct mpk_toml_reader *r, const struct mpk_manifest_m
 			   because);
 }
 
-/* By the suffix alone: whether the file is there is looked at when it is opened. */
+/* Judges by the suffix only: opening the file shows whether it exists. */
 static void check_source(struct mpk_toml_reader *r, struct mpk_toml_str source)
 {
 	static const char *const suffixes[] = { ".ll",  ".bc",  ".c", ".cc",
@@ -82,7 +82,7 @@ static void check_host(struct mpk_toml_reader *r, const struct mpk_manifest_modu
 				    "'base' gives the host code: leave 'sources' out, or 'base'");
 }
 
-/* With its bytes given, nothing about the parts of a module can be said. */
+/* Where the bytes are given, nothing can be said about the parts of a module. */
 static void check_payload_only(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
 	static const char why[] = "'payload' is the whole module";
@@ -94,7 +94,7 @@ static void check_payload_only(struct mpk_toml_reader *r, const struct mpk_manif
 	refuse_extras(r, m, why);
 }
 
-/* The finding lists the formats that the kind has, as they are few. */
+/* The finding lists the formats of the kind, as they are few. */
 static void row_check_format(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
 			     const struct mpk_manifest_kind *kind)
 {
@@ -127,7 +127,7 @@ static bool has_own_data(const struct mpk_manifest_module *m)
 	return m->function_count > 0;
 }
 
-/* They become words of a comment line (sourcecode/sourcecode.h). */
+/* The text becomes words of a comment line (sourcecode/sourcecode.h). */
 static void check_nvrtc(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
 	const struct mpk_toml_list *list = &m->nvrtc_options;
@@ -166,7 +166,7 @@ static void row_check_device(struct mpk_toml_reader *r, const struct mpk_manifes
 		mpk_toml_read_error(r, m->pos, "missing-key",
 				    "[[module]] of kind '%s' needs 'data' (or 'payload')",
 				    kind->name);
-	/* with a code file at hand the package completes the table, or proposes rows */
+	/* With a code file the package completes the table, or proposes rows. */
 	if (!m->function_count && !m->data.text)
 		mpk_toml_read_error(
 			r, m->pos, "missing-key",
@@ -217,7 +217,7 @@ static void check_structured(struct mpk_toml_reader *r, const struct mpk_manifes
 	check_extra_keys(r, m, kind);
 }
 
-/* What somebody calls a kind who thinks of a file, a language or a maker. */
+/* Names that people give to a kind when they think of a file, a language or a maker. */
 static const char *kind_of_word(struct mpk_span word)
 {
 	static const struct {
@@ -251,8 +251,8 @@ static const char *kind_of_word(struct mpk_span word)
 	return NULL;
 }
 
-/* The kind that was meant, or NULL. */
-/* Among the kinds that are built from parts and those of TVM that are packed from bytes. */
+/* Returns the kind that was probably meant, or NULL. */
+/* Searches kinds that are built from parts and kinds of TVM that are packed from bytes. */
 static const char *nearest_kind(struct mpk_span word)
 {
 	struct mpk_span names[NAMES_MAX];
@@ -294,13 +294,13 @@ static void unknown_kind(struct mpk_toml_reader *r, const struct mpk_manifest_mo
 				    QUOTE(m->kind));
 }
 
-/* Keys the containers use for themselves. */
+/* Keys that the containers use themselves. */
 static bool is_reserved(struct mpk_toml_str kind)
 {
 	return strcmp(kind.text, MPK_KIND_LIB) == 0 || strcmp(kind.text, "_import_tree") == 0;
 }
 
-/* Old kinds in new containers and the other way round: no loader will know them. */
+/* An old kind in a new container, or the reverse, is known to no loader. */
 static void check_age(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
 	static const struct {
@@ -325,13 +325,13 @@ static void check_age(struct mpk_toml_reader *r, const struct mpk_manifest_modul
 				   mpk_generation_get(gen)->abi, QUOTE(m->kind), kind->first);
 }
 
-/* The kind decides which keys may be there, so it is looked at first. */
+/* The kind decides which other keys are allowed, so it is checked first. */
 static void row_check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module *m)
 {
 	const struct mpk_manifest_kind *kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind));
 
 	m->is_host = strcmp(m->kind.text, MPK_KIND_HOST) == 0;
-	/* Raw bytes are of the kind that the blob is to say, whatever else that word means. */
+	/* Raw bytes have the kind that the blob is to name, whatever else that word means. */
 	m->key = m->kind;
 	if (kind && !m->payload.text)
 		m->key = (struct mpk_toml_str){ kind->key, strlen(kind->key), m->kind.pos };
@@ -359,7 +359,7 @@ static void row_check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module
 	check_age(r, m);
 }
 
-/* Valid means that no finding was made since this table began; the package then loads it. */
+/* A module is valid when no finding was made since its table began; the package then loads it. */
 static void check_module(struct mpk_toml_reader *r, void *module)
 {
 	struct mpk_manifest_module *m = module;
@@ -389,7 +389,7 @@ static const struct mpk_toml_field module_fields[] = {
 			  mpk_manifest_kernel_schema),
 };
 
-/* Keys that belong to a kind are kept; which kind has which is checked afterwards. */
+/* Keeps keys that some kind has; which kind has which key is checked afterwards. */
 static bool keep_extra(struct mpk_toml_reader *r, const struct mpk_toml *table,
 		       const struct mpk_toml_entry *entry, void *out)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which key of mpack.toml goes where: a key is one row, a table one schema, and each table has a function
- * with the rules that a row cannot say. The kinds of modules that are built from parts are rows, too. */
+/* Says which key of mpack.toml goes where: a key is a row, a table is a schema, and each table
+ * has a function with the rules that a row cannot express. The kinds of modules that are built
+ * from parts are rows, too. */
 #include "manifest/internal/schema.h"
 
 #include <string.h>
@@ -48,7 +49,7 @@ const struct mpk_manifest_kind mpk_manifest_kinds[] = {
 	{ .name = NULL },
 };
 
-/* The list is short and read a few times a module. */
+/* A linear search: the list is short and is searched a few times a module. */
 const struct mpk_manifest_kind *mpk_manifest_kind_find(struct mpk_span name)
 {
 	for (const struct mpk_manifest_kind *k = mpk_manifest_kinds; k->name; k++)
@@ -61,8 +62,8 @@ const struct mpk_manifest_kind *mpk_manifest_kind_find(struct mpk_span name)
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
-/* The default is the convention of current TVM. A wrong word leaves the default, so that
- * the rest of the manifest is judged by something. */
+/* The default is the convention of current TVM. A wrong word leaves the default, so that the
+ * rest of the manifest can be checked. */
 static void check_abi(struct mpk_toml_reader *r, struct mpk_manifest *m)
 {
 	struct mpk_span names[MPK_GENERATION_COUNT];
@@ -83,7 +84,7 @@ static void check_abi(struct mpk_toml_reader *r, struct mpk_manifest *m)
 		mpk_toml_suggest(mpk_toml_str_span(m->abi), names, MPK_GENERATION_COUNT, near));
 }
 
-/* It becomes part of a symbol in generated code. */
+/* The text becomes part of a symbol in generated code. */
 static void schema_check_entry(struct mpk_toml_reader *r, const struct mpk_manifest *m)
 {
 	const char *text = m->entry.text;
@@ -159,7 +160,7 @@ static const struct mpk_toml_schema package_schema = {
 	.done = check_package,
 };
 
-/* [package] first: what it says decides what modules may say. */
+/* [package] comes first: it decides what modules may say. */
 static const struct mpk_toml_field file_fields[] = {
 	{ .name = "package",
 	  .kind = MPK_TOML_FIELD_TABLE,

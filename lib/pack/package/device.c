@@ -28,7 +28,7 @@ static const struct {
 	{ ".hip", "hip" },       { ".wgsl", "wgsl" },           { ".so", "so" },
 };
 
-/* A suffix is what the user says the file is; the bytes are compared with it afterwards. */
+/* A suffix is the user's claim about the file; the bytes are compared with it afterwards. */
 static const char *format_of_suffix(const char *path)
 {
 	const char *dot = strrchr(path, '.');
@@ -47,8 +47,7 @@ static const char *format_find(const char *const *formats, size_t max, const cha
 	return NULL;
 }
 
-/* The bytes decide where the suffix says nothing, or names a format that the kind does not
- * have. */
+/* Reads the bytes where the suffix says nothing, or names a format that the kind does not have. */
 static const char *guess_format(const char *const *formats, size_t max, const char *kind,
 				const char *path, struct mpk_span bytes)
 {
@@ -62,8 +61,8 @@ static const char *guess_format(const char *const *formats, size_t max, const ch
 
 enum { HINT_BYTES = 160 };
 
-/* ": this is PTX text; kind = \"cuda\"?", or format where the kind has it; otherwise, when it cannot
- * be known, what the caller says. */
+/* Returns ": this is PTX text; kind = \"cuda\"?", or only the format where the kind has it; the
+ * caller's text where the format is unknown. */
 static const char *what_it_is(const struct mpk_device_code *d, struct mpk_span bytes,
 			      const char *otherwise, char out[HINT_BYTES])
 {
@@ -83,7 +82,7 @@ static const char *what_it_is(const struct mpk_device_code *d, struct mpk_span b
 	return out;
 }
 
-/* The format is one for the whole module: as the manifest says, else as the first file is. */
+/* A module has one format: the manifest's, else that of its first file. */
 static void package_device_check_format(struct mpk_device_code *d, struct mpk_toml_str name,
 					const struct mpk_file *f)
 {
@@ -134,7 +133,7 @@ static bool open_data(struct mpk_device_code *d)
 	return d->m->function_count != 0;
 }
 
-/* Every file is opened, also after one that fails, so that all findings come in one run. */
+/* Opens every file, also after a failure, so that all findings come in one run. */
 static bool open_files(struct mpk_device_code *d)
 {
 	size_t count = d->m->function_count;
@@ -156,8 +155,8 @@ static bool open_files(struct mpk_device_code *d)
 
 /* --- kernels --------------------------------------------------------------------------- */
 
-/* The kernel that the user probably meant, or count. Thousands that are missing where there are thousands of
- * others get no hints in the end. */
+/* Returns the kernel that the user probably meant, or count. When thousands are missing among
+ * thousands of others, the last ones get no hints. */
 static size_t closest_kernel(struct mpk_device_code *d, struct mpk_span name, size_t count)
 {
 	uint64_t letters = 0;
@@ -203,7 +202,8 @@ static void missing_kernel(struct mpk_device_code *d, size_t i, const struct mpk
 	d->valid = false;
 }
 
-/* What its reader found wrong with a file; a preprocessor may leave valid text of a source. */
+/* Reports what its reader found wrong with a file; a preprocessor may leave valid text of a
+ * source. */
 static void broken_file(struct mpk_device_code *d, size_t i, const struct mpk_code_info *found)
 {
 	const struct mpk_error *err = mpk_code_info_problem(found);
@@ -229,7 +229,7 @@ static const struct mpk_code_kernel *kernel_in(const struct mpk_code_info *found
 	return lister && mpk_code_info_find(lister, name, &k) ? &lister->kernels[k] : NULL;
 }
 
-/* The kernels of one file: function i and those after it that have the same file. */
+/* The kernels of one file: function i and those after it with the same file. */
 static void check_kernels_from(struct mpk_device_code *d, size_t i)
 {
 	const struct mpk_code_info *found = mpk_loader_code(d->l, d->files[i]);

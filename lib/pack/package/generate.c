@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host code that a package brings without the user's writing it: launch functions, the
- * entry, and the loader of a standalone library with its table of kernels. All of it is
- * text, as C or as LLVM IR, and goes to the compiler like a source of the user's. */
+/* Host code that a package adds to the user's sources: launch functions, the entry, and the
+ * loader of a standalone library with its table of kernels. All of it is text, C or LLVM IR, and
+ * is compiled like a source of the user's. */
 #include "package/package.h"
 
 #include <inttypes.h>
@@ -14,24 +14,24 @@
 
 /* --- the loader of a standalone package ---------------------------------------- */
 
-/* A package with `standalone = true` needs no loader for its device code: its blob has a symbol that no runtime looks
- * for, and the C source printed here is compiled into the library and loads the kernels through the CUDA driver or
- * OpenCL at run time. */
+/* A package with `standalone = true` needs no loader for its device code: its blob has a symbol
+ * that no runtime looks for. The C source printed here is compiled into the library and loads
+ * the kernels through the CUDA driver or OpenCL at run time. */
 
 struct standalone_kernel {
 	const char *module;    /* its id in the manifest */
 	const char *name;      /* a C identifier, as device compilers make them */
 	const char *format;    /* "ptx", "cubin", "fatbin", "cl" */
-	uint64_t offset, size; /* of its code in the blob, bytes */
+	uint64_t offset, size; /* place of its code in the blob, bytes */
 	const struct mpk_dtype *args;
 	size_t arg_count;
 	const enum mpk_launch_tag *tags;
 	size_t tag_count;
 };
 
-/* The loader as it is in the tree: what it declares, its code, and the drivers', of which a library has one. And the same
- * code as objects, for the machine that this program is for (Makefile): their compilation would take longer than that of
- * the tables of 600 kernels. */
+/* The loader as text of the tree: declarations, code, and one driver, as a library has only one.
+ * And the same code as objects for this program's machine (Makefile), because compiling it takes
+ * longer than the tables of 600 kernels. */
 #define INCLUDED(name, lines)                                                                      \
 	__asm__(".pushsection .rodata,\"a\",@progbits\n"                                           \
 		".hidden mpk_standalone_" #name "\n.globl mpk_standalone_" #name                   \
@@ -69,12 +69,12 @@ static const struct standalone_driver {
 	{ MPK_DL_OPENCL, mpk_standalone_opencl, OBJECT_OF(opencl) },
 };
 
-/* All but the driver, in each convention. */
+/* Everything but the driver, for each convention. */
 static const struct standalone_object callers[] = { [MPK_GEN_LEGACY] = OBJECT_OF(legacy),
 						    [MPK_GEN_HYBRID] = OBJECT_OF(hybrid),
 						    [MPK_GEN_CURRENT] = OBJECT_OF(ffi) };
 
-/* What includes in quotes name is in the text already. */
+/* What an #include names in quotes is already in the text. */
 static void put_source(const char *source, struct mpk_strbuf *out)
 {
 	const char *end;
@@ -88,9 +88,9 @@ static void put_source(const char *source, struct mpk_strbuf *out)
 	}
 }
 
-/* The types of all kernels' arguments and the tags that carry values, as two arrays that rows point into: a compiler
- * compares what is in arrays of their own, one by one, with each other. 255 and { 0, 0 } end a kernel's, as C has no
- * empty arrays. */
+/* The types of all kernels' arguments, and the tags that carry values, as two arrays that rows
+ * point into: a compiler compares separate arrays one by one with each other. 255 and { 0, 0 }
+ * end a kernel's part, as C has no empty arrays. */
 static void standalone_put_types(struct mpk_strbuf *out, const struct standalone_kernel *kernels,
 				 size_t count)
 {
@@ -111,7 +111,7 @@ static void standalone_put_types(struct mpk_strbuf *out, const struct standalone
 	mpk_strbuf_puts(out, "};\n");
 }
 
-/* How many values a caller passes after the arguments. */
+/* Number of values that a caller passes after the arguments. */
 static size_t value_tags(const struct standalone_kernel *k)
 {
 	size_t n = 0;
@@ -171,7 +171,7 @@ static void print_standalone(const struct standalone_kernel *kernels, size_t cou
 
 /* --- the kernels of a standalone package ------------------------------------------ */
 
-/* Everything one kernel's row is made of. */
+/* The data of one kernel's row. */
 struct search {
 	const struct mpk_package *package;
 	struct mpk_arena *arena;
@@ -180,7 +180,7 @@ struct search {
 	size_t count;
 };
 
-/* The pieces of a module's source text by the names of their kernels; none of other code. */
+/* The pieces of a module's source text by kernel name; none for other code. */
 struct pieces {
 	const struct mpk_source_code_piece *items;
 	struct mpk_strmap names;
@@ -214,7 +214,7 @@ static struct mpk_span generate_code_of(const struct mpk_kernels *k, const struc
 	return mpk_strmap_find(&pieces->names, name, &i) ? pieces->items[i].text : k->data;
 }
 
-/* The code is a view of the blob, so its place there is a difference of addresses. */
+/* The code is a view of the blob, so its place is a difference of addresses. */
 static enum mpk_code generate_add_row(struct search *s, const struct mpk_kernels *k,
 				      const struct pieces *pieces,
 				      const struct mpk_function_info *f, struct mpk_error *err)
@@ -241,8 +241,8 @@ static enum mpk_code generate_add_row(struct search *s, const struct mpk_kernels
 	return MPK_OK;
 }
 
-/* The blob is read again instead of the manifest: where the code ended up is known by then,
- * whatever was left out or merged. */
+/* Reads the blob again instead of the manifest: by now the place of the code is known, whatever
+ * was left out or merged. */
 static enum mpk_code generate_add_module(struct search *s, const struct mpk_node *node,
 					 const char *id, struct mpk_error *err)
 {
@@ -296,7 +296,7 @@ static enum mpk_code list_kernels(const struct mpk_package *package, struct mpk_
 
 /* --- texts ------------------------------------------------------------------------ */
 
-/* The texts that a package can have, under names that handover.c lets pass and no others. */
+/* The names of the texts that a package can have; request.c accepts no others. */
 enum text { LAUNCH_C, LAUNCH_LL, ENTRY_C, ENTRY_LL, LOADER, LOADER_O, DRIVER_O };
 
 const char *const mpk_generated_names[] = { [LAUNCH_C] = "launch.c",   [LAUNCH_LL] = "launch.ll",
@@ -304,7 +304,7 @@ const char *const mpk_generated_names[] = { [LAUNCH_C] = "launch.c",   [LAUNCH_L
 					    [LOADER] = "standalone.c", [LOADER_O] = "loader.o",
 					    [DRIVER_O] = "driver.o",   NULL };
 
-/* The text into the arena; one that lacked memory is no text. */
+/* Copies the text into the arena; a text that lacked memory is none. */
 static enum mpk_code generate_keep(struct mpk_strbuf *text, enum text which,
 				   struct mpk_arena *arena, struct mpk_generated *out,
 				   struct mpk_error *err)
@@ -316,7 +316,7 @@ static enum mpk_code generate_keep(struct mpk_strbuf *text, enum text which,
 	return MPK_OK;
 }
 
-/* C functions are linked, and who calls nothing else loads nothing. */
+/* C functions are linked, and a function that calls nothing else loads nothing. */
 static bool needs_loader(const struct mpk_package *p)
 {
 	for (size_t i = 0; p->manifest.standalone && i < p->launch_count; i++)
@@ -325,8 +325,7 @@ static bool needs_loader(const struct mpk_package *p)
 	return false;
 }
 
-/* The same instructions, printed as C or as LLVM IR, as the blob goes through the one or
- * the other. */
+/* Prints the same instructions as C or as LLVM IR, whichever the blob goes through. */
 static enum mpk_code functions(const struct mpk_package *p, const struct mpk_generate_options *how,
 			       struct mpk_arena *arena, struct mpk_generated *out,
 			       struct mpk_error *err)
@@ -348,7 +347,7 @@ static enum mpk_code functions(const struct mpk_package *p, const struct mpk_gen
 	return generate_keep(&text, LAUNCH_LL, arena, out, err);
 }
 
-/* Modules of a standalone library may have kernels of one name. */
+/* Modules of a standalone library may have kernels with one name. */
 static enum mpk_code index_kernels(const struct standalone_kernel *kernels, size_t count,
 				   struct mpk_arena *arena, struct mpk_strmap *out,
 				   struct mpk_error *err)
@@ -362,7 +361,7 @@ static enum mpk_code index_kernels(const struct standalone_kernel *kernels, size
 	return MPK_OK;
 }
 
-/* The device that all functions of a package are for. */
+/* Returns the device that all functions of a package are for. */
 static enum mpk_code find_driver(const struct mpk_package *p, const struct standalone_driver **out,
 				 struct mpk_error *err)
 {
@@ -386,7 +385,8 @@ static struct mpk_generated object_of(enum text which, struct standalone_object 
 				       mpk_span_of(o.first, (size_t)(o.end - o.first)) };
 }
 
-/* The tables of the package's kernels and functions, with the loader before them, or as objects beside them. */
+/* Prints the tables of the package's kernels and functions, with the loader before them or as
+ * objects beside them. */
 static enum mpk_code loader(const struct mpk_package *p, const struct mpk_generate_options *how,
 			    struct mpk_arena *arena, struct mpk_generated *out, size_t *used,
 			    struct mpk_error *err)
@@ -413,8 +413,8 @@ static enum mpk_code loader(const struct mpk_package *p, const struct mpk_genera
 	return MPK_OK;
 }
 
-/* In tvm-ffi the entry is a function that calls the other, before that data which name it. Both are
- * weak, so that libraries with an entry can be linked into one program. */
+/* In tvm-ffi the entry is a function that calls the other function; before that, it is data that
+ * names it. Both are weak, so that libraries with an entry can be linked into one program. */
 static void put_entry_c(const char *symbol, const char *entry, bool names, struct mpk_strbuf *out)
 {
 	static const char params[] = "void *self, const void *args, int count, void *result";
@@ -462,7 +462,7 @@ static enum mpk_code entry(const struct mpk_package *p, const struct mpk_generat
 	return generate_keep(&text, how->via_c ? ENTRY_C : ENTRY_LL, arena, out, err);
 }
 
-/* A function that is called so already is the entry. */
+/* A function with this name already is the entry. */
 static bool needs_entry(const struct mpk_manifest *m)
 {
 	return m->entry.text && (m->gen != MPK_GEN_CURRENT || strcmp(m->entry.text, "main") != 0);

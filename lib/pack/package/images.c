@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Puts code for several GPUs into one piece, and other code into such a piece. Which architecture an image is for its own
- * bytes say, never the name of its file. */
+/* Combines code for several GPUs into one container, and replaces code in a container. The bytes
+ * of an image tell its architecture, never the name of its file. */
 #include "package/images.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "offload/offload.h"
 #include "text/escape.h"
 
-/* zstd's and zlib's usual level, with which bundles are packed again, and the last ones. */
+/* Levels of zstd and zlib at which bundles are packed again: the usual and the highest. */
 enum { PACKING_LEVEL = 6, LAST_ZLIB = 9, LAST_ZSTD = 19 };
 
 /* The images of one file. */
@@ -54,7 +54,8 @@ static enum mpk_code check_twice(const struct mpk_image_file *files, const struc
 	return MPK_OK;
 }
 
-/* Those of a fatbin with their headers: a newer toolkit may say more in them than is known here. */
+/* Copies images of a fatbin with their headers: a newer toolkit may say more in them than is
+ * known here. */
 static enum mpk_code join_file(const struct mpk_image_file *f, const struct listed *l,
 			       struct mpk_rope *out, struct mpk_error *err)
 {
@@ -109,12 +110,12 @@ struct replacing {
 	const struct mpk_image_file *files;
 	size_t count;
 	bool *used;    /* of each file */
-	bool smallest; /* what is packed is packed as small as it can be */
+	bool smallest; /* Compressed images get the highest level. */
 	struct mpk_rope *out;
 	struct mpk_error *err;
 };
 
-/* The file for an image; NULL: it stays. */
+/* Returns the file for an image; NULL: it stays. */
 static const struct mpk_image_file *file_for(struct replacing *r, const struct mpk_code_target *t)
 {
 	for (size_t i = 0; i < r->count; i++)
@@ -146,7 +147,7 @@ static enum mpk_code check_files(const struct replacing *r)
 	return MPK_OK;
 }
 
-/* The image that is there, which a toolkit may have packed better than is possible here. */
+/* Keeps the existing image, which a toolkit may have packed better than is possible here. */
 static enum mpk_code has_same_image(struct replacing *r, const struct mpk_fatbin_entry *e,
 				    struct mpk_span bytes, bool *same)
 {
@@ -209,7 +210,7 @@ static enum mpk_code replace_in_fatbin(struct replacing *r, struct mpk_span cont
 	return mpk_rope_status(r->out, r->err);
 }
 
-/* Entries of the host have no target: its code is not in the bundle. */
+/* Host entries have no target: their code is not in the bundle. */
 static enum mpk_code replace_in_bundle(struct replacing *r, struct mpk_span bytes,
 				       struct mpk_rope *out)
 {
@@ -281,13 +282,13 @@ static enum mpk_code replace_in(struct replacing *r, struct mpk_span container)
 
 /* --- containers of a file ----------------------------------------------------------------------- */
 
-/* A file of one container alone may become longer. */
+/* A file with a single container may grow. */
 static bool is_alone(const struct mpk_image *image)
 {
 	return image->container == MPK_CONTAINER_DEVICE && image->device_count == 1;
 }
 
-/* With the zeros in front of the next one of its section. */
+/* Including the zeros before the next container of its section. */
 static uint64_t room_of(const struct mpk_image *image, size_t index)
 {
 	const struct mpk_image_device *d = &image->devices[index], *next = d + 1;
@@ -326,7 +327,7 @@ static enum mpk_code place_container(const struct mpk_image *image, size_t index
 	return MPK_OK;
 }
 
-/* The files that are for a container; *done grows by them. */
+/* Lists the files for a container, and adds their number to *done. */
 static enum mpk_code pick_files(const struct mpk_image_device *d,
 				const struct mpk_image_file *files, size_t count,
 				struct mpk_arena *arena, struct replacing *r, size_t *done)

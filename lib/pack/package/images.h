@@ -16,7 +16,7 @@
 struct mpk_image_file {
 	const char *name; /* for messages */
 	struct mpk_span bytes;
-	/* of mpk_images_replace: what it replaces, ".hip_fatbin:0" and "gfx90a:xnack+" */
+	/* mpk_images_replace: what it replaces, ".hip_fatbin:0" and "gfx90a:xnack+" */
 	const char *container, *target;
 };
 

@@ -17,7 +17,8 @@ void mpk_init_put_text(struct mpk_strbuf *out, struct mpk_span text)
 	mpk_escape_toml(out, text, "?");
 }
 
-/* A name that no function has yet: the wish, or the wish and a number. NULL: memory is out. */
+/* Returns a name that no function has yet: the wish, or the wish and a number. NULL: memory is
+ * out. */
 const char *mpk_init_take_name(struct mpk_init *in, struct mpk_span wish)
 {
 	const char *name = mpk_arena_text(in->arena, wish);
@@ -53,7 +54,7 @@ const char *mpk_init_free_name(struct mpk_init *in, const char *const *names, si
 	return name;
 }
 
-/* A comment stays on its line whatever a name holds. */
+/* A comment stays on its line, whatever a name contains. */
 static void put_comment(struct mpk_init *in, const char *indent, struct mpk_span text)
 {
 	mpk_strbuf_printf(in->out, "%s# ", indent);
@@ -70,7 +71,7 @@ static void put_comment(struct mpk_init *in, const char *indent, struct mpk_span
 
 /* --- the manifest -------------------------------------------------------------------- */
 
-/* A text that is missing could not be made: memory was out. */
+/* A missing text could not be made, because memory was out. */
 static void init_put_string(struct mpk_init *in, const char *key, const char *text)
 {
 	if (!text) {
@@ -97,7 +98,7 @@ static void init_put_package(struct mpk_init *in)
 	}
 }
 
-/* Whatever no launch function makes an import of the host code. */
+/* Lists modules that no launch function makes an import of the host code. */
 static bool needs_import(const struct mpk_init *in, const struct mpk_init_module *m)
 {
 	return m->row_count && (in->base || in->host_count || !m->function_count);
@@ -117,7 +118,7 @@ static void put_imports(struct mpk_init *in, const struct mpk_init_module *but)
 	mpk_strbuf_puts(in->out, *between == ',' ? "]\n" : "");
 }
 
-/* Without host code of any kind the first device module is the root, and imports the others. */
+/* Without any host code the first device module is the root, and imports the others. */
 static bool has_host(const struct mpk_init *in)
 {
 	bool generated = false, left = false;
@@ -159,7 +160,7 @@ static void put_host(struct mpk_init *in)
 	in->out->failed |= in->host_lines.failed;
 }
 
-/* What a runtime compiles, it compiles without the folder that the file lies in. */
+/* A runtime compiles a source without the folder that it is in. */
 static void init_put_header(struct mpk_init *in, const struct mpk_init_module *m)
 {
 	struct mpk_span header = m->code->format == &mpk_format_opencl
@@ -174,7 +175,7 @@ static void init_put_header(struct mpk_init *in, const struct mpk_init_module *m
 			", which a runtime does not find: put the file's text in its place\n");
 }
 
-/* The declaration above a row, for a reader who must decide something about it. */
+/* Prints the declaration above a row, for a reader who must decide something about it. */
 static void put_declaration(struct mpk_init *in, const struct mpk_init_kernel *k)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
@@ -190,8 +191,8 @@ static void put_declaration(struct mpk_init *in, const struct mpk_init_kernel *k
 		put_comment(in, "  ", mpk_span_of(line.data, line.len));
 }
 
-/* What the code does not tell is marked "decide": the file is complete only when no such
- * line is left. */
+/* Marks what the code does not tell with "decide": the file is complete when no such line is
+ * left. */
 static void put_args(struct mpk_init *in, const struct mpk_init_kernel *k)
 {
 	char type[MPK_DTYPE_TEXT];
@@ -200,7 +201,7 @@ static void put_args(struct mpk_init *in, const struct mpk_init_kernel *k)
 
 	mpk_strbuf_puts(in->out, "  args   = [");
 	for (size_t i = 0; i < k->param_count; i++) {
-		(void)mpk_code_info_argument(&k->params[i], &t); /* it is no refused kernel */
+		(void)mpk_code_info_argument(&k->params[i], &t); /* The kernel is not refused. */
 		mpk_strbuf_printf(in->out, "%s\"%s\"", i ? ", " : "", mpk_dtype_print(t, type));
 		unknown |= k->params[i].kind == MPK_CODE_PARAM_UNKNOWN;
 	}
@@ -215,7 +216,7 @@ static void put_args(struct mpk_init *in, const struct mpk_init_kernel *k)
 	mpk_strbuf_putc(in->out, '\n');
 }
 
-/* As many axes as the code uses an index of, one where it does not tell. */
+/* As many axes as the code uses indices of; one where it does not tell. */
 static void put_tags(struct mpk_init *in, const struct mpk_init_kernel *k)
 {
 	unsigned dims = k->dims ? k->dims : 1;
@@ -238,7 +239,7 @@ static void put_tags(struct mpk_init *in, const struct mpk_init_kernel *k)
 	mpk_strbuf_putc(in->out, '\n');
 }
 
-/* A kernel within #if is there for some compilers and not for others. */
+/* A kernel inside #if exists for some compilers only. */
 static void put_condition(struct mpk_init *in, const struct mpk_code_kernel *k)
 {
 	if (!k->condition.len || k->has_variants)
@@ -296,7 +297,7 @@ static void init_put_module(struct mpk_init *in, const struct mpk_init_module *m
 
 /* --- functions that call C functions ------------------------------------------------- */
 
-/* Why it gets no function; a sentence after its name. NULL: it gets one. */
+/* Returns why the kernel gets no function, as a sentence after its name. NULL: it gets one. */
 static const char *refusal_of_call(struct mpk_init *in, const struct mpk_cfunction *f)
 {
 	if (f->refusal)
@@ -310,7 +311,7 @@ static const char *refusal_of_call(struct mpk_init *in, const struct mpk_cfuncti
 	return NULL;
 }
 
-/* Names that loaders, linkers and this program have for other things. */
+/* Names that loaders, linkers and this program use for other things. */
 static bool is_reserved_name(struct mpk_span name)
 {
 	static const char *const prefixes[] = { "__", "TVM", "mpk_" };
@@ -340,7 +341,8 @@ static void put_left_out(struct mpk_init *in, const struct mpk_cfunction *f, con
 		put_comment(in, "", mpk_span_of(line.data, line.len));
 }
 
-/* What is static, or only declared for a source's own use, is nothing that a person would look for. */
+/* Static functions, and declarations for a source's own use, are not what a person would look
+ * for. */
 static bool is_offered(const struct mpk_init *in, const struct mpk_init_call *call, bool defined)
 {
 	size_t ignored;
@@ -427,7 +429,7 @@ static void init_fini(struct mpk_init *in)
 	mpk_strmap_fini(&in->defined);
 	free(in->calls);
 	mpk_strbuf_fini(&in->host_lines);
-	for (size_t i = 0; in->modules && i < in->count; i++) /* one that failed is not counted */
+	for (size_t i = 0; in->modules && i < in->count; i++) /* A failed one is not counted. */
 		mpk_strmap_fini(&in->modules[i].shared);
 }
 

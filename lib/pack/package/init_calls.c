@@ -10,14 +10,14 @@
 #include "package/internal/package.h"
 #include "text/escape.h"
 
-/* One function on its way. */
+/* A function that is being written. */
 struct call {
 	struct mpk_init *in;
 	const struct mpk_cfunction *f;
-	const char **names; /* of parameters, as expressions take them */
-	bool *is_extent;    /* of each parameter: shapes tell it */
-	bool renamed;       /* a parameter is called otherwise than in C */
-	size_t length; /* the parameter whose name says that it is the length; SIZE_MAX: none */
+	const char **names; /* names of parameters, as expressions take them */
+	bool *is_extent;    /* for each parameter: shapes tell its value */
+	bool renamed;       /* a parameter has another name than in C */
+	size_t length;      /* the parameter whose name makes it the length; SIZE_MAX: none */
 };
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -47,7 +47,7 @@ static bool calls_is_integer(const struct mpk_cfunction_value *v)
 	       (v->dtype.code == MPK_DTYPE_INT || v->dtype.code == MPK_DTYPE_UINT);
 }
 
-/* A length by its name alone: the only integer, called as lengths are. */
+/* Recognises a length by its name: the only integer, with a usual name of lengths. */
 static size_t calls_find_length(const struct call *c)
 {
 	static const char *const words[] = { "n",          "len",          "length", "size",
@@ -71,7 +71,8 @@ static bool is_open_pointer(const struct mpk_cfunction_value *v)
 	return v->kind == MPK_CFUNCTION_POINTER && !v->dim_count;
 }
 
-/* A number that one array tells need not be passed; a name is believed only where no body tells more. */
+/* A number that a single array tells need not be passed; a name counts only where no body tells
+ * more. */
 static void calls_choose_extents(struct call *c)
 {
 	bool open = false, told = false;
@@ -94,7 +95,7 @@ static void calls_choose_extents(struct call *c)
 
 /* --- text --------------------------------------------------------------------------------------- */
 
-/* A type as any C compiler takes it, whatever typedefs the text has. */
+/* Prints a type that any C compiler takes, whatever typedefs the text has. */
 static const char *c_name(struct mpk_dtype t)
 {
 	static const struct {
@@ -212,7 +213,7 @@ static bool is_int(const struct mpk_cfunction_value *v)
 
 /* --- what a person is to decide ------------------------------------------------------------------ */
 
-/* "# decide: a, b and c" for the parameters that is_one says.
+/* Prints "# decide: a, b and c" for the parameters that is_one selects.
  * Returns  how many */
 static size_t calls_put_names(struct call *c, bool (*is_one)(const struct call *c, size_t i))
 {
@@ -243,7 +244,7 @@ static bool is_void(const struct call *c, size_t i)
 	return c->f->params[i].kind == MPK_CFUNCTION_POINTER && !c->f->params[i].dtype.bits;
 }
 
-/* An integer that may say which elements are touched, where some extents are not known. */
+/* Whether an integer may choose the elements that are touched, where some extents are unknown. */
 static bool is_loose(const struct call *c, size_t i)
 {
 	bool open = false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init_files.c - what the files of a manifest are, and what host code among them offers: functions that loaders find, and
- * C functions that a launch function can call
+/* init_files.c - the kind of each file of a manifest, and the functions of host code: functions
+ * that loaders find, and C functions that a launch function can call
  *
- * A file's part follows from its bytes; its suffix decides only where a text could be several things. A source that
- * exports functions for loaders is complete; of any other the C functions are proposed.
- */
+ * The bytes of a file decide its kind; its suffix counts only where a text could be several. A
+ * source that exports functions for loaders is complete; for any other the C functions are
+ * proposed. */
 #include <string.h>
 
 #include "ar/ar.h"
@@ -19,10 +19,10 @@
 
 static const char prefix[] = "__tvm_ffi_";
 
-/* Where functions begin in a text: an exporter's macro names them, too. */
+/* Where functions begin in a text: the macro of an exporter names them, too. */
 static const char *const openings[] = { prefix, "TVM_FFI_DLL_EXPORT_TYPED_FUNC(" };
 
-/* Of C and of symbols: '.' and '$' are in names that compilers make. */
+/* Characters of C names and of symbols: compilers put '.' and '$' into names. */
 static bool is_name_byte(uint8_t c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -39,7 +39,7 @@ static void init_put_line(struct mpk_init *in, const struct mpk_init_file *file,
 	mpk_strbuf_putc(&in->host_lines, '\n');
 }
 
-/* A name that host code has is no launch function's.
+/* Reserves a name of host code, so that no launch function takes it.
  * Returns  1: it was new, 0: it was not, -1: memory is out */
 static int init_take(struct mpk_init *in, struct mpk_span name)
 {
@@ -49,8 +49,8 @@ static int init_take(struct mpk_init *in, struct mpk_span name)
 	return copy ? mpk_strmap_put(&in->names, mpk_span_str(copy), 0, &found) : -1;
 }
 
-/* A function of C++ without extern "C" before it has a mangled symbol. Returns where those end; NULL: there are
- * none */
+/* A C++ function outside of extern "C" has a mangled symbol. Returns where the extern "C" parts
+ * end; NULL: there are none */
 static const uint8_t *mangled_end(const struct mpk_init_file *file, const char *opening)
 {
 	static const char *const cxx[] = { ".cc", ".cpp", ".cxx", NULL };
@@ -76,7 +76,8 @@ static enum mpk_code scan_text(struct mpk_init *in, const struct mpk_init_file *
 		while (at < end && is_name_byte(*at))
 			at++;
 		name.len = (size_t)(at - name.data);
-		/* __tvm_ffi__x is no function; '%', as in text that makes such names, no end */
+		/* __tvm_ffi__x is not a function, and a '%' after the prefix belongs to text
+		 * that makes such names. */
 		if (!name.len || name.data[0] == '_' || at == end || *at == '%' || *at == '#')
 			continue;
 		++*count;
@@ -119,7 +120,7 @@ static enum mpk_code add_call(struct mpk_init *in, const struct mpk_init_file *f
 	return MPK_OK;
 }
 
-/* @count   receives how many of them can be called */
+/* @count   receives the number that can be called */
 static enum mpk_code read_functions(struct mpk_init *in, const struct mpk_init_file *file,
 				    size_t *count)
 {
@@ -140,7 +141,7 @@ static enum mpk_code read_functions(struct mpk_init *in, const struct mpk_init_f
 	return MPK_OK;
 }
 
-/* What an object defines for others: C functions that a header declares. */
+/* Lists what an object defines for others: C functions that a header declares. */
 static enum mpk_code list_defined(struct mpk_init *in, struct mpk_span object)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
@@ -272,7 +273,7 @@ static const char *choose_id(struct mpk_init *in, const char *path)
 	return NULL;
 }
 
-/* What a text is by its suffix, where its words do not tell. */
+/* Returns the language of a text by its suffix, where its words do not tell. */
 static const struct mpk_code_format *init_format_of(const struct mpk_init_file *file)
 {
 	static const char *const cl[] = { ".cl", NULL };
@@ -297,7 +298,7 @@ static bool is_host_code(const struct mpk_init_file *file, const struct mpk_code
 		(f == &mpk_format_elf || f == &mpk_format_archive));
 }
 
-/* Of the images of a fatbin, which hold the same kernels, PTX tells the most. */
+/* Of the images of a fatbin, which hold the same kernels, PTX tells most. */
 static const struct mpk_code_info *most_telling(const struct mpk_code_info *code)
 {
 	const struct mpk_code_info *lister = mpk_code_info_lister(code);

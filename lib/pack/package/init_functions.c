@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launch functions, as a first guess that is safe: where a kernel has no bound to compare its index with,
- * no more threads run than there are elements. */
+/* Proposes launch functions that are safe: where a kernel compares its index with no bound, no
+ * more threads run than there are elements. */
 #include <inttypes.h>
 #include <strings.h>
 
@@ -8,18 +8,18 @@
 
 enum { BLOCK_USUAL = 256, NAME_COUNT_MAX = 256 };
 
-/* One function on its way. */
+/* A function that is being written. */
 struct function {
 	struct mpk_init *in;
 	const struct mpk_init_module *m;
 	const struct mpk_init_kernel *k;
-	const char **names; /* of parameters, as expressions take them */
-	size_t length;      /* the parameter that is the number of elements; param_count: none */
+	const char **names; /* names of parameters, as expressions take them */
+	size_t length;      /* the parameter with the number of elements; param_count: none */
 	bool all_long;      /* all buffers have that length, not only those that the text shows */
 	bool guarded;       /* an integer bounds the index */
-	const char *extent; /* of buffers with one length; NULL: each has its own */
-	const char *total;  /* elements that threads are made for */
-	const char *off;    /* "# " where it is but a proposal */
+	const char *extent; /* the common length of buffers; NULL: each has its own */
+	const char *total;  /* number of elements that threads are started for */
+	const char *off;    /* "# " where the function is only proposed */
 };
 
 static bool init_functions_is_integer(const struct mpk_code_param *p)
@@ -36,7 +36,7 @@ static bool is_buffer(const struct mpk_code_param *p)
 
 /* --- names -------------------------------------------------------------------------------- */
 
-/* Parameters of kernels may have characters that names of the manifest do not have. */
+/* Parameters of kernels may contain characters that the manifest does not allow. */
 static const char *plain_name(struct function *f, size_t i)
 {
 	struct mpk_span name = f->k->params[i].name;
@@ -75,8 +75,8 @@ static bool is_one_of(const char *name, const char *const *words)
 	return false;
 }
 
-/* The integer that is the length of all buffers: by a name that says so, or as the only one that is called
- * as lengths are. */
+/* Finds the integer that is the length of all buffers: its name says so, or it is the only one
+ * with a usual name. */
 static size_t find_length_by_name(const struct function *f)
 {
 	static const char *const certain[] = { "n_elements", "num_elements", "numel",
@@ -97,7 +97,7 @@ static size_t find_length_by_name(const struct function *f)
 	return integers == 1 ? found : f->k->param_count;
 }
 
-/* The integer that the text compares the index along a dimension with; param_count: none. */
+/* Finds the integer that the text compares the index along a dimension with; param_count: none. */
 static size_t bound_of(const struct function *f, unsigned dim)
 {
 	size_t bound = f->k->reach ? f->k->reach->bound[dim] : SIZE_MAX;
@@ -107,7 +107,7 @@ static size_t bound_of(const struct function *f, unsigned dim)
 		       : f->k->param_count;
 }
 
-/* Whether a buffer is as long as the length says: its only elements are those at the index. */
+/* Whether a buffer is as long as the length says: only elements at the index are used. */
 static bool is_long(const struct function *f, size_t i)
 {
 	const struct mpk_source_code_reach *reach = f->k->reach;
@@ -136,7 +136,7 @@ static const char *own_extent(struct function *f, size_t i)
 	return wish ? mpk_init_free_name(f->in, f->names, f->k->param_count, wish) : NULL;
 }
 
-/* The last buffer that is written, by custom the result. */
+/* The last buffer that is written is the result, by convention. */
 static size_t find_result(const struct function *f)
 {
 	size_t last = 0;
@@ -153,8 +153,8 @@ static size_t find_result(const struct function *f)
 	return last;
 }
 
-/* A function needs to know how many threads to start: from a length that is a parameter,
- * from a bound in the code, or else from the size of the result. */
+/* Decides how many threads to start: a length among the parameters, a bound in the code, or else
+ * the size of the result. */
 static bool choose_sizes(struct function *f)
 {
 	bool integers = false;
@@ -230,7 +230,7 @@ static void put_block(struct function *f, const uint32_t block[3], unsigned dims
 	mpk_strbuf_puts(f->in->out, "]\n");
 }
 
-/* The largest block along a dimension that is certain to be allowed. */
+/* Returns the largest block along a dimension that is certainly allowed. */
 static uint32_t limit_block(const struct mpk_init_kernel *k, uint32_t wish)
 {
 	const struct mpk_source_code_reach *reach = k->reach;
@@ -311,7 +311,7 @@ static void init_functions_put_extents(struct function *f)
 
 /* --- what a person is to decide ------------------------------------------------------------ */
 
-/* "a, b and c": names of the parameters that is_one says.
+/* Prints "a, b and c": the names of the parameters that is_one selects.
  * Returns  how many */
 static size_t init_functions_put_names(struct function *f,
 				       bool (*is_one)(const struct function *f, size_t i))
@@ -333,7 +333,8 @@ static size_t init_functions_put_names(struct function *f,
 	return count;
 }
 
-/* An integer that no buffer's length is checked against, and that may say which elements are touched. */
+/* Whether an integer that no buffer's length is checked against may choose the elements that are
+ * touched. */
 static bool is_unchecked(const struct function *f, size_t i)
 {
 	return i != f->length && init_functions_is_integer(&f->k->params[i]) &&
@@ -345,7 +346,7 @@ static bool is_used_otherwise(const struct function *f, size_t i)
 	return f->k->reach && is_buffer(&f->k->params[i]) && f->k->reach->otherwise[i];
 }
 
-/* What the code does not prove, as lines that a person must answer. */
+/* Lists what the code does not prove, as lines that a person must answer. */
 static void put_doubts(struct function *f)
 {
 	const struct mpk_source_code_reach *reach = f->k->reach;
@@ -436,7 +437,7 @@ static void init_functions_put_function(struct function *f)
 	init_functions_put_extents(f);
 }
 
-/* A kernel that launch functions cannot have at all gets no proposal either. */
+/* A kernel that launch functions cannot call gets no proposal. */
 static bool can_have(const struct mpk_init *in, const struct mpk_init_kernel *k)
 {
 	if (k->refusal || in->base || k->hides_params || k->param_count >= NAME_COUNT_MAX)

@@ -11,13 +11,13 @@
 
 /* --- what the code of a kernel says of its launch: dimensions, blocks, bounds, shared memory ------------- */
 
-/* A plain search: what follows from it is a guess that a person reads. */
+/* A plain search: its results are guesses that a person reads. */
 static bool contains(struct mpk_span text, const char *word)
 {
 	return text.len && memmem(text.data, text.len, word, strlen(word));
 }
 
-/* How the languages name an index along y and z. */
+/* How each language names an index along y and z. */
 static const char *const indices[][2][3] = {
 	{ { "get_global_id(1)", "get_group_id(1)", "get_local_id(1)" },
 	  { "get_global_id(2)", "get_group_id(2)", "get_local_id(2)" } },
@@ -25,7 +25,7 @@ static const char *const indices[][2][3] = {
 	{ { "%ctaid.y", "%tid.y", NULL }, { "%ctaid.z", "%tid.z", NULL } },
 };
 
-/* The highest dimension whose index is used, or that a fixed block has. */
+/* Returns the highest dimension whose index is used, or that a fixed block has. */
 static unsigned count_dims(struct mpk_span code, const char *const names[2][3],
 			   const uint32_t block[3])
 {
@@ -38,7 +38,7 @@ static unsigned count_dims(struct mpk_span code, const char *const names[2][3],
 	return dims;
 }
 
-/* The one kernel's part of a text, as far as it can be separated from what follows. */
+/* Returns one kernel's part of a text, as far as it can be separated from what follows. */
 static struct mpk_span ptx_body(const struct mpk_init_module *m, const struct mpk_code_kernel *k)
 {
 	struct mpk_span all = m->code->bytes;
@@ -54,8 +54,8 @@ static bool is_word_byte(uint8_t c)
 	       c == '_';
 }
 
-/* Whether an integer seems to keep threads from running past the end. Where there is no text to see that in, a
- * kernel that takes one and has a block of its own is believed to. */
+/* Whether an integer seems to keep threads from running past the end. Without a text, a kernel
+ * that takes an integer and has a fixed block is assumed to check. */
 static bool has_bound(const struct mpk_init_kernel *k, struct mpk_span body)
 {
 	for (size_t i = 0; i < k->param_count; i++) {
@@ -100,7 +100,8 @@ static enum mpk_code list_ptx_shared(struct mpk_init *in, struct mpk_init_module
 	return MPK_OK;
 }
 
-/* Variables outside of kernels count for those that name them, and for those that call what may. */
+/* Variables outside of kernels count for the kernels that name them, and for those that call
+ * functions which may. */
 static enum mpk_code find_ptx_shared(struct mpk_init *in, struct mpk_init_module *m, size_t kernel,
 				     struct mpk_span body, bool *out)
 {
@@ -135,7 +136,7 @@ static enum mpk_code list_source_shared(struct mpk_init *in, struct mpk_init_mod
 		struct mpk_span name;
 
 		at += sizeof opening - 1;
-		if (bracket < at) /* else the one that was found before */
+		if (bracket < at) /* Otherwise the one that was found before. */
 			bracket = memchr(at, '[', (size_t)(end - at));
 		if (!bracket)
 			break;
@@ -199,7 +200,7 @@ static enum mpk_code read_launch(struct mpk_init *in, struct mpk_init_module *m,
 	}
 	k->dims = count_dims(body, indices[2], k->block);
 	if (!body.len && k->dims == 1)
-		k->dims = 0; /* machine code does not tell */
+		k->dims = 0; /* Machine code does not tell. */
 	k->hides_shared = !body.len && f->param_bytes && strcmp(m->kind, "opencl") != 0;
 	k->bounded = has_bound(k, body);
 	return MPK_OK;
@@ -207,8 +208,8 @@ static enum mpk_code read_launch(struct mpk_init *in, struct mpk_init_module *m,
 
 /* --- whether it can be launched ---------------------------------------------------------- */
 
-/* Why a parameter makes a kernel useless to a runtime; the sentence becomes a comment of
- * the manifest. Launches of TVM pass buffers and numbers of 32 or 64 bits. */
+/* Returns why a parameter makes a kernel useless to a runtime, as a comment for the manifest.
+ * TVM passes buffers and numbers of 32 or 64 bits. */
 static const char *refusal_of(struct mpk_init *in, const struct mpk_code_param *p, size_t i)
 {
 	struct mpk_span name = p->name;
@@ -246,8 +247,8 @@ static const char *refusal_of(struct mpk_init *in, const struct mpk_code_param *
 		label);
 }
 
-/* A kernel's name as its source has it, without the scopes and types that its symbol carries; a name that is no
- * mangled one is its own. */
+/* Returns a kernel's name as its source has it, without the scopes and types of its symbol; an
+ * unmangled name stays. */
 static enum mpk_code short_name_of(struct mpk_span symbol, struct mpk_arena *arena,
 				   struct mpk_span *out, struct mpk_error *err)
 {
@@ -259,7 +260,7 @@ static enum mpk_code short_name_of(struct mpk_span symbol, struct mpk_arena *are
 	return MPK_OK;
 }
 
-/* Sources of CUDA and HIP: the symbol that the kernel is going to have. */
+/* Returns the symbol that a kernel of CUDA or HIP source will have. */
 static enum mpk_code init_kernels_find_symbol(struct mpk_init *in, const struct mpk_init_module *m,
 					      size_t i, struct mpk_init_kernel *k)
 {
@@ -285,7 +286,7 @@ static enum mpk_code init_kernels_find_symbol(struct mpk_init *in, const struct 
 	return MPK_OK;
 }
 
-/* Why there is no launch function: its sizes and types are a person's to say. */
+/* Returns why there is no launch function: a person must give its sizes and types. */
 static const char *open_question(const struct mpk_init_kernel *k)
 {
 	size_t buffers = 0;
@@ -305,7 +306,7 @@ static const char *open_question(const struct mpk_init_kernel *k)
 	return buffers ? NULL : "it has no buffer that would tell the device";
 }
 
-/* Host code finds a kernel by its name, in whichever module it is.
+/* Host code finds a kernel by its name, in any module.
  * Returns  1: the name is new, 0: it is not, -1: memory is out */
 static int take_symbol(struct mpk_init *in, const struct mpk_init_kernel *k)
 {
@@ -325,7 +326,7 @@ static bool is_launched(const char *kind)
 	return false;
 }
 
-/* SPIR-V may hold kernels of OpenCL, which TVM's loaders of OpenCL do not take as such. */
+/* SPIR-V may hold kernels of OpenCL, which TVM's OpenCL loaders do not accept. */
 static enum mpk_code check_model(struct mpk_init *in, const struct mpk_init_module *m, size_t i,
 				 struct mpk_init_kernel *k)
 {
@@ -341,7 +342,7 @@ static enum mpk_code check_model(struct mpk_init *in, const struct mpk_init_modu
 	return MPK_OK;
 }
 
-/* Languages whose parameters no table lists: those that none passes are found all the same. */
+/* Languages whose parameters no table lists: what they do not pass is found anyway. */
 static const char *check_unpassable(struct mpk_init *in, const struct mpk_init_module *m, size_t i)
 {
 	const struct mpk_code_format *f = m->code->format;
@@ -373,9 +374,9 @@ static const char *check_types(struct mpk_init *in, const struct mpk_init_module
 	return NULL;
 }
 
-/* A kernel that is refused gets a comment, one that can be launched a row, and a function
- * where the code says enough to write one. Each reason goes before the next: who cannot
- * launch a kernel need not know what else is missing. */
+/* A refused kernel gets a comment, a launchable one a row, and a function where the code says
+ * enough. Each reason precedes the next: who cannot launch a kernel need not know what else is
+ * missing. */
 static enum mpk_code init_kernels_read_kernel(struct mpk_init *in, struct mpk_init_module *m,
 					      size_t i)
 {

@@ -18,8 +18,8 @@
 struct linking {
 	const struct mpk_image *image;
 	struct mpk_arena *arena;
-	struct mpk_strmap provided; /* by the archive of the run library */
-	const char **names;         /* of symbols, to be sorted */
+	struct mpk_strmap provided; /* defined by the archive of the run library */
+	const char **names;         /* number of symbols to sort */
 	size_t name_count;
 	const char *why;
 };
@@ -38,7 +38,8 @@ static enum mpk_code take_archive(struct linking *l, struct mpk_span archive, st
 	return MPK_OK;
 }
 
-/* Functions of the loader by their names; all others are of libraries, which the linker is given as before. */
+/* Functions of the loader by name. All others come from libraries, which the linker gets as
+ * before. */
 static void check_imports(struct linking *l)
 {
 	const struct mpk_image *image = l->image;
@@ -61,7 +62,7 @@ static void check_imports(struct linking *l)
 
 /* --- what it defines -------------------------------------------------------------------------- */
 
-/* In a declaration as it is. */
+/* As it is written in a declaration. */
 static bool linked_is_word(const char *name)
 {
 	return name[strspn(name,
@@ -118,7 +119,7 @@ static enum mpk_code linked_take_symbols(struct linking *l, struct mpk_error *er
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-/* The name that a symbol has in the objects that are linked in. */
+/* Returns the name of a symbol in the objects that are linked in. */
 static const char *kept_name(struct mpk_arena *arena, const char *name)
 {
 	size_t prefix = strlen(MPK_FUNCTION_PREFIX);
@@ -128,8 +129,8 @@ static const char *kept_name(struct mpk_arena *arena, const char *name)
 	return mpk_arena_printf(arena, MPK_FUNCTION_PREFIX_KEPT "%s", name + prefix);
 }
 
-/* Names may be anything in C, so the variables have numbers. A name for the assembler takes away the attribute that
- * would hide it, so the assembler is told by itself. */
+/* Names may be anything in C, so the variables have numbers. An assembler name removes the
+ * attribute that would hide the symbol, so the assembler is told directly. */
 static enum mpk_code put_table(const struct linking *l, struct mpk_strbuf *out,
 			       struct mpk_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of modules between the manifest and the tree: launch functions are checked against what the code of
- * their kernels demands, and placed among the modules; modules that are the same twice become one with several
- * importers. A driver refuses a block that a kernel was not compiled for at every call, so this is reported when the
- * package is built. */
+/* Modules between manifest and tree: launch functions are checked against the demands of their
+ * kernels' code and placed among the modules, and equal modules become one with several
+ * importers. A driver would refuse a block that a kernel was not compiled for at every call, so
+ * this is reported when the package is built. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct block {
 	bool all; /* constant */
 };
 
-/* An extent that is not given is 1, as in the generated code. */
+/* A missing extent is 1, as in the generated code. */
 static struct block block_of(const struct mpk_launch_step *step)
 {
 	struct block b = { .all = true };
@@ -33,7 +33,8 @@ static struct block block_of(const struct mpk_launch_step *step)
 	return b;
 }
 
-/* Extents are at least 1 and drivers count to 1024: what does not fit is too many, too. */
+/* Extents are at least 1 and drivers count to 1024: a number that does not fit is too large,
+ * too. */
 static uint64_t threads(const int64_t extent[3])
 {
 	uint64_t n = 1;
@@ -52,8 +53,7 @@ static const struct mpk_code_kernel *package_launch_kernel_of(const struct mpk_l
 	return code ? code[step->row] : NULL;
 }
 
-/* OpenCL passes local memory as an argument of the kernel, and TVM's loader has none to
- * give. */
+/* OpenCL passes local memory as an argument of the kernel, which TVM's loader cannot give. */
 static void check_shared(struct mpk_loader *l, const struct mpk_manifest_step *m,
 			 const struct mpk_launch_step *step, const char *function)
 {
@@ -108,8 +108,8 @@ static void check_steps(struct mpk_loader *l, const struct mpk_launch *launches)
 
 /* --- their place ------------------------------------------------------------------ */
 
-/* The module that the generated code joins: the first host module, otherwise a new one after
- * all others, which becomes the root unless the manifest names another. */
+/* Returns the module that the generated code joins: the first host module, otherwise a new one
+ * after all others, which becomes the root unless the manifest names another. */
 static size_t host_of(const struct mpk_manifest *m, struct mpk_module *modules, size_t *count,
 		      size_t *root)
 {
@@ -125,7 +125,7 @@ static size_t host_of(const struct mpk_manifest *m, struct mpk_module *modules, 
 	return (*count)++;
 }
 
-/* Of each module whether a host module imports it. */
+/* For each module, whether a host module imports it. */
 static bool *imported(struct mpk_loader *l, const struct mpk_module *modules, size_t count)
 {
 	bool *known = mpk_arena_array(l->arena, count, sizeof *known);
@@ -136,7 +136,7 @@ static bool *imported(struct mpk_loader *l, const struct mpk_module *modules, si
 	return known;
 }
 
-/* The code finds its kernels among the imports of the library: those that no host module
+/* The code finds its kernels among the imports of the library: modules that no host module
  * imports yet are added. */
 static void import_kernels(struct mpk_loader *l, const struct mpk_launch *launches,
 			   struct mpk_module *modules, size_t count, size_t host)
@@ -168,8 +168,7 @@ static void import_kernels(struct mpk_loader *l, const struct mpk_launch *launch
 	modules[host].import_count = used;
 }
 
-/* Blocks are checked also when other functions do not hold, so that one run finds all
- * mistakes. */
+/* Checks blocks also where other rules failed, so that one run finds all mistakes. */
 static const struct mpk_launch *place_launches(struct mpk_loader *l, struct mpk_module *modules,
 					       size_t *count, size_t *root)
 {
@@ -192,7 +191,7 @@ static const struct mpk_launch *place_launches(struct mpk_loader *l, struct mpk_
 
 /* --- the same module twice ----------------------------------------------------- */
 
-/* The bytes of a piece: in memory, or in the mapping of the file that it is a range of. */
+/* Returns the bytes of a piece: in memory, or in the mapping of its file. */
 static const uint8_t *piece_bytes(const struct mpk_loader *l, const struct mpk_piece *p)
 {
 	struct mpk_span view;
@@ -205,7 +204,7 @@ static const uint8_t *piece_bytes(const struct mpk_loader *l, const struct mpk_p
 	return NULL;
 }
 
-/* Piece by piece, whatever the boundaries. */
+/* Compares piece by piece, whatever the boundaries are. */
 static bool same_content(const struct mpk_loader *l, const struct mpk_rope *a,
 			 const struct mpk_rope *b)
 {
@@ -238,7 +237,7 @@ static bool same_module(const struct mpk_loader *l, const struct mpk_module *a,
 	       same_content(l, a->content, b->content);
 }
 
-/* Candidates side by side: by size, then kind, then position in the manifest. */
+/* Sorts candidates: by size, then kind, then position in the manifest. */
 struct candidate {
 	const struct mpk_module *module;
 	size_t index;
@@ -269,7 +268,7 @@ static size_t list_candidates(const struct mpk_module *modules, const size_t *tw
 	return used;
 }
 
-/* Finds twins among modules whose imports are as they stand now; true when there are any. */
+/* Finds equal modules among those whose imports are final; true when there are any. */
 static bool find_twins(const struct mpk_loader *l, const struct mpk_module *modules, size_t *twin,
 		       size_t count, struct candidate *c)
 {
@@ -292,8 +291,7 @@ static bool find_twins(const struct mpk_loader *l, const struct mpk_module *modu
 	return found;
 }
 
-/* Imports are copied before they change: the manifest's own arrays stay what the user
- * wrote. */
+/* Copies imports before they change: the manifest's own arrays stay as the user wrote them. */
 static bool redirect(struct mpk_loader *l, struct mpk_module *modules, const size_t *twin,
 		     size_t count, size_t *root)
 {
@@ -311,7 +309,7 @@ static bool redirect(struct mpk_loader *l, struct mpk_module *modules, const siz
 	return true;
 }
 
-/* A kernel of a module that is left out is that of its twin. */
+/* A kernel of a dropped module is that of its twin. */
 static const struct mpk_launch *follow_twins(struct mpk_loader *l,
 					     const struct mpk_launch *launches, const size_t *twin)
 {
@@ -336,7 +334,7 @@ static const struct mpk_launch *follow_twins(struct mpk_loader *l,
 	return copy;
 }
 
-/* Importers of twins may be twins themselves, so it goes on until nothing is found. */
+/* Importers of twins may be twins themselves, so this repeats until nothing is found. */
 static void dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count, size_t *root,
 		  const struct mpk_launch **launches)
 {
@@ -362,7 +360,7 @@ static void dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count
 	l->failed |= !*launches;
 }
 
-/* The C functions that launch functions call, in the order of the manifest. */
+/* Lists the C functions that launch functions call, in the order of the manifest. */
 static void list_called(struct mpk_loader *l, struct mpk_package *out)
 {
 	struct mpk_called *list;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A manifest with its files as a tree and a blob. Files are found beside the manifest, or in memory.
+/* Loads a manifest with its files as a tree and a blob. Files are beside the manifest, or in
+ * memory.
  *
- * A finding does not end the load: everything that can still be looked at is, so that one run
- * reports all that is wrong.
- */
+ * A finding does not end the load: the rest is still checked, so that one run reports
+ * everything. */
 #include "package/package.h"
 
 #include <errno.h>
@@ -20,14 +20,14 @@
 
 /* --- files ------------------------------------------------------------------------ */
 
-/* What the manifest has as a path, as it is opened from here; NULL: out of memory. Every
- * path that is asked for becomes one of the package's inputs, which a depfile lists. */
+/* Returns a path of the manifest as it is opened from here; NULL: out of memory. Every path that
+ * is asked for becomes an input of the package, which a depfile lists. */
 static const char *loader_path(struct mpk_loader *l, struct mpk_toml_str name)
 {
 	const char *dir = name.text[0] == '/' ? "" : l->manifest->dir;
 
-	/* "-" is a file here, standard input is for command lines; and compilers take "-x.c" for an
-	 * option, "@x.c" for a file of options */
+	/* "-" is a file here, standard input is for command lines; compilers take "-x.c" for an
+	 * option and "@x.c" for a file of options. */
 	if (!dir[0] && (name.text[0] == '-' || name.text[0] == '@'))
 		dir = "./";
 	const char *path = mpk_arena_printf(l->arena, "%s%s", dir, name.text);
@@ -61,7 +61,7 @@ static const struct mpk_memory_file *loader_memory_file(const struct mpk_loader 
 									      : NULL;
 }
 
-/* A map's values are numbers; a file's is its address, which stays as long as the arena. */
+/* A map's values are numbers; a file's is its address, which is valid as long as the arena. */
 static struct mpk_file *opened_before(const struct mpk_loader *l, const char *path)
 {
 	size_t at;
@@ -69,7 +69,7 @@ static struct mpk_file *opened_before(const struct mpk_loader *l, const char *pa
 	return mpk_strmap_find(&l->opened, mpk_span_str(path), &at) ? (struct mpk_file *)at : NULL;
 }
 
-/* One struct a path, so that all modules that name a file see the same bytes and its code
+/* One struct for each path, so that all modules that name a file see the same bytes and its code
  * is read once. */
 static struct mpk_file *package_remember(struct mpk_loader *l, struct mpk_file *f)
 {
@@ -98,7 +98,7 @@ struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
 		l->failed = true;
 		return NULL;
 	}
-	if (memory) { /* nobody's to close, so it is not listed */
+	if (memory) { /* nobody has to close it, so it is not listed */
 		*f = (struct mpk_file){ .map = { .bytes = memory->bytes, .fd = -1 }, .path = path };
 		return package_remember(l, f);
 	}
@@ -116,8 +116,8 @@ struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
 	return package_remember(l, f);
 }
 
-/* Code is read once for a file, when the first module asks: a fatbin may take longer to
- * read than to copy. */
+/* Code is read once for each file, when the first module asks: a fatbin may take longer to read
+ * than to copy. */
 const struct mpk_code_info *mpk_loader_code(struct mpk_loader *l, struct mpk_file *f)
 {
 	struct mpk_code_info *code;
@@ -134,8 +134,8 @@ const struct mpk_code_info *mpk_loader_code(struct mpk_loader *l, struct mpk_fil
 
 /* --- files that are named but not read here -------------------------------------------- */
 
-/* What the compiler is to read is only looked for, so that a slip is found here with its
- * position and together with all others. */
+/* Only checks that a file for the compiler exists, so that a slip is reported here with its
+ * position, together with all others. */
 static const char *loader_look_for(struct mpk_loader *l, struct mpk_toml_str name, bool is_input)
 {
 	const char *path = loader_path(l, name);
@@ -151,8 +151,8 @@ static const char *loader_look_for(struct mpk_loader *l, struct mpk_toml_str nam
 
 /* --- host code: sources with their flags, and libraries ------------------------------- */
 
-/* All of it is for the compiler and the linker: here files are only looked for, so that a slip is found with its position
- * and together with all others. */
+/* Checks that the files for compiler and linker exist, so that a slip is reported with its
+ * position. */
 
 /* The flags of one module, for C and for C++, which differ in the standard. */
 struct flags {
@@ -189,7 +189,7 @@ static struct mpk_words host_flags(struct mpk_loader *l, const struct mpk_manife
 	return (struct mpk_words){ words, count };
 }
 
-/* Each folder is looked for once, whichever languages the module has. */
+/* Checks each folder once, whichever languages the module has. */
 static struct flags module_flags(struct mpk_loader *l, const struct mpk_manifest_module *m)
 {
 	const char **folders = mpk_arena_array(l->arena, m->include.count + 1, sizeof *folders);
@@ -202,7 +202,7 @@ static struct flags module_flags(struct mpk_loader *l, const struct mpk_manifest
 	return (struct flags){ host_flags(l, m, folders, false), host_flags(l, m, folders, true) };
 }
 
-/* Only what a compiler of C or C++ reads is compiled with flags. */
+/* Only sources for a compiler of C or C++ are compiled with flags. */
 static struct mpk_words source_flags(const struct flags *f, const char *path)
 {
 	const char *dot = path ? strrchr(path, '.') : NULL;
@@ -225,7 +225,8 @@ static const char *library(struct mpk_loader *l, struct mpk_toml_str name)
 	return word;
 }
 
-/* @unreached  of each module whether the root does not reach it: then it is no part of the package */
+/* @unreached  for each module, whether the root does not reach it: then it is not part of the
+ * package */
 static void list_sources(struct mpk_loader *l, const bool *unreached, struct mpk_package *out)
 {
 	size_t most = 0, most_libraries = 0;
@@ -266,7 +267,7 @@ static void list_sources(struct mpk_loader *l, const bool *unreached, struct mpk
 
 /* --- modules ------------------------------------------------------------------------------- */
 
-/* The modules again, in memory that tables may grow in. */
+/* Copies the modules into memory in which tables may grow. */
 static struct mpk_manifest_module *own_modules(struct mpk_loader *l, struct mpk_manifest *manifest)
 {
 	size_t count = manifest->module_count;
@@ -279,7 +280,7 @@ static struct mpk_manifest_module *own_modules(struct mpk_loader *l, struct mpk_
 	return own;
 }
 
-/* A module with other errors cannot be packed, but its files can be missing too. */
+/* A module with other errors cannot be packed, but its files may be missing, too. */
 static void look_for_payload(struct mpk_loader *l, const struct mpk_manifest_module *m)
 {
 	if (m->payload.text)
@@ -288,12 +289,12 @@ static void look_for_payload(struct mpk_loader *l, const struct mpk_manifest_mod
 		(void)loader_look_for(l, m->data, true);
 }
 
-/* Modules that the manifest's checks refused get an empty content, so that indices stay
- * those of the manifest. */
+/* Modules that the manifest's checks refused get an empty content, so that indices stay those of
+ * the manifest. */
 static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest_module *own)
 {
 	size_t count = l->manifest->module_count;
-	/* one more: launch functions may bring a host module of their own */
+	/* one more: launch functions may add a host module of their own */
 	struct mpk_module *modules = mpk_arena_array(l->arena, count + 1, sizeof *modules);
 	struct mpk_rope *ropes = mpk_arena_array(l->arena, count, sizeof *ropes);
 
@@ -326,7 +327,7 @@ static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-/* The first error, but one about contents before those about missing files. */
+/* Returns the first error, but errors about contents before errors about missing files. */
 static enum mpk_code fail_with_first(const struct mpk_report *report, size_t from,
 				     struct mpk_error *err)
 {
@@ -346,7 +347,7 @@ static enum mpk_code fail_with_first(const struct mpk_report *report, size_t fro
 	return first->code;
 }
 
-/* A content is one of the ropes of load_modules, which stand in the order of the manifest. */
+/* A content is one of the ropes of load_modules, in the order of the manifest. */
 static enum mpk_code map_nodes(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
 {
 	size_t *of = mpk_arena_array(l->arena, out->tree.count, sizeof *of);
@@ -361,8 +362,8 @@ static enum mpk_code map_nodes(struct mpk_loader *l, struct mpk_package *out, st
 	return MPK_OK;
 }
 
-/* In an order that later steps need: modules before launch functions, which look at the code; all of them before
- * the order of the tree. */
+/* The order is needed: modules before launch functions, which read the code; both before the
+ * order of the tree. */
 static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out,
 				   struct mpk_error *err)
 {
@@ -387,7 +388,7 @@ static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out
 	return MPK_OK;
 }
 
-/* From the heap, where the list grew, into the arena of the caller. */
+/* Moves the list from the heap, where it grew, into the caller's arena. */
 static bool keep_inputs(struct mpk_loader *l, struct mpk_package *out)
 {
 	const char **inputs = mpk_arena_array(l->arena, l->input_count, sizeof *inputs);
@@ -431,8 +432,8 @@ static void loader_fini(struct mpk_loader *l)
 	mpk_strmap_fini(&l->opened);
 }
 
-/* A manifest with mistakes is still loaded as far as it goes: MPK_E_SYNTAX comes back in
- * the end, with all findings in the report. */
+/* A manifest with mistakes is still loaded as far as possible: MPK_E_SYNTAX is returned at the
+ * end, with all findings in the report. */
 enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk_arena *arena,
 			       struct mpk_report *report, struct mpk_package *out,
 			       struct mpk_error *err)

@@ -20,19 +20,19 @@
 #include "manifest/manifest.h"
 #include "process/process.h"
 
-/* Host code to be compiled or linked. */
+/* Host code to compile or link. */
 struct mpk_host_source {
-	const char *path;       /* to open it: the manifest's folder and the path written there */
-	struct mpk_words flags; /* for its compiler, each of which mpk_manifest_allows */
+	const char *path; /* path from here: the manifest's folder and the path written there */
+	struct mpk_words flags; /* flags for its compiler, which mpk_manifest_allows */
 	size_t module;          /* index in the manifest */
-	struct mpk_pos pos;     /* where the manifest names it */
+	struct mpk_pos pos;     /* its position in the manifest */
 };
 
 /* An input file, open until the package is closed. */
 struct mpk_file {
 	struct mpk_mapping map;
 	const char *path;
-	const struct mpk_code_info *code; /* as its reader found it; NULL: it was not asked */
+	const struct mpk_code_info *code; /* as its reader found it; NULL: not read */
 	struct mpk_file *next;
 };
 
@@ -41,36 +41,40 @@ struct mpk_file {
 struct mpk_package {
 	struct mpk_manifest manifest;
 	struct mpk_tree tree;
-	const size_t *node_module; /* of each node the index in the manifest; SIZE_MAX: host code */
-	bool needs_blob;           /* false: host code alone, for which TVM writes no blob */
-	struct mpk_rope blob;      /* its bytes, header included; large payloads are file ranges */
-	const struct mpk_host_source *sources; /* of the modules that root reaches, in order */
+	const size_t
+		*node_module; /* for each node its index in the manifest; SIZE_MAX: host code */
+	bool needs_blob;      /* false: host code alone, for which TVM writes no blob */
+	struct mpk_rope blob; /* its bytes, header included; large payloads are file ranges */
+	const struct mpk_host_source *sources; /* sources of the modules that root reaches, in
+					        * order */
 	size_t source_count;
-	struct mpk_words libraries;        /* for the linker, each of which mpk_manifest_allows */
-	const struct mpk_launch *launches; /* functions whose host code is generated */
+	struct mpk_words libraries;        /* words for the linker, which mpk_manifest_allows */
+	const struct mpk_launch *launches; /* launch functions, whose host code is generated */
 	size_t launch_count;
 	const struct mpk_called
 		*called; /* the C functions that these call, in the order of the manifest */
 	size_t called_count;
-	const char *base;          /* the finished library that gives the code, or NULL */
+	const char *base;          /* the finished library that provides the code, or NULL */
 	const char *const *inputs; /* every file read or named, in order, for --depfile */
 	size_t input_count;
-	struct mpk_file *files; /* what the blob's pieces lie in */
+	struct mpk_file *files; /* the files that pieces of the blob are in */
 };
 
-/* An in-memory file: what a name of the manifest means instead of a file on disk. */
+/* A file in memory, in place of a file on disk. */
 struct mpk_memory_file {
 	const char *name;      /* as the manifest names it */
-	struct mpk_span bytes; /* borrowed as long as the package */
+	struct mpk_span bytes; /* valid as long as the package */
 };
 
 struct mpk_package_input {
 	struct mpk_span text; /* the manifest, TOML */
-	const char *path;     /* names it in findings; paths in it are relative to its folder */
-	const enum mpk_generation *gen;  /* instead of what it says; NULL: as it says */
-	const struct mpk_words *granted; /* as of mpk_manifest_allows; NULL: none */
+	const char *path;     /* the name for findings; paths in the manifest are relative to its
+			       * folder */
+	const enum mpk_generation *gen;  /* instead of the manifest's; NULL: the manifest's */
+	const struct mpk_words *granted; /* more flags, as mpk_manifest_allows takes them; NULL:
+					  * none */
 	const struct mpk_memory_file
-		*memory_files; /* taken before files of the same name; may be NULL */
+		*memory_files; /* searched before files of the same name; may be NULL */
 	size_t memory_file_count;
 };
 
@@ -97,22 +101,23 @@ void mpk_package_close(struct mpk_package *package);
 
 enum { MPK_GENERATED_MAX = 5 };
 
-/* A source, or an object, that is in no file. */
+/* A source or object that is in no file. */
 struct mpk_generated {
-	const char *name; /* "launch.ll": what it is says its suffix; static storage */
+	const char *name; /* "launch.ll": the suffix tells the kind; static storage */
 	struct mpk_span text;
 };
 
-/* The names of all texts that mpk_generate makes; NULL ends them. */
+/* The names of all texts that mpk_generate makes; ended by NULL. */
 extern const char *const mpk_generated_names[];
 
 struct mpk_generate_options {
-	bool via_c; /* launch functions as C, else as LLVM IR */
-	bool has_loader; /* a standalone package gets its loader as objects for this machine, else as C */
+	bool via_c;      /* launch functions as C, else as LLVM IR */
+	bool has_loader; /* a standalone package gets its loader as objects for this machine, else
+			  * as C */
 	bool system_lib;
 	bool only_check; /* refuse what a build would refuse, without the code of launch functions:
 			     * it is a hundred times as long as their rows of the manifest */
-	const char *prefix; /* of a system library's symbols; "" */
+	const char *prefix; /* prefix for the symbols of a system library; "" */
 };
 
 /* mpk_generate - the sources of a package's launch functions, and of its entry
@@ -129,26 +134,28 @@ enum mpk_code mpk_generate(const struct mpk_package *package,
 
 struct mpk_standalone_input {
 	struct mpk_span
-		library; /* finished and shared, with a blob, of any generation; borrowed as long as the plan */
-	const char *executor; /* the version of the run library */
+		library; /* a finished shared library with a blob, of any generation; borrowed as
+			  * long as the plan */
+	const char *executor; /* version of the run library */
 	struct mpk_span
-		archive; /* of the run library, where the library's objects are at hand and can be linked
-				  * beside it; empty: they are not */
-	bool is_linked; /* they were, and all that is planned is another content */
-	bool compress;  /* pieces of the model that zstd makes smaller by a tenth are packed */
+		archive; /* symbols of the run library, where the library's objects can be linked
+			  * beside it; empty otherwise */
+	bool is_linked;  /* the objects are linked, and only other content is planned */
+	bool compress;   /* compress pieces of the model that zstd makes smaller by a tenth */
 };
 
 struct mpk_standalone_plan {
 	struct mpk_rope
 		model; /* the content of MPK_STANDALONE_SYMBOL (standalone/standalone.h); in the arena */
-	struct mpk_span source; /* C of the functions, and of a table of the host code's symbols */
-	const char *
-		unlinked; /* a sentence: why the objects are not to be linked in; NULL: they are, or none are there */
-	bool needs_cxx; /* they need the libraries of C++ */
+	struct mpk_span source; /* C source of the functions, and of a table of the host code's
+				 * symbols */
+	const char *unlinked;   /* a sentence: why the objects are not linked in; NULL: they are, or
+			   * there are none */
+	bool needs_cxx;         /* the objects need the C++ libraries */
 	bool has_state; /* its models call builtins of caches and other states, which it exports, too */
 	bool is_cpu;    /* its models are of the Relax VM, and none of its code is for a device */
 	bool is_packed; /* the source calls zstd */
-	const char *packing; /* with compress: a sentence, where it does not pay; NULL */
+	const char *packing; /* with compress: a sentence, why it does not pay; NULL */
 };
 
 /* mpk_standalone_plan - what a standalone library is linked of, besides the archive of the run library
@@ -163,30 +170,31 @@ enum mpk_code mpk_standalone_plan(const struct mpk_standalone_input *input, stru
 
 /* --- the way back: from a module tree to a manifest with its payload files --- */
 
-/* What the manifest is called, and the copy of the library that gives the host code. */
+/* The name of the manifest, and the copy of the library that provides the host code. */
 #define MPK_UNPACK_MANIFEST "mpack.toml"
 #define MPK_UNPACK_BASE "base.so"
 
 struct mpk_unpack_input {
-	const struct mpk_tree *tree; /* as it was read from blob */
+	const struct mpk_tree *tree; /* the tree that was read from blob */
 	struct mpk_span blob;        /* header included; what follows nbytes is ignored */
-	const char *name;            /* of the package; characters that no name has are changed */
-	struct mpk_span library;     /* the finished library that has the host code; empty: the
-				      * code is not at hand, and host modules get no sources */
+	const char *name;            /* name of the package; characters that names do not allow are
+				      * replaced */
+	struct mpk_span library;     /* the finished library with the host code; empty: the code is
+				      * not available, and host modules get no sources */
 	const struct mpk_memory_file *objects; /* instead of a library: objects and C sources with
-						* the code, and what to call them */
+					        * the code, and their names */
 	size_t object_count;
 	const char *target; /* triple of the objects, when they are for another machine; or NULL */
 	bool has_tvm_headers; /* a source includes headers of TVM, which a compiler must be able to find */
-	bool standalone; /* the library brings its own loader */
-	bool compress;   /* and carries a model that is packed */
+	bool standalone; /* the library contains its own loader */
+	bool compress;   /* the library also contains a compressed model */
 	bool host_only;  /* there is no blob: tree is one _lib, and objects are all there is */
 };
 
 struct mpk_unpack {
 	const struct mpk_memory_file *files; /* the manifest is the last of them */
 	size_t count;
-	const char *const *notes; /* sentences: why a module stayed its payload */
+	const char *const *notes; /* sentences: why a module stayed a payload */
 	size_t note_count;
 };
 
@@ -209,7 +217,7 @@ enum mpk_code mpk_unpack_plan(const struct mpk_unpack_input *input, struct mpk_a
  * left out, in a comment that says why. */
 
 struct mpk_init_file {
-	const char *path; /* as the manifest is to name it */
+	const char *path; /* path for the manifest */
 	struct mpk_span bytes;
 };
 
@@ -230,9 +238,9 @@ enum mpk_code mpk_init_manifest(const struct mpk_init_file *files, size_t count,
 
 /* Set tree and arena, the rest zero; everything lives in the arena. */
 struct mpk_swap {
-	struct mpk_tree *tree; /* its nodes get contents (blob/blob.h) */
+	struct mpk_tree *tree; /* the tree, whose nodes get contents (blob/blob.h) */
 	struct mpk_arena *arena;
-	struct mpk_kernels **kernels; /* of nodes whose kernels are swapped one by one */
+	struct mpk_kernels **kernels; /* for nodes whose kernels are swapped one by one */
 };
 
 /* mpk_swap_payload - give one module, or one kernel of it, the bytes of a file
@@ -248,7 +256,7 @@ struct mpk_swap {
 enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *what, const struct mpk_mapping *file,
 			       const char *name, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* The prefix of the name of such code on a command line: "cubin:my_kernels". */
+/* The prefix that names such code on a command line: "cubin:my_kernels". */
 #define MPK_SWAP_CODE "cubin:"
 
 /* mpk_swap_code - put code into a library

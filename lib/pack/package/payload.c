@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* payload.c - the payload of a module: a file as it is, an executor from its parts, or code files with their table */
+/* payload.c - makes the payload of a module: a file as it is, an executor from its parts, or
+ * code files with their table */
 #include "package/internal/package.h"
 
 #include <string.h>
@@ -17,8 +18,8 @@
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
-/* A large file goes into the rope as a range, which the kernel copies later; a small one
- * was read into memory and closed. */
+/* Puts a large file into the rope as a range, which the kernel copies later; a small one was
+ * read into memory and closed. */
 static void put_file_range(const struct mpk_file *f, uint64_t off, uint64_t len,
 			   struct mpk_rope *rope)
 {
@@ -32,8 +33,8 @@ static void put_file_range(const struct mpk_file *f, uint64_t off, uint64_t len,
 
 /* --- graph and AOT executors --------------------------------------------------- */
 
-/* The parameter file. Its tensors are copied as they stand in it, all at once: one by one, those
- * that are not large would pass through memory. */
+/* Puts the tensors of the parameter file, unchanged and all at once: one by one, tensors that
+ * are not large would pass through memory. */
 static bool executor_params(struct mpk_loader *l, const struct mpk_manifest_module *m,
 			    struct mpk_params *out, struct mpk_rope *tensors)
 {
@@ -56,7 +57,7 @@ static bool executor_params(struct mpk_loader *l, const struct mpk_manifest_modu
 	return false;
 }
 
-/* Only as far as to tell a graph from another JSON file: the executor reads it when it is
+/* Reads only enough to tell a graph from another JSON file: the executor reads it when it is
  * loaded. */
 static void executor_check_graph(struct mpk_loader *l, struct mpk_toml_str name,
 				 struct mpk_span text)
@@ -76,8 +77,8 @@ static void executor_check_graph(struct mpk_loader *l, struct mpk_toml_str name,
 				 "'%s' is no graph: it has no array 'nodes'", QUOTE(name));
 }
 
-/* A graph that is wrong was reported; its bytes are still put into the payload, which a
- * package with findings never becomes. */
+/* A wrong graph was reported. Its bytes are still put into the payload, which a package with
+ * findings never becomes. */
 static bool executor_graph(struct mpk_loader *l, const struct mpk_manifest_module *m,
 			   struct mpk_factory *out, const struct mpk_file **file)
 {
@@ -92,7 +93,7 @@ static bool executor_graph(struct mpk_loader *l, const struct mpk_manifest_modul
 	return true;
 }
 
-/* "default" is what TVM calls a module that was given no name. */
+/* "default" is TVM's name of a module without a name. */
 static void put_executor(struct mpk_loader *l, const struct mpk_manifest_module *m,
 			 struct mpk_rope *rope)
 {
@@ -127,8 +128,8 @@ static enum mpk_kernels_layout layout_of(const char *key, enum mpk_generation ge
 	return MPK_KERNELS_PLAIN;
 }
 
-/* The kernel table of the payload, in the order of the manifest, which loaders and launch
- * functions do not depend on. */
+/* Makes the kernel table of the payload in the order of the manifest; loaders and launch
+ * functions do not depend on the order. */
 static struct mpk_function_info *build_table(struct mpk_device_code *d)
 {
 	enum mpk_generation gen = d->l->manifest->gen;
@@ -152,7 +153,7 @@ static struct mpk_function_info *build_table(struct mpk_device_code *d)
 			.launch_tag_count = f->launch.count,
 			.extra_tags = extra,
 		};
-		/* as TVM writes them: names from 0.24 on, no tags in webgpu tables */
+		/* As TVM writes them: names from 0.24 on, no tags in webgpu tables. */
 		if (gen == MPK_GEN_CURRENT)
 			table[i].name = table[i].key;
 		if (gen != MPK_GEN_LEGACY && d->layout != MPK_KERNELS_WEBGPU)
@@ -163,7 +164,7 @@ static struct mpk_function_info *build_table(struct mpk_device_code *d)
 
 /* --- code -------------------------------------------------------------------------------- */
 
-/* What loaders make of a source that comes with lines of its own. */
+/* Checks what loaders make of a source that has its own separating lines. */
 static void check_pieces(struct mpk_device_code *d, const struct mpk_source_code_piece *pieces,
 			 size_t count)
 {
@@ -188,7 +189,7 @@ static void check_pieces(struct mpk_device_code *d, const struct mpk_source_code
 				 QUOTE(d->m->data), count, d->m->function_count);
 }
 
-/* A source without lines that name kernels: one piece of it for each kernel. */
+/* Splits a source without separating lines: one copy of it for each kernel. */
 static void put_pieces(struct mpk_device_code *d, struct mpk_rope *code)
 {
 	for (size_t i = 0; i < d->m->function_count; i++) {
@@ -198,7 +199,7 @@ static void put_pieces(struct mpk_device_code *d, struct mpk_rope *code)
 	}
 }
 
-/* Every kernel of one source brings all of it along, to the blob and to the driver's compiler. */
+/* Each kernel of one source brings all of it along, into the blob and to the driver's compiler. */
 static void warn_copies(struct mpk_device_code *d)
 {
 	enum { NOTEWORTHY = 256 * 1024 }; /* bytes of copies */
@@ -291,8 +292,7 @@ static struct mpk_kernel_source *build_sources(struct mpk_device_code *d)
 	return sources;
 }
 
-/* Only a module without findings is encoded; a table that lacked memory shows in functions
- * or code. */
+/* Only a module without findings is encoded; a failed allocation shows in functions or code. */
 static void encode(struct mpk_device_code *d, struct mpk_rope *rope)
 {
 	struct mpk_rope code = mpk_rope_of(d->l->arena);
@@ -332,8 +332,8 @@ static void put_device_code(struct mpk_loader *l, struct mpk_manifest_module *m,
 
 /* --- one module ---------------------------------------------------------------------------- */
 
-/* A payload as it is; else what the kind makes of its parts. Kinds without a row have only
- * payloads, which the manifest's checks hold them to. */
+/* Makes the payload: the given one, else what the kind makes of its parts. Kinds without a row
+ * have only given payloads, as the manifest's checks require. */
 void mpk_loader_put_payload(struct mpk_loader *l, struct mpk_manifest_module *m,
 			    struct mpk_rope *rope)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* standalone.c - a finished library as a standalone one carries it, and the entries of that one
+/* standalone.c - what a standalone library contains: a finished library, and functions that call
+ * into it
  *
- * A library that was linked cannot be linked again, so it is carried as it is: without its blob, which a linker or
- * the system would otherwise have in memory twice, as bytes that the executor opens as a library in memory. Where its
- * objects are at hand they are linked in, too, and what is carried is only read: by the executor, and by whoever
- * inspects or unpacks the file. The new
- * library has one function for each of its models' functions, as tvm-ffi calls them. They are C, for the
- * compiler; what they call is in the archive of the run library (lib/run/library/standalone.c).
- */
+ * A linked library cannot be linked again, so it is embedded: without its blob, which would
+ * otherwise be in memory twice, as bytes that the executor opens as a library in memory. Where
+ * its objects are available they are linked in, too, and the embedded library is only read: by
+ * the executor, and by inspections. The new library has one function for each function of its
+ * models, called as tvm-ffi does. They are C, for the compiler; what they call is in the archive
+ * of the run library (lib/run/library/standalone.c). */
 #include "package/internal/package.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@
 #include "standalone/standalone.h"
 #include "text/escape.h"
 
-/* What is found in a library on the way. */
+/* What has been found in the library so far. */
 struct carrier {
 	struct mpk_arena *arena;
 	struct mpk_image image;
@@ -102,7 +102,7 @@ static const char preamble[] =
 	"EXPORT void __mpk_standalone_drop(void *result)\n"
 	"{\n\tmpkr_forget(result);\n}\n";
 
-/* Names that are symbols as they are: others would need the quotes that not every assembler has. */
+/* Names that can be symbols without the quotes that not every assembler accepts. */
 static bool is_plain(struct mpk_span name)
 {
 	for (size_t i = 0; i < name.len; i++) {
@@ -117,7 +117,7 @@ static bool is_plain(struct mpk_span name)
 
 static const char schema_array[] = "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Any\"}]}";
 
-/* As tvm-ffi's own exporter says them (signature.h). */
+/* As tvm-ffi's own exporter writes them (signature.h). */
 static void put_schema_type(struct mpk_strbuf *out, const struct mpk_type *t, bool is_input)
 {
 	bool is_real = t->dtype.code == MPK_DTYPE_FLOAT || t->dtype.code == MPK_DTYPE_BFLOAT;
@@ -154,7 +154,7 @@ static void put_schema_body(struct mpk_strbuf *out, const struct mpk_signature *
 	mpk_strbuf_puts(out, "]}}");
 }
 
-/* The text within is JSON once more. */
+/* The inner text is JSON once more. */
 static void put_metadata(struct mpk_strbuf *out, const struct mpk_signature *s)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf body = { 0 };
@@ -169,7 +169,7 @@ static void put_metadata(struct mpk_strbuf *out, const struct mpk_signature *s)
 	mpk_strbuf_puts(out, "\"}");
 }
 
-/* A symbol that the new library has.
+/* Adds a symbol of the new library.
  * Returns  false: it has one of that name */
 static bool take_name(struct carrier *c, const char *what, struct mpk_span name)
 {
@@ -182,7 +182,7 @@ static bool take_name(struct carrier *c, const char *what, struct mpk_span name)
 	return put > 0;
 }
 
-/* A function that gives a text: what tvm-ffi asks for beside a function. */
+/* Prints a function that returns a text: tvm-ffi asks for texts beside a function. */
 static void put_getter(struct carrier *c, const char *what, struct mpk_span name,
 		       const struct mpk_strbuf *text)
 {
@@ -213,13 +213,14 @@ static void put_getters(struct carrier *c, const struct mpk_signature *s)
 		c->text.failed = true;
 }
 
-/* @signature  NULL: a host function, of which nothing is told */
+/* @signature  NULL: a host function, whose signature is unknown */
 static enum mpk_code put_entry(struct carrier *c, struct mpk_span name,
 			       const struct mpk_signature *signature)
 {
 	struct mpk_strbuf *out = &c->text;
 
-	/* several executables of one library may have functions of one name: callers get the first's */
+	/* Several executables of one library may have functions of one name: callers get the
+	 * first. */
 	if (!take_name(c, "", name))
 		return MPK_OK;
 	if (!is_plain(name))
@@ -369,12 +370,12 @@ static enum mpk_code read_carried(struct carrier *c, struct mpk_span library)
 /* --- packing ---------------------------------------------------------------------------------- */
 
 enum {
-	LEVEL = 15,       /* of zstd: slow to pack, and no slower to unpack than others */
-	LEAST_SAVED = 10, /* per cent: what saves less stays as it is, to be used where it lies */
-	DECODER_BYTES = 228 << 10, /* what zstd adds to the library */
+	LEVEL = 15,       /* level of zstd: slow to compress, as fast to decompress as others */
+	LEAST_SAVED = 10, /* per cent: what saves less stays uncompressed, to be used in place */
+	DECODER_BYTES = 228 << 10, /* bytes that zstd's decoder adds to the library */
 };
 
-/* With a checksum: a damaged frame is then no other content.
+/* With a checksum, so that a damaged frame is never other content.
  * Returns  the bytes of the frame, or an error of zstd */
 static size_t compress_piece(struct mpk_span plain, void *to, size_t room)
 {
@@ -402,7 +403,7 @@ static enum mpk_code pack_piece(struct mpk_span plain, struct mpk_arena *arena,
 	used = compress_piece(plain, to, room);
 	if (!used || ZSTD_isError(used)) {
 		free(to);
-		return mpk_fail_nomem(err); /* nothing else can be the matter */
+		return mpk_fail_nomem(err); /* No other error is possible. */
 	}
 	if (used < plain.len - plain.len / 100 * LEAST_SAVED) {
 		const char *copy = mpk_arena_copy(arena, to, used);
@@ -413,7 +414,7 @@ static enum mpk_code pack_piece(struct mpk_span plain, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* @plain   bytes of the model as it would be without packing */
+/* @plain   bytes of the uncompressed model */
 static const char *judge_packing(struct mpk_arena *arena, uint64_t plain, uint64_t saved)
 {
 	if (saved == 0)
@@ -427,7 +428,8 @@ static const char *judge_packing(struct mpk_arena *arena, uint64_t plain, uint64
 				saved, plain, (int)DECODER_BYTES);
 }
 
-/* The entries, before them what they use, and the table of symbols where the code is linked in. */
+/* Prints the functions, after what they use, and the table of symbols where the code is linked
+ * in. */
 static enum mpk_code finish_source(struct carrier *c, const struct mpk_strbuf *table,
 				   struct mpk_standalone_plan *out, struct mpk_error *err)
 {

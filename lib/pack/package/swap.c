@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* swap.c - other payloads for a tree that was read: only what changes is written anew */
+/* swap.c - replaces payloads in a tree that was read: only what changes is written anew */
 #include "package/package.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 
-/* One swap on its way. */
+/* A swap in progress. */
 struct job {
 	struct mpk_swap *s;
 	struct mpk_node *node;
@@ -35,7 +35,7 @@ static struct mpk_rope *new_rope(const struct job *j)
 	return rope;
 }
 
-/* The new bytes, large ones as a range of their file. */
+/* Returns the new bytes, large ones as a range of their file. */
 static struct mpk_rope *file_rope(const struct job *j)
 {
 	struct mpk_rope *rope = new_rope(j);
@@ -56,7 +56,7 @@ static enum mpk_code swapped_twice(const struct job *j)
 
 /* --- device code ----------------------------------------------------------------------- */
 
-/* From the old payload: its kernel table is kept, only the code is another. */
+/* Keeps the kernel table of the old payload and replaces the code. */
 static enum mpk_code swap_read_kernels(const struct job *j, struct mpk_kernels **out)
 {
 	const struct mpk_node *n = j->node;
@@ -70,7 +70,7 @@ static enum mpk_code swap_read_kernels(const struct job *j, struct mpk_kernels *
 	return MPK_OK;
 }
 
-/* The payload anew from its parts. Large files stay ranges. */
+/* Makes the payload from its parts. Large files stay ranges. */
 static enum mpk_code swap_put_kernels(const struct job *j, const struct mpk_kernels *k)
 {
 	struct mpk_rope *content = new_rope(j);
@@ -89,8 +89,8 @@ static enum mpk_code count_pieces(const struct job *j, struct mpk_span text, siz
 	return mpk_source_code_split(text, j->s->arena, &pieces, count, j->err);
 }
 
-/* A source without lines that name kernels becomes a piece for each, as mpack build makes them,
- * unless TVM up to 0.7, which compiles one text, may have written the old one without them. */
+/* A source without separating lines becomes a piece for each kernel, as in mpack build, unless
+ * TVM up to 0.7, which compiles one text, may have written the old one without them. */
 static enum mpk_code source_rope(const struct job *j, const struct mpk_kernels *k,
 				 const struct mpk_rope **out)
 {
@@ -133,8 +133,8 @@ static enum mpk_code swap_code(const struct job *j)
 	return k->content ? swap_put_kernels(j, k) : mpk_fail_nomem(j->err);
 }
 
-/* Names are few in a module of this layout: a list is enough to find one, and to say which
- * was meant. */
+/* Names are few in a module of this layout: a linear search finds one, and the name that was
+ * meant. */
 static enum mpk_code find_kernel(const struct job *j, const struct mpk_kernels *k, size_t *out)
 {
 	struct mpk_span name = mpk_span_str(j->kernel);
@@ -158,7 +158,7 @@ static enum mpk_code find_kernel(const struct job *j, const struct mpk_kernels *
 			MPK_QUOTE(name), hint);
 }
 
-/* The kernels of a module as they are by now. */
+/* The kernels of a module after the swaps so far. */
 static enum mpk_code current_kernels(const struct job *j, struct mpk_kernels **out)
 {
 	struct mpk_swap *s = j->s;
@@ -187,8 +187,8 @@ static bool swap_is_inside(struct mpk_span part, struct mpk_span whole)
 	       (uintptr_t)part.data - (uintptr_t)whole.data <= whole.len;
 }
 
-/* One kernel of a module that keeps each by itself. Earlier swaps of the same module stay,
- * as the kernels are kept in s->kernels. */
+/* Replaces a kernel of a module that stores each separately. Earlier swaps of the same module
+ * stay, as the kernels are kept in s->kernels. */
 static enum mpk_code swap_kernel(const struct job *j)
 {
 	struct mpk_kernel_source *sources;
@@ -197,7 +197,7 @@ static enum mpk_code swap_kernel(const struct job *j)
 
 	MPK_TRY(current_kernels(j, &k));
 	MPK_TRY(find_kernel(j, k, &at));
-	/* What was not swapped yet is still a part of the old payload. */
+	/* Kernels that were not swapped yet are still part of the old payload. */
 	if (!swap_is_inside(k->sources[at].data, j->node->payload))
 		return swapped_twice(j);
 	MPK_TRY(mpk_code_format_check(j->file->bytes, j->node->kind, k->fmt, j->err));
@@ -212,7 +212,7 @@ static enum mpk_code swap_kernel(const struct job *j)
 
 /* --- any module ------------------------------------------------------------------------ */
 
-/* Payloads of known kinds must read as such, whole. */
+/* A payload of a known kind must be readable as such, completely. */
 static enum mpk_code check_payload(const struct job *j, const struct mpk_kind *kind)
 {
 	struct mpk_payload p;
@@ -226,7 +226,7 @@ static enum mpk_code check_payload(const struct job *j, const struct mpk_kind *k
 		code = mpk_fail_offset(
 			j->err, MPK_E_CORRUPT, "payload", j->file->bytes.len - p.trailing,
 			"%llu bytes behind its last field", (unsigned long long)p.trailing);
-	if (j->err) /* the reader knows it as a blob */
+	if (j->err) /* The reader recognises it as a blob. */
 		(void)snprintf(j->err->at.space, sizeof j->err->at.space, "file");
 	if (code != MPK_OK && code != MPK_E_NOMEM)
 		mpk_error_prefix(j->err, "not the payload of a module of kind '%s': ", kind->name);
@@ -248,7 +248,7 @@ static enum mpk_code swap_whole(const struct job *j, const struct mpk_kind *kind
 				: mpk_fail_nomem(j->err);
 }
 
-/* By the path of the module in the tree, as minspect prints it. */
+/* Finds a module by its path in the tree, as minspect prints it. */
 static enum mpk_code swap(struct job *j)
 {
 	struct mpk_tree *tree = j->s->tree;
@@ -291,7 +291,7 @@ enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *what, const struc
 
 /* --- code beside the blob --------------------------------------------------------- */
 
-/* With what was probably meant. */
+/* Adds the name that was probably meant. */
 static enum mpk_code no_such_code(const struct mpk_image *image, const char *name,
 				  struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -310,7 +310,7 @@ static enum mpk_code no_such_code(const struct mpk_image *image, const char *nam
 			MPK_QUOTE(mpk_span_str(name)), hint);
 }
 
-/* What --verify calls an error of such code is one here, too. */
+/* An error of `minspect verify` about such code is an error here, too. */
 static enum mpk_code swap_verify(const struct mpk_code_info *code, const char *what,
 				 const char *name, struct mpk_report *report, struct mpk_error *err)
 {
@@ -335,7 +335,8 @@ static enum mpk_code swap_verify(const struct mpk_code_info *code, const char *w
 	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-/* What is no code at all, and what no driver loads, such as source or a relocatable image. */
+/* Refuses what is not code, and code that no driver loads, such as source or a relocatable
+ * image. */
 static enum mpk_code read_new(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_code_info *out, struct mpk_error *err)
 {
@@ -348,8 +349,8 @@ static enum mpk_code read_new(struct mpk_span bytes, struct mpk_arena *arena,
 	return mpk_code_info_read(bytes, 0, NULL, arena, out, err);
 }
 
-/* A warning only: host code may ask for a kernel by name, or may never do so. Old code that
- * cannot be read is compared with nothing. */
+/* A warning only: host code may ask for a kernel by name, or may never do so. Unreadable old
+ * code is not compared. */
 static enum mpk_code swap_compare_kernels(const struct mpk_image_code *at,
 					  const struct mpk_code_info *new, struct mpk_arena *arena,
 					  struct mpk_report *report, struct mpk_error *err)
@@ -374,7 +375,7 @@ static enum mpk_code swap_compare_kernels(const struct mpk_image_code *at,
 	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-/* A driver reads PTX up to its NUL; zeros that fill the room are one. */
+/* A driver reads PTX up to its NUL; the zeros that fill the room include one. */
 static enum mpk_code check_room(const struct mpk_image_code *at, const struct mpk_code_info *new,
 				struct mpk_error *err)
 {

@@ -17,7 +17,7 @@
 #include "package/internal/package.h"
 #include "text/escape.h"
 
-/* A module's table on its way; code is that of the module's data. */
+/* The table of a module in progress; code is that of the module's data. */
 struct table {
 	struct mpk_loader *l;
 	struct mpk_manifest_module *m;
@@ -35,7 +35,7 @@ static void table_fini(struct table *t)
 	mpk_strmap_fini(&t->names);
 }
 
-/* Shaders and the like have no list of parameters as a caller passes them. */
+/* Shaders and the like have no parameters of the kind that a caller passes. */
 static bool tells_params(const struct mpk_code_info *code)
 {
 	return code->format->param_bytes || code->format->param_dtype;
@@ -43,8 +43,8 @@ static bool tells_params(const struct mpk_code_info *code)
 
 /* --- parameters ------------------------------------------------------------------------------ */
 
-/* What a name is among a function's parameters and temporaries: its type, or a handle. Steps of one
- * function come one after the other. */
+/* Returns the type of a name among a function's parameters and temporaries, or a handle. Steps
+ * of one function are consecutive. */
 static bool list_names(struct table *t, const struct mpk_manifest_launch *launch)
 {
 	const struct mpk_toml_list *lists[] = { &launch->params, &launch->temps };
@@ -56,7 +56,7 @@ static bool list_names(struct table *t, const struct mpk_manifest_launch *launch
 		for (size_t i = 0; i < lists[k]->count; i++) {
 			struct mpk_launch_param p = { 0 };
 
-			/* a tensor without a type is a tensor */
+			/* A tensor without a type is a tensor. */
 			if (mpk_launch_param_parse(&lists[k]->items[i], t->l->arena, &p, NULL) ==
 				    MPK_E_NOMEM ||
 			    !p.name.len)
@@ -85,7 +85,7 @@ static bool type_of_name(struct table *t, const struct mpk_manifest_launch *laun
 	return true;
 }
 
-/* The type of an argument as it is written; int64 for an expression. */
+/* Returns the type of an argument as written; int64 for an expression. */
 static struct mpk_dtype type_of_argument(struct table *t, const struct mpk_manifest_launch *launch,
 					 struct mpk_span text)
 {
@@ -101,8 +101,8 @@ static struct mpk_dtype type_of_argument(struct table *t, const struct mpk_manif
 	return type;
 }
 
-/* What the code says of a parameter goes before what an argument looks like, but only an argument
- * tells a pointer from a number of its size. */
+/* The code's parameter type precedes the argument's, but only an argument tells a pointer from a
+ * number of its size. */
 static struct mpk_dtype join(struct table *t, size_t kernel, size_t i,
 			     const struct mpk_manifest_launch *launch, struct mpk_span text)
 {
@@ -125,8 +125,7 @@ static struct mpk_dtype join(struct table *t, size_t kernel, size_t i,
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-/* A text that is in no file has the position of the step that it was made for, so that
- * findings about it lead there. */
+/* A text that is in no file has the position of its step, so that findings about it lead there. */
 static struct mpk_toml_str package_table_text_of(struct mpk_loader *l, const char *text,
 						 struct mpk_pos pos)
 {
@@ -136,7 +135,7 @@ static struct mpk_toml_str package_table_text_of(struct mpk_loader *l, const cha
 	return (struct mpk_toml_str){ copy, copy ? strlen(copy) : 0, pos };
 }
 
-/* The tags that carry what a step says, in the order in which TVM writes them: the size of shared
+/* The tags that carry a step's values, in the order in which TVM writes them: the size of shared
  * memory is the last value. */
 static struct mpk_toml_list tags_of(struct mpk_loader *l, const struct mpk_manifest_step *step)
 {
@@ -174,8 +173,8 @@ static struct mpk_toml_list tags_of(struct mpk_loader *l, const struct mpk_manif
 	return list;
 }
 
-/* One row a kernel, by the first step that names it. The code decides how many arguments
- * there are, whatever the step has: a step with too few is reported where it is checked. */
+/* Makes one row for each kernel, from the first step that names it. The code decides the number
+ * of arguments: a step with too few is reported where it is checked. */
 static void package_table_add_row(struct table *t, const struct mpk_manifest_launch *launch,
 				  const struct mpk_manifest_step *step, struct mpk_span name)
 {
@@ -184,7 +183,7 @@ static void package_table_add_row(struct table *t, const struct mpk_manifest_lau
 	size_t kernel, count;
 
 	if (!mpk_code_info_find(t->code, name, &kernel))
-		return; /* whoever looks the kernel up says so */
+		return; /* The caller that looks up the kernel reports it. */
 	count = t->code->kernels[kernel].param_count;
 	struct mpk_dtype *args = mpk_arena_array(t->l->arena, count, sizeof *args);
 	if (!args || !text) {
@@ -210,7 +209,8 @@ static void package_table_add_row(struct table *t, const struct mpk_manifest_lau
 
 /* --- the steps that tell of a module --------------------------------------------------------- */
 
-/* Steps of one module stand side by side, in the order of the manifest, which is that of its arrays. */
+/* Sorts steps so that those of one module are together, in the order of the manifest, which is
+ * that of the array. */
 static int compare_steps(const void *a, const void *b)
 {
 	const struct mpk_loader_step *x = a, *y = b;
@@ -233,8 +233,8 @@ static size_t count_steps(const struct mpk_manifest *manifest)
 	return count;
 }
 
-/* All steps by their module, once: each device module asks for its own, and there may be
- * thousands of both. */
+/* Sorts all steps by module, once: each device module asks for its own, and both may be
+ * thousands. */
 static void list_steps(struct mpk_loader *l)
 {
 	struct mpk_loader_step *steps =
@@ -263,7 +263,7 @@ static void list_steps(struct mpk_loader *l)
 	l->failed |= !steps;
 }
 
-/* Those of module m; *count of them. */
+/* Returns the steps of module m; *count of them. */
 static const struct mpk_loader_step *steps_of(struct mpk_loader *l,
 					      const struct mpk_manifest_module *m, size_t *count)
 {
@@ -297,7 +297,7 @@ static void add_rows(struct table *t, const struct mpk_loader_step *steps, size_
 	}
 }
 
-/* Rows that the manifest has stay as they are and come first. */
+/* Rows of the manifest come first, unchanged. */
 static void complete_table(struct mpk_loader *l, struct mpk_manifest_module *m,
 			   struct mpk_file *data)
 {
@@ -316,7 +316,7 @@ static void complete_table(struct mpk_loader *l, struct mpk_manifest_module *m,
 	}
 	t.code = mpk_code_info_lister(found);
 	if (!t.code || !tells_params(t.code) || mpk_code_info_problem(found))
-		return; /* reported where kernels are looked for */
+		return; /* Reported where kernels are looked up. */
 	if (own)
 		memcpy(t.rows, m->functions, own * sizeof *t.rows);
 	add_rows(&t, steps, count);
@@ -326,8 +326,8 @@ static void complete_table(struct mpk_loader *l, struct mpk_manifest_module *m,
 
 /* --- a proposal ------------------------------------------------------------------------------ */
 
-/* What is known of a parameter, as text: a size alone is most often that of an integer, and 8 bytes
- * that of an address; "?" where a person must decide. */
+/* Prints what is known of a parameter: a bare size is usually that of an integer, 8 bytes that
+ * of an address; "?" where a person must decide. */
 static const char *proposed(const struct mpk_code_info *code, size_t kernel, size_t i,
 			    char text[MPK_DTYPE_TEXT])
 {
@@ -367,7 +367,7 @@ static void report_missing_table(struct mpk_loader *l, const struct mpk_manifest
 		code = mpk_code_info_lister(found);
 	if (code && !tells_params(code))
 		code = NULL;
-	/* as many as a line takes; whoever has more writes the others like these */
+	/* As many as a line takes; the reader writes the others like these. */
 	for (size_t i = 0; code && i < code->kernel_count && rows.len < 480; i++) {
 		mpk_strbuf_puts(&rows, i ? ", " : "; here: function = [");
 		package_table_put_row(code, i, &rows);
@@ -386,7 +386,7 @@ void mpk_loader_fill_table(struct mpk_loader *l, struct mpk_manifest_module *m,
 {
 	if (data && valid)
 		complete_table(l, m, data);
-	/* functions would have given the rows of a file that could be read */
+	/* Functions would have given the rows of a readable file. */
 	if (!m->function_count && (valid || !l->manifest->launch_count))
 		report_missing_table(l, m, valid ? data : NULL);
 }

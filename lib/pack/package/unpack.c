@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unpack.c - a manifest for a blob, proved by packing it again
+/* unpack.c - makes a manifest for a blob, proved by packing it again
  *
- * A module is described by its parts where that gives its payload back to the byte, else it is its
- * bytes. Whether it does is not reasoned about but tried, for each module and for the whole.
- */
+ * A module is described by its parts where that reproduces its payload exactly, else by its
+ * bytes. That is tried, for each module and for the whole, and not deduced. */
 #include "package/package.h"
 
 #include <inttypes.h>
@@ -26,7 +25,7 @@ struct unpacked_files {
 	size_t count, cap;
 };
 
-/* What the functions below share. */
+/* The state that the functions below share. */
 struct body {
 	const char *folder;
 	struct unpacked_files *files;
@@ -54,7 +53,7 @@ static void put_key(const struct body *b, const char *key, struct mpk_span value
 	mpk_strbuf_putc(b->out, '\n');
 }
 
-/* A key whose value is a file below the module's folder. */
+/* Prints a key whose value is a file in the module's folder. */
 static enum mpk_code package_unpack_put_file(const struct body *b, const char *key,
 					     const char *name, struct mpk_span bytes)
 {
@@ -67,7 +66,7 @@ static enum mpk_code package_unpack_put_file(const struct body *b, const char *k
 
 /* --- device code ----------------------------------------------------------------------- */
 
-/* Booleans of TVM up to 0.22 print like those of today, but are other bytes. */
+/* Booleans of TVM up to 0.22 print like today's, but have other bytes. */
 static const char *spell_dtype(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
 {
 	static const struct mpk_dtype old_bool = { MPK_DTYPE_UINT, 1, 1 };
@@ -94,8 +93,8 @@ static void package_unpack_put_function(const struct body *b, const struct mpk_f
 	mpk_strbuf_puts(b->out, "]\n");
 }
 
-/* The parts are the code first, one for all kernels or one for each, in the order of the
- * table wherever the module can be written from a manifest at all. */
+/* The parts are the code first, one for all kernels or one for each, in the order of the table
+ * wherever a manifest can describe the module. */
 static enum mpk_code package_unpack_put_kernels(const struct body *b, const struct mpk_payload *p)
 {
 	const struct mpk_kernels *k = &p->u.kernels;
@@ -146,7 +145,7 @@ static enum mpk_code put_body_parts(const struct mpk_node *node, enum mpk_genera
 				    struct mpk_arena *arena, struct mpk_strbuf *out,
 				    struct mpk_error *err)
 {
-	/* how a manifest says what a payload holds; without a row it stays bytes */
+	/* how a manifest describes the payload; without a row it stays bytes */
 	static enum mpk_code (*const forms[])(const struct body *b, const struct mpk_payload *p) = {
 		[MPK_PAYLOAD_KERNELS] = package_unpack_put_kernels,
 		[MPK_PAYLOAD_FACTORY] = put_factory,
@@ -177,8 +176,8 @@ struct unpacker {
 	const struct mpk_unpack_input *in;
 	struct mpk_arena *arena;
 	struct unpacked_files files;
-	const char **folders, **bodies; /* of each node; a library has no body */
-	const char **notes;             /* room for one a node */
+	const char **folders, **bodies; /* texts of each node; a library has none */
+	const char **notes;             /* room for one index a node */
 	size_t note_count;
 	struct mpk_error *err;
 };
@@ -200,7 +199,7 @@ static enum mpk_code add_note(struct unpacker *u, size_t node, const char *why)
 
 /* --- one module: the form that gives its payload again ----------------------------------- */
 
-/* Whether a package of this module alone has the payload of the node. */
+/* Whether a package of only this module has the payload of the node. */
 static enum mpk_code try_body(struct unpacker *u, size_t node, size_t first_file,
 			      struct mpk_strbuf *body, bool *same)
 {
@@ -281,7 +280,7 @@ static enum mpk_code choose_bodies(struct unpacker *u)
 
 /* --- the manifest ---------------------------------------------------------------------- */
 
-/* Characters that a name has on every system; the user may well choose a better one. */
+/* Characters that names may have on every system; the user may choose a better name. */
 static void package_unpack_put_name(struct mpk_strbuf *out, const char *name)
 {
 	mpk_strbuf_puts(out, "name = \"");
@@ -314,7 +313,7 @@ static void package_unpack_put_package(const struct unpacker *u, bool keep_order
 				     "\" # its code is kept, its blob replaced\n");
 }
 
-/* Imports are met last to first (manifest/manifest.h), so the first index has to stand last. */
+/* Imports are met last to first (manifest/manifest.h), so the first index is last. */
 static void put_imports(const struct unpacker *u, const struct mpk_node *n, struct mpk_strbuf *out)
 {
 	if (!n->child_count)
@@ -340,8 +339,8 @@ static void put_host_keys(const struct unpacker *u, struct mpk_strbuf *out)
 				     : "]\n");
 }
 
-/* A blob that lists host code alone: TVM writes it where a host module imports another, or a
- * library that is linked in. */
+/* A blob that lists only host code: TVM writes it where a host module imports another, or a
+ * linked library. */
 static bool is_lone_host(const struct unpacker *u)
 {
 	return !u->in->host_only && u->in->tree->count == 1 && u->in->tree->nodes[0].is_lib;
@@ -395,7 +394,7 @@ static enum mpk_code print_manifest(struct unpacker *u, bool keep_order, struct 
 
 /* --- the proof ------------------------------------------------------------------------- */
 
-/* Build what was planned, all of it in memory, and compare.
+/* Builds the plan in memory and compares it with the original.
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: another blob, or none; MPK_E_NOMEM */
 static enum mpk_code prove(struct unpacker *u, struct mpk_span manifest, struct mpk_span blob)
 {
@@ -427,7 +426,7 @@ static enum mpk_code prove(struct unpacker *u, struct mpk_span manifest, struct 
 		"no manifest gives the tree of this blob: a module that nothing imports, or host code in several places");
 }
 
-/* What cannot come back, whatever the manifest says. */
+/* Lists what no manifest can reproduce. */
 static enum mpk_code check_tree(const struct mpk_unpack_input *in, struct mpk_error *err)
 {
 	const struct mpk_tree *tree = in->tree;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wrap.c - manifests that make cubins callable: which kernels, how they are launched, and the text */
+/* wrap.c - writes manifests that make cubins callable: which kernels, how they are launched */
 #include "package/wrap.h"
 
 #include <inttypes.h>
@@ -18,17 +18,18 @@
 struct wraps {
 	const struct mpk_wrap_options *how;
 	struct mpk_arena *arena;
-	struct mpk_strbuf *out, functions; /* the latter come after all modules */
+	struct mpk_strbuf *out, functions; /* texts that come after all modules */
 	struct mpk_error *err;
 	struct mpk_strmap ids, names; /* to indices of next */
-	uint32_t *next;               /* malloc'ed: the number that the next of a name gets */
+	uint32_t *next;               /* malloc'ed: for each name the number that its next
+				       * duplicate gets */
 	size_t next_count, next_cap;
 };
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* The wish, or the wish and a number; thousands may have the same wish.
- * Returns  NULL: memory is out */
+/* Returns the wish, or the wish and a number; thousands may have the same wish. NULL: memory is
+ * out */
 static const char *wrap_take(struct wraps *ws, struct mpk_strmap *map, const char *wish)
 {
 	const char *name = wish;
@@ -46,7 +47,7 @@ static const char *wrap_take(struct wraps *ws, struct mpk_strmap *map, const cha
 	return put > 0 ? name : NULL;
 }
 
-/* A function's name, or a module's, of the letters that both may have. */
+/* Makes a function's or module's name of the characters that both allow. */
 static const char *as_identifier(struct mpk_arena *arena, struct mpk_span text)
 {
 	char *name = mpk_arena_text(arena, text);
@@ -58,7 +59,7 @@ static const char *as_identifier(struct mpk_arena *arena, struct mpk_span text)
 	return name && !*name ? "kernels" : name;
 }
 
-/* "add" of "cache/XYZ/add.cubin", "cache" of "a/cache/" */
+/* Returns "add" for "cache/XYZ/add.cubin", "cache" for "a/cache/". */
 static const char *wrap_stem(struct mpk_arena *arena, const char *path)
 {
 	size_t len = strlen(path);
@@ -80,11 +81,11 @@ static const char *wrap_stem(struct mpk_arena *arena, const char *path)
 struct wrap_launch {
 	const char *grid[3], *block[3], *cluster[3]; /* NULL: not given, 1 */
 	const char *shared;                          /* NULL: none */
-	const char *blocks; /* of the whole grid; for the sizes of temporaries */
+	const char *blocks; /* extents of the whole grid, for the sizes of temporaries */
 	bool cooperative, programmatic, grid_is_argument;
 };
 
-/* Up to three expressions; their names are looked at where the manifest is read. */
+/* Up to three expressions; reading the manifest checks their names. */
 static enum mpk_code read_expressions(const struct mpk_wrap *w, const char *text, const char *what,
 				      const char *out[3])
 {
@@ -124,8 +125,8 @@ static enum mpk_code put_numbers(const struct mpk_wrap *w, const uint32_t *numbe
 	return MPK_OK;
 }
 
-/* TileLang launches as many threads as it promises the compiler; along which dimensions, the code tells where it asks
- * for an index along y or z. */
+/* TileLang launches as many threads as it promised the compiler. The code tells the dimensions,
+ * by asking for an index along y or z. */
 static bool is_tilelang_block(const struct mpk_wrap *w)
 {
 	struct mpk_span text = w->source ? w->source->bytes : (struct mpk_span){ 0 };
@@ -163,7 +164,7 @@ static enum mpk_code choose_block(const struct mpk_wrap *w, struct wrap_launch *
 			MPK_QUOTE(k->name));
 }
 
-/* An extent of the grid as a factor: a name or a number, else in brackets. */
+/* Prints an extent of the grid as a factor: a name or a number, else in brackets. */
 static const char *factor(const struct mpk_wrap *w, const struct wrap_launch *l, unsigned i)
 {
 	const char *text = l->grid[i] ? l->grid[i] : "1", *bracketed;
@@ -171,10 +172,10 @@ static const char *factor(const struct mpk_wrap *w, const struct wrap_launch *l,
 	if (!strpbrk(text, " +-*/%"))
 		return text;
 	bracketed = mpk_arena_printf(w->arena, "(%s)", text);
-	return bracketed ? bracketed : text; /* the next allocation fails, too */
+	return bracketed ? bracketed : text; /* The next allocation fails, too. */
 }
 
-/* The grid that a caller gives counts clusters, as Triton has it. */
+/* Counts clusters in the caller's grid, as Triton does. */
 static enum mpk_code multiply_grid(const struct mpk_wrap *w, const uint32_t *cluster,
 				   struct wrap_launch *l)
 {
@@ -196,7 +197,7 @@ static enum mpk_code choose_cluster(const struct mpk_wrap *w, struct wrap_launch
 		return read_expressions(w, w->how->cluster, "cluster", l->cluster);
 	if (cluster && (cluster[0] > 1 || cluster[1] > 1 || cluster[2] > 1))
 		return multiply_grid(w, cluster, l);
-	/* a size that is compiled in needs no attribute */
+	/* A size that is compiled in needs no attribute. */
 	return MPK_OK;
 }
 
@@ -211,7 +212,7 @@ static enum mpk_code choose_grid(const struct mpk_wrap *w, struct wrap_launch *l
 	return MPK_OK;
 }
 
-/* Dynamic shared memory has no size in the code: it is known, or somebody says it. */
+/* The code does not tell the size of dynamic shared memory: a note has it, or the user gives it. */
 static enum mpk_code choose_shared(const struct mpk_wrap *w, struct wrap_launch *l)
 {
 	const char *texts[3] = { 0 };
@@ -296,7 +297,7 @@ static void put_kernel(struct mpk_strbuf *out, const struct mpk_wrap *w,
 	mpk_strbuf_puts(out, "]\n");
 }
 
-/* Where what follows comes from, and what a reader may want to change. */
+/* Says where the following comes from, and what a reader may want to change. */
 static void put_origin(struct mpk_strbuf *out, const struct mpk_wrap *w)
 {
 	bool tensors = false;

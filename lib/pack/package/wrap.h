@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wrap.h - a manifest that makes cubins callable, from what their compilers noted beside them
  *
- * `mpack init` of a cubin alone has sizes of parameters and nothing else, and asks. Here a compiler's notes say how each
- * kernel is launched and what it takes. Nothing is guessed: what no file says has to be given, or the reason is an error.
- */
+ * `mpack init` of a cubin has only sizes of parameters, and asks. Here a compiler's notes say
+ * how each kernel is launched and what it takes. Nothing is guessed: what no file says must be
+ * given, or the error says what is missing. */
 #ifndef MPK_PACKAGE_WRAP_H
 #define MPK_PACKAGE_WRAP_H
 
@@ -15,18 +15,18 @@
 #include "base/span.h"
 #include "base/strbuf.h"
 
-/* A cubin and the files beside it; what is not there is empty. All borrowed. */
+/* A cubin and the files beside it; missing ones are empty. Borrowed. */
 struct mpk_wrap_file {
-	const char *path; /* as the manifest is to name it */
+	const char *path; /* path for the manifest */
 	struct mpk_span bytes;
 	const char *meta_path;
 	struct mpk_span meta; /* Triton's metadata or IR, or CUDA C++ that declares the kernels */
 	struct mpk_span ir;   /* Triton's IR */
 };
 
-/* What somebody gave, as texts; NULL: nothing. */
+/* What the user gave, as texts; NULL: nothing. */
 struct mpk_wrap_options {
-	const char *name; /* of the package; NULL: after the first file */
+	const char *name; /* name of the package; NULL: that of the first file */
 	const char *
 		signature; /* what the one kernel takes: items between commas, each a type of Triton's ("*fp32:16"),
 				* a parameter of mpack.toml(5) ("a: in float16[M, K]"), or an expression of these ("M") */

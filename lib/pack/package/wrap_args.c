@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wrap_args.c - what a compiler noted of a kernel, and what the kernel takes
  *
- * A cubin has the sizes of its parameters, and whatever says their types is held to these: notes of another cubin would
- * otherwise make a function that passes garbage.
- */
+ * A cubin has the sizes of its parameters, and every source of types is compared with these
+ * sizes: notes of another cubin would otherwise make a function that passes garbage. */
 #include "package/internal/wrap.h"
 
 #include <inttypes.h>
@@ -15,7 +14,7 @@
 #include "launch/launch.h"
 #include "text/escape.h"
 
-enum { DRIVER_ALIGN = 256 }; /* of memory that a CUDA driver allocates */
+enum { DRIVER_ALIGN = 256 }; /* alignment of memory that a CUDA driver allocates */
 
 /* --- lists -------------------------------------------------------------------------------- */
 
@@ -71,7 +70,7 @@ static bool wrap_is_taken(const struct mpk_wrap *w, const char *name)
 	return false;
 }
 
-/* A name as expressions take it, which no other parameter has. */
+/* Makes a name that expressions accept and no other parameter has. */
 static const char *wrap_name(struct mpk_wrap *w, struct mpk_span wish)
 {
 	bool named = wish.len && !(wish.data[0] >= '0' && wish.data[0] <= '9');
@@ -92,7 +91,7 @@ static const char *wrap_name(struct mpk_wrap *w, struct mpk_span wish)
 
 static const struct mpk_dtype handle = { MPK_DTYPE_HANDLE, 64, 1 };
 
-/* The arguments of a function are the kernel's, so that there is never one too many. */
+/* The function's arguments are the kernel's, so there is never one too many. */
 static enum mpk_code wrap_add(struct mpk_wrap *w, struct mpk_wrap_arg arg)
 {
 	MPK_TRY_ALLOC(arg.text && arg.title, w->err);
@@ -104,7 +103,7 @@ static enum mpk_code wrap_add(struct mpk_wrap *w, struct mpk_wrap_arg arg)
 	return MPK_OK;
 }
 
-/* A tensor of any shape, or a number. */
+/* Accepts a tensor of any shape, or a number. */
 static enum mpk_code add_typed(struct mpk_wrap *w, const struct mpk_triton_param *p,
 			       const char *direction)
 {
@@ -164,7 +163,7 @@ static enum mpk_code read_triton(struct mpk_wrap *w)
 	return MPK_OK;
 }
 
-/* What the notes are, their bytes tell. */
+/* The bytes of the notes tell their kind. */
 enum mpk_code mpk_wrap_read_notes(struct mpk_wrap *w)
 {
 	struct mpk_span text = w->file->meta;
@@ -221,7 +220,7 @@ static enum mpk_code add_parameter(struct mpk_wrap *w, struct mpk_span item)
 						  .type = p.is_tensor ? handle : p.dtype });
 }
 
-/* "M", "N * 2": an integer as wide as the kernel takes it. */
+/* "M", "N * 2": an integer as wide as the kernel's parameter. */
 static enum mpk_code add_expression(struct mpk_wrap *w, struct mpk_span item)
 {
 	const struct mpk_expr *e;
@@ -269,9 +268,8 @@ static enum mpk_code read_signature(struct mpk_wrap *w)
 		if (code == MPK_OK)
 			continue;
 		mpk_error_prefix(w->err, "signature, item %zu: ", i + 1);
-		w->err->at = (struct mpk_where){
-			0
-		}; /* a column of that item, which nobody sees alone */
+		w->err->at =
+			(struct mpk_where){ 0 }; /* a column of that item, which is never shown */
 		return code;
 	}
 	return MPK_OK;
@@ -292,7 +290,7 @@ static enum mpk_code read_ir(struct mpk_wrap *w)
 	return MPK_OK;
 }
 
-/* Types of TileLang's headers, which are not in its text: "const half_t* __restrict__ A". */
+/* Types that TileLang's headers define: "const half_t* __restrict__ A". */
 static void read_tilelang(const struct mpk_code_param *p, struct mpk_triton_param *out)
 {
 	static const char *const types[][2] = { { "half_t", "float16" },
@@ -317,7 +315,7 @@ static void read_tilelang(const struct mpk_code_param *p, struct mpk_triton_para
 	}
 }
 
-/* CUDA C++ that declares the kernel. */
+/* Reads CUDA C++ that declares the kernel. */
 static enum mpk_code read_source(struct mpk_wrap *w)
 {
 	const struct mpk_code_param *list;
@@ -350,7 +348,7 @@ static enum mpk_code read_source(struct mpk_wrap *w)
 
 /* --- the whole ------------------------------------------------------------------------------------ */
 
-/* "8, 8, 8, 4": what a cubin tells. */
+/* "8, 8, 8, 4": the sizes that a cubin tells. */
 static const char *sizes_text(struct mpk_wrap *w)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
@@ -391,7 +389,7 @@ static enum mpk_code check_sizes(struct mpk_wrap *w)
 	return MPK_OK;
 }
 
-/* What Triton's launcher adds: global scratch memory, then a profiler's. */
+/* Triton's launcher adds global scratch memory, then a profiler's. */
 static enum mpk_code add_scratch(struct mpk_wrap *w)
 {
 	const struct mpk_triton_scratch *scratch[] = { &w->triton->global, &w->triton->profile };

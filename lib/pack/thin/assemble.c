@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* assemble.c - the bytes of a thinned library: headers that say where things are now, containers, and all else as it was
+/* assemble.c - the bytes of a thinned library: adjusted headers, new containers, everything else
+ * unchanged
  *
- * The file is written as regions that become something else, and what lies between them, which stays. So a part that
- * nobody asked to change cannot change.
- */
+ * The file is written as regions that change and the bytes between them, which stay. So a part
+ * that nobody asked to change cannot change. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum {
 	SHDR_BYTES = sizeof(Elf64_Shdr),
 };
 
-/* A part of the file that becomes something else. */
+/* A part of the file that changes. */
 struct region {
 	uint64_t off, len;
 	const struct mpk_rope *content; /* NULL: bytes, as there may be a patch for every word */
@@ -43,7 +43,7 @@ static enum mpk_code overlap(const struct mpk_thin_layout *l, uint64_t off)
 			       "something else of the file lies in its device code");
 }
 
-/* Nothing but holes may be in what leaves the file. */
+/* Only holes may be in the part that leaves the file. */
 static enum mpk_code check_cuts(const struct mpk_thin_layout *l)
 {
 	const GElf_Ehdr *e = &l->elf->header;
@@ -85,7 +85,7 @@ static void store(uint8_t *at, uint64_t value, size_t bytes)
 #define STORE(p, type, name, value)                                                                \
 	store((p) + offsetof(type, name), value, sizeof(((type *)0)->name))
 
-/* The largest alignment that still holds where the segment is now. */
+/* Returns the largest alignment that holds where the segment is now. */
 static uint64_t align_at(uint64_t off, uint64_t address, uint64_t align)
 {
 	while (align > 1 && ((off - address) & (align - 1)))
@@ -93,7 +93,7 @@ static uint64_t align_at(uint64_t off, uint64_t address, uint64_t align)
 	return align;
 }
 
-/* What was one segment for code and constants: a part that has no code need not be executable. */
+/* Splits a segment of code and constants: a part without code need not be executable. */
 static uint64_t flags_of(const struct mpk_thin_layout *l, const GElf_Phdr *p, uint64_t off,
 			 uint64_t end)
 {
@@ -111,7 +111,8 @@ static uint64_t flags_of(const struct mpk_thin_layout *l, const GElf_Phdr *p, ui
 	return p->p_flags & ~(uint64_t)PF_X;
 }
 
-/* moved - where a byte of the file is afterwards; of one that leaves it, what follows the cut */
+/* Returns the new offset of a byte of the file; for a removed byte, that of the first byte after
+ * the cut. */
 static uint64_t moved_off(const struct mpk_thin_layout *l, uint64_t off)
 {
 	uint64_t by = 0;
@@ -125,7 +126,7 @@ static uint64_t moved_off(const struct mpk_thin_layout *l, uint64_t off)
 	return off - by;
 }
 
-/* One segment, or of one that is split a part: file bytes [off, end) and zeros up to memory. */
+/* A segment, or a part of one that is split: file bytes [off, end) and zeros up to memory. */
 static void put_segment(const struct mpk_thin_layout *l, const GElf_Phdr *p, uint64_t off,
 			uint64_t end, uint64_t memory, uint8_t *to)
 {
@@ -147,7 +148,7 @@ static void put_segment(const struct mpk_thin_layout *l, const GElf_Phdr *p, uin
 	      p->p_type == PT_LOAD ? align_at(now, address, p->p_align) : p->p_align);
 }
 
-/* The parts of a segment that has holes; holes are in order. */
+/* Lists the parts of a segment with holes; holes are in order. */
 static uint8_t *put_parts(const struct mpk_thin_layout *l, size_t segment, uint8_t *to)
 {
 	const GElf_Phdr *p = &l->segments[segment];
@@ -168,8 +169,8 @@ static uint8_t *put_parts(const struct mpk_thin_layout *l, size_t segment, uint8
 	return to + PHDR_BYTES;
 }
 
-/* Loaders align a library as the segment wants that is aligned most: that one may have become less. The first is where
- * it was. */
+/* Loaders align a library by its most aligned segment, which may have become less aligned. The
+ * first segment keeps its place. */
 static void keep_alignment(const struct mpk_thin_layout *l, uint8_t *table)
 {
 	const GElf_Phdr *first = NULL;
@@ -300,7 +301,8 @@ static bool is_in_hole(const struct mpk_thin_hole *h, uint64_t off)
 	return off >= h->section->header.sh_offset + h->section->size && off < h->off;
 }
 
-/* A section up to its cut: containers where they are now, then perhaps the program headers. */
+/* Writes a section up to its cut: containers at their new places, then perhaps the program
+ * headers. */
 static void put_containers(const struct mpk_thin_layout *l, const struct mpk_thin_hole *h,
 			   const struct mpk_rope *segments, struct mpk_rope *out)
 {
@@ -401,7 +403,7 @@ static int by_region_offset(const void *a, const void *b)
 	return (x->len > y->len) - (x->len < y->len);
 }
 
-/* The file between regions as it was. */
+/* Copies the file between regions. */
 static enum mpk_code thin_put_file(const struct mpk_thin_layout *l, const struct regions *r,
 				   struct mpk_rope *out)
 {
@@ -426,7 +428,7 @@ static enum mpk_code thin_put_file(const struct mpk_thin_layout *l, const struct
 
 /* --- the whole ------------------------------------------------------------------------------------------- */
 
-/* A word that is relocated twice is patched twice, to the same. */
+/* A word that is relocated twice is patched twice, to the same value. */
 static void drop_twins(struct regions *r)
 {
 	size_t kept = 0;

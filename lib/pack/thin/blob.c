@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blob.c - the modules of a library of TVM's whose code is a fatbin or an offload bundle
+/* blob.c - modules of a TVM library whose code is a fatbin or an offload bundle
  *
- * The blob is read, its kernel tables are kept, and it is written anew with less code in it: shorter, at the address
- * that it had. That is only right where writing the tree gives exactly the bytes that were read, which is tried first.
- */
+ * The blob is read, its kernel tables stay, and it is written with less code: shorter, at its
+ * old address. That is right only where writing the tree gives exactly the bytes that were read,
+ * which is tried first. */
 #include "base/vec.h"
 #include "elf/image.h"
 #include "fatbin/fatbin.h"
@@ -25,7 +25,7 @@ static bool is_container(struct mpk_span code)
 	return mpk_fatbin_is(code) || mpk_offload_is(code) || mpk_offload_is_packed(code);
 }
 
-/* PTX or a cubin by itself is all the code that its module has: it stays. */
+/* PTX or a single cubin is all the code of its module, so it stays. */
 static enum mpk_code note_image(const struct blob *b, struct mpk_span code)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -42,7 +42,7 @@ static enum mpk_code note_image(const struct blob *b, struct mpk_span code)
 	return mpk_thin_keep_devices(b->thin, targets, kept, count, b->err);
 }
 
-/* Kinds that keep each kernel by itself have no containers. */
+/* Kinds that store each kernel separately have no containers. */
 static enum mpk_code thin_node(struct blob *b, size_t index)
 {
 	struct mpk_node *n = &b->tree.nodes[index];

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* container.c - what becomes of one container of device code
+/* container.c - thins one container of device code
  *
- * Images that are kept as they are stay views of the file, so that a gigabyte of them costs a list. What is unpacked
- * to be looked at, or to lose its debug sections, is freed before the next image. A container that does not read is
- * refused: what is not understood is not cut.
- */
+ * Images that are kept unchanged stay views of the file, so that a gigabyte of them costs a
+ * list. An image that is unpacked to be read, or to lose its debug sections, is freed before the
+ * next. An unreadable container is refused: what is not understood is not cut. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,11 +17,11 @@
 
 #define SECTION "__CLANG_OFFLOAD_BUNDLE__"
 
-/* The levels of zstd and zlib that bundles are packed with again: the usual one, and where the result would be larger
- * than the whole bundle was, the last. */
+/* Levels of zstd and zlib for bundles that are packed again: the usual one, and the highest
+ * where the result would be larger than the original bundle. */
 enum { LEVEL_USUAL = 6, LEVEL_LAST_ZLIB = 9, LEVEL_LAST_ZSTD = 19 };
 
-/* A container whose images have been listed. */
+/* A container whose images are listed. */
 struct listed {
 	const struct mpk_code_target *targets;
 	bool *kept; /* of each target */
@@ -52,8 +51,8 @@ static enum mpk_code list_images(struct mpk_thin *t, struct mpk_span bytes, stru
 	return MPK_OK;
 }
 
-/* Notes it if a container had code for a kept architecture and has none any more.
- * @kept    of each target whether it is kept */
+/* Records a container that had code for a kept architecture and has none now.
+ * @kept    for each target, whether it is kept */
 static enum mpk_code compare_kept(struct mpk_thin *t, const char *where,
 				  const struct mpk_code_target *targets, const bool *kept,
 				  size_t count, struct mpk_error *err)
@@ -82,7 +81,7 @@ static enum mpk_code read_entry(const struct mpk_fatbin_entry *e, struct mpk_are
 
 	enum mpk_code code = mpk_fatbin_unpack(e, &left, arena, &plain, err);
 
-	if (code == MPK_E_UNSUPPORTED) { /* too large to be looked into */
+	if (code == MPK_E_UNSUPPORTED) { /* Too large to be read. */
 		out->problem = err;
 		return MPK_OK;
 	}
@@ -90,8 +89,8 @@ static enum mpk_code read_entry(const struct mpk_fatbin_entry *e, struct mpk_are
 	return mpk_code_info_read(plain, 0, NULL, arena, out, err);
 }
 
-/* Where a device gets another image than before, that must have the same kernels. Images that do not read are compared
- * with nothing. */
+/* Where a device gets another image than before, the image must have the same kernels.
+ * Unreadable images are not compared. */
 static enum mpk_code compare_kernels(struct mpk_thin *t, const char *where, struct mpk_span word,
 				     const struct mpk_fatbin_entry *before,
 				     const struct mpk_fatbin_entry *after, struct mpk_error *err)
@@ -135,7 +134,7 @@ static enum mpk_code compare_fatbin(struct mpk_thin *t, const char *where, bool 
 
 /* --- fatbins ---------------------------------------------------------------------------------- */
 
-/* A cubin without debug sections, packed again as it was. */
+/* Removes the debug sections of a cubin and packs it as it was. */
 static enum mpk_code put_stripped(struct mpk_thin *t, const struct mpk_fatbin_entry *e,
 				  struct mpk_rope *out, bool *done, struct mpk_error *err)
 {
@@ -161,7 +160,7 @@ static enum mpk_code put_stripped(struct mpk_thin *t, const struct mpk_fatbin_en
 				    false, err);
 }
 
-/* Packed only where that saves something. */
+/* Packs only where that saves something. */
 static enum mpk_code put_packed(struct mpk_thin *t, const struct mpk_fatbin_entry *e,
 				struct mpk_rope *out, bool *done, struct mpk_error *err)
 {
@@ -221,7 +220,8 @@ static enum mpk_code thin_fatbin(struct mpk_thin *t, struct mpk_thin_container *
 	return mpk_rope_status(&c->content, err);
 }
 
-/* Wrappers point to it, and the runtime hands it to the driver: it stays, without images. */
+/* Wrappers point to the container, and the runtime gives it to the driver: it stays, without
+ * images. */
 static enum mpk_code empty_fatbin(struct mpk_thin *t, struct mpk_thin_container *c,
 				  struct mpk_error *err)
 {
@@ -250,7 +250,7 @@ static enum mpk_code empty_fatbin(struct mpk_thin *t, struct mpk_thin_container 
 
 /* --- bundles ---------------------------------------------------------------------------------- */
 
-/* Entries of the host have no target: its code is not in the bundle. */
+/* Host entries have no target: their code is not in the bundle. */
 static enum mpk_code put_bundle(struct mpk_thin *t, struct mpk_span bytes, const char *where,
 				struct mpk_rope *out, bool *changed, struct mpk_error *err)
 {
@@ -301,8 +301,8 @@ static enum mpk_code thin_bundle(struct mpk_thin *t, struct mpk_thin_container *
 	return put_bundle(t, c->bytes, where, &c->content, &c->changed, err);
 }
 
-/* One image, that host code has the beginning and the end of. Whether another one is left for the device is asked of
- * all together, by the caller. */
+/* A single image whose beginning and end host code has. The caller asks all images together
+ * whether the device still has one. */
 static enum mpk_code thin_binary(struct mpk_thin *t, struct mpk_thin_container *c,
 				 struct mpk_error *err)
 {
@@ -452,7 +452,8 @@ enum mpk_code mpk_thin_container(struct mpk_thin *t, struct mpk_thin_container *
 
 /* --- what is missing afterwards ------------------------------------------------------------------- */
 
-/* Clang's offload binaries have an image each, and a runtime looks for one that fits among all. */
+/* Each of Clang's offload binaries has one image, and a runtime looks for a fitting one among
+ * all. */
 static enum mpk_code compare_binaries(struct mpk_thin *t,
 				      const struct mpk_thin_container *containers,
 				      size_t container_count, struct mpk_error *err)
@@ -483,7 +484,7 @@ static enum mpk_code compare_binaries(struct mpk_thin *t,
 	return compare_kept(t, "the offload binaries", targets, kept, count, err);
 }
 
-/* What was noted, if that is not allowed. */
+/* Reports what was recorded, if that is not allowed. */
 static enum mpk_code refuse_missing(const struct mpk_thin *t, struct mpk_error *err)
 {
 	if (!t->missing_count || t->o->allow_missing)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keep.c - which architectures are kept, and what would be without code then
+/* keep.c - which architectures are kept, and which devices would be left without code
  *
- * A word of --keep is at once the name of images and of a device. As a name it chooses images. As a device it asks
- * of every container whether the driver finds code for it there: where it found some before and would find none
- * afterwards, the library would fail on that device when the first kernel is launched. A word of --device-arch is a
- * device alone, and chooses of every container what the driver takes, so that nothing can be missing.
- */
+ * A word of --keep names both images and a device. As a name it selects images. As a device it
+ * asks every container whether the driver finds code for it: where it found some before and
+ * would find none afterwards, the library would fail on that device at the first launch. A word
+ * of --device-arch is only a device; it keeps in every container what the driver takes, so
+ * nothing can be missing. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@
 
 static const char *const cuda_prefixes[] = { "sm_", "compute_", "lto_" };
 
-/* The number of "sm_90a", with a suffix of at most one letter; 0: it is none of NVIDIA's. */
+/* Returns the number of "sm_90a", with a suffix of at most one letter; 0: not NVIDIA's. */
 static unsigned cuda_number(struct mpk_span word)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(cuda_prefixes); i++) {
@@ -62,8 +62,9 @@ enum mpk_code mpk_thin_check_word(const char *option, struct mpk_span word, stru
 	return MPK_OK;
 }
 
-/* "gfx90a" means it with any features, "gfx90a:xnack+" these alone, "spir64" every triple that begins so. An image
- * of a kind that is not known goes with the binary or the PTX of its number. */
+/* "gfx90a" stands for it with any features, "gfx90a:xnack+" for these features only, "spir64"
+ * for every triple that begins so. An image of unknown kind goes with the binary or PTX of its
+ * number. */
 static bool word_means(struct mpk_span word, const struct mpk_code_target *t)
 {
 	struct mpk_span name = mpk_span_str(t->name);
@@ -119,7 +120,7 @@ static size_t choose_amd(struct mpk_span word, const struct mpk_code_target *tar
 	return count;
 }
 
-/* The driver's choice knows nothing of what is taken out: such images are given a kind that nothing runs. */
+/* The driver's choice does not know about removed images: they get a kind that runs nowhere. */
 static enum mpk_code choose_cuda(unsigned sm, const struct mpk_code_target *targets,
 				 const bool *kept, size_t count, struct mpk_thin_choice *out,
 				 struct mpk_error *err)

@@ -62,7 +62,7 @@ static enum mpk_code find_segment(struct mpk_thin_layout *l, const GElf_Shdr *h,
 	return MPK_OK;
 }
 
-/* The whole pages of what is free. */
+/* Returns the whole pages of the free bytes. */
 static void cut_hole(const struct mpk_thin_layout *l, struct mpk_thin_hole *h)
 {
 	h->cut_off = (h->off + l->page - 1) & ~(l->page - 1);
@@ -111,7 +111,7 @@ static size_t count_splits(const struct mpk_thin_layout *l)
 
 /* --- the table of program headers ---------------------------------------------------------------- */
 
-/* Whether bytes of the file belong to nothing: some linkers and editors leave room. */
+/* Whether bytes of the file belong to nothing: some linkers and editors leave gaps. */
 static bool is_unused(const struct mpk_thin_layout *l, uint64_t off, uint64_t len)
 {
 	struct mpk_span bytes;
@@ -145,7 +145,8 @@ static struct mpk_span find_dynamic(const struct mpk_elf *elf, uint64_t *off)
 	return table;
 }
 
-/* What a kernel starts, not a dynamic linker alone: DF_1_PIE is also there in static programs. */
+/* Whether the kernel starts it and not only a dynamic linker: static programs have DF_1_PIE,
+ * too. */
 static bool is_program(const struct mpk_elf *elf)
 {
 	uint64_t off;
@@ -158,8 +159,8 @@ static bool is_program(const struct mpk_elf *elf)
 	return elf->header.e_type == ET_EXEC;
 }
 
-/* Programs are started by kernels of which older ones take the file offset of the table for its address, counted from
- * where the first segment begins; who runs a static program reads it there. */
+/* Older kernels take the file offset of the table for its address, counted from the beginning of
+ * the first segment, and a static program reads its table there. */
 static bool takes_table(const struct mpk_thin_layout *l, const struct mpk_thin_hole *h,
 			uint64_t bytes)
 {
@@ -191,7 +192,7 @@ static struct mpk_thin_hole *largest_hole(struct mpk_thin_layout *l, uint64_t by
 	return best;
 }
 
-/* So little is free that program headers have no place in it: it stays, as zeros, where a segment would be split. */
+/* The gap is too small for program headers: it stays, as zeros, where a segment would be split. */
 static void fill_holes(struct mpk_thin_layout *l)
 {
 	for (size_t i = 0; i < l->section_count; i++)
@@ -200,7 +201,7 @@ static void fill_holes(struct mpk_thin_layout *l)
 	l->split_count = 0;
 }
 
-/* The name of the dynamic linker is found by its program header (PT_INTERP). */
+/* A program header (PT_INTERP) leads to the name of the dynamic linker. */
 static bool is_movable(const struct mpk_elf *elf, size_t index, const GElf_Shdr *h)
 {
 	const char *name = mpk_elf_section_name(elf, index);
@@ -219,7 +220,7 @@ static bool is_movable(const struct mpk_elf *elf, size_t index, const GElf_Shdr 
 	}
 }
 
-/* The end of what begins in a block: notes of several sections have one program header. */
+/* Returns the end of what begins in a block: notes of several sections have one program header. */
 static uint64_t grow_block(const struct mpk_thin_layout *l, uint64_t off, uint64_t end)
 {
 	for (size_t i = 0; i < l->elf->segment_count; i++) {
@@ -233,7 +234,8 @@ static uint64_t grow_block(const struct mpk_thin_layout *l, uint64_t off, uint64
 	return end;
 }
 
-/* Sections that begin where headers are to be, and all that begins before those end; false: one of them must stay. */
+/* Finds the sections that begin where headers are to be, and everything that begins before those
+ * end. Returns false: one of them must stay. */
 static bool find_block(const struct mpk_thin_layout *l, uint64_t off, uint64_t end, uint64_t *out)
 {
 	bool grows = true;
@@ -263,7 +265,7 @@ static bool find_block(const struct mpk_thin_layout *l, uint64_t off, uint64_t e
 	return *out >= end;
 }
 
-/* Both must be constants that one segment each loads whole, without anything of a header in them. */
+/* Both must be constants that one segment loads whole, without any part of a header. */
 static bool is_loaded(const struct mpk_thin_layout *l, uint64_t off, uint64_t end,
 		      uint64_t *address)
 {
@@ -347,7 +349,7 @@ static enum mpk_code place_block(struct mpk_thin_layout *l, uint64_t bytes,
 		 ignored;
 	uint64_t to = (hole->off + BLOCK_ALIGN - 1) & ~(uint64_t)(BLOCK_ALIGN - 1);
 
-	/* Program headers belong behind the ELF header, or they have been moved before. */
+	/* Program headers belong behind the ELF header, unless they were moved before. */
 	if (e->e_phoff != sizeof(Elf64_Ehdr) || !find_block(l, off, off + bytes, &end) ||
 	    !is_loaded(l, off, end, &address))
 		return MPK_OK;
@@ -368,8 +370,8 @@ static enum mpk_code place_block(struct mpk_thin_layout *l, uint64_t bytes,
 	return patch_symbols(l, address, end - off, patches);
 }
 
-/* strip(1) of GNU puts the table where it belongs, behind the ELF header, whatever is there: so it stays there if
- * it can. */
+/* GNU strip(1) puts the table behind the ELF header, whatever is there, so it stays there if it
+ * can. */
 static enum mpk_code place_table(struct mpk_thin_layout *l, struct mpk_thin_patches *patches)
 {
 	const GElf_Ehdr *e = &l->elf->header;
@@ -397,7 +399,8 @@ static enum mpk_code place_table(struct mpk_thin_layout *l, struct mpk_thin_patc
 
 /* --- the whole ------------------------------------------------------------------------------------------- */
 
-/* x86-64 has pages of 4 KiB whatever a linker aligned to; of AArch64 the linker knows for which it was. */
+/* x86-64 has pages of 4 KiB whatever a linker aligned to; on AArch64 only the linker knows the
+ * page size. */
 static enum mpk_code read_segments(struct mpk_thin_layout *l)
 {
 	GElf_Phdr *segments =

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library.c - a library, or a static archive of objects, with the device code of chosen architectures only
+/* library.c - thins a library, or a static archive of objects, to the device code of chosen
+ * architectures
  *
- * First each container is made anew, then it is found out what points to it and it gets its place (references.c), then
- * the file is written (layout.c). Containers are never joined or left out, not even empty ones: each is registered by
- * host code of its own.
- */
+ * First each container is made anew. Then references.c finds what points to it, and it gets its
+ * place. Then layout.c arranges the file. Containers are never merged or dropped, not even empty
+ * ones: host code registers each by itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct library {
 	struct mpk_thin_section *sections; /* malloc'ed; by file offset */
 	size_t section_count, section_cap;
 	struct mpk_thin_container
-		*containers; /* malloc'ed; of all sections, those that are loaded first */
+		*containers; /* malloc'ed; sections in any order, loaded ones first */
 	size_t container_count, container_cap, loaded_count;
 	struct mpk_thin_patches patches;
 	struct mpk_thin_blob blob;
@@ -101,7 +101,7 @@ static enum mpk_code library_open(struct library *l, struct mpk_span file)
 
 /* --- sections and their containers ---------------------------------------------------------------- */
 
-/* By the index of its header; NULL: it has no images of SYCL's. */
+/* By the index of its header; NULL: no SYCL images. */
 static const struct mpk_thin_sycl_section *sycl_section(const struct mpk_thin_sycl *s, size_t index)
 {
 	for (size_t i = 0; i < s->section_count; i++)
@@ -110,7 +110,7 @@ static const struct mpk_thin_sycl_section *sycl_section(const struct mpk_thin_sy
 	return NULL;
 }
 
-/* A section of one device's images is thinned where tables say which these are. */
+/* A section of one device's images is thinned where tables tell the images. */
 static enum mpk_code is_thinned(struct library *l, size_t index, const GElf_Shdr *h, bool *out)
 {
 	const struct mpk_thin_sycl_section *sycl = sycl_section(&l->sycl, index);
@@ -192,7 +192,7 @@ static enum mpk_code add_container(struct library *l, struct mpk_thin_section *s
 	return MPK_OK;
 }
 
-/* The blob stays at its address, and so does what is in front of it and behind it. */
+/* The blob keeps its address, and so do its neighbours. */
 static enum mpk_code split_around_blob(struct library *l, struct mpk_thin_section *s)
 {
 	struct mpk_span old = l->blob.old;
@@ -212,7 +212,7 @@ static enum mpk_code split_around_blob(struct library *l, struct mpk_thin_sectio
 			   : MPK_OK;
 }
 
-/* What is between images stays, if it is more than a linker's zeros. */
+/* Bytes between images stay, unless they are a linker's zeros. */
 static enum mpk_code add_between(struct library *l, struct mpk_thin_section *s, uint64_t at,
 				 uint64_t end)
 {
@@ -311,7 +311,7 @@ static int by_address(const void *a, const void *b)
 	return (x->header.sh_addr > y->header.sh_addr) - (x->header.sh_addr < y->header.sh_addr);
 }
 
-/* Containers of what is loaded stand first, by address, to be searched. */
+/* Containers of loaded sections come first, by address, so that they can be searched. */
 static enum mpk_code find_containers(struct library *l)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -418,7 +418,7 @@ struct archive {
 	struct mpk_ar ar;
 	struct mpk_ar_entry *entries;
 	struct mpk_rope *contents;
-	struct mpk_span *names; /* of symbols, those of one member together */
+	struct mpk_span *names; /* number of symbols; those of one member are together */
 };
 
 /* Symbols by member, in the order of the index. */
@@ -441,7 +441,7 @@ static enum mpk_code archive_symbols(struct archive *a, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* What is no object stays as it is. */
+/* Members that are no objects stay. */
 static enum mpk_code archive_member(struct archive *a, size_t i, const struct mpk_thin_options *o,
 				    struct mpk_arena *arena, struct mpk_thin_report *report,
 				    bool *changed, struct mpk_error *err)

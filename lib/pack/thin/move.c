@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* move.c - where the containers of a library are moved to, and what points to them afterwards
+/* move.c - where the containers of a library move, and what points to them afterwards
  *
- * A container that nothing hinders moves to the end of the one before it, so that all that is free in a section is in
- * one hole at its end; one that must stay has the hole before it, as zeros.
- */
+ * A container that nothing hinders moves to the end of the previous one, so that the free bytes
+ * of a section form one hole at its end. A container that must stay has the hole before it, as
+ * zeros. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ struct moving {
 
 /* --- places ------------------------------------------------------------------------------------------ */
 
-/* A container is aligned as it happened to be, up to what its section asks for. */
+/* A container keeps the alignment that it happened to have, up to its section's. */
 static uint64_t align_of(const struct mpk_thin_section *s, const struct mpk_thin_container *c)
 {
 	uint64_t own = c->address ? c->address & -c->address : ALIGN_MAX;
@@ -38,7 +38,7 @@ static uint64_t align_of(const struct mpk_thin_section *s, const struct mpk_thin
 	return own < asked ? own : asked;
 }
 
-/* No container gets behind where it was: each is at most as long as before, and aligned as it was. */
+/* No container moves behind its old place: each is at most as long and as aligned as before. */
 static void place_containers(struct mpk_thin_section *s, struct mpk_thin_report *report)
 {
 	uint64_t at = s->header.sh_addr;
@@ -65,7 +65,7 @@ static uint64_t new_target(const struct mpk_thin_container *c, uint64_t target)
 	return c->moved + (c->is_gone ? 0 : target - c->address);
 }
 
-/* The table whose array has an address, if it loses images; NULL: none. */
+/* The table whose array has this address, if it loses images; NULL: none. */
 static const struct mpk_thin_sycl_table *sycl_table_of(const struct mpk_thin_sycl *s,
 						       uint64_t address)
 {
@@ -84,7 +84,7 @@ static const struct mpk_thin_sycl_table *sycl_table_of(const struct mpk_thin_syc
 	return t && t->loses && address - t->array < t->stride * t->count ? t : NULL;
 }
 
-/* Words of SYCL's tables are written when these are put in order. */
+/* SYCL's tables write their words when they are reordered. */
 static enum mpk_code patch_reference(const struct moving *m, const struct mpk_thin_reference *r)
 {
 	const struct mpk_thin_container *c = &m->c[r->container];
@@ -96,7 +96,7 @@ static enum mpk_code patch_reference(const struct moving *m, const struct mpk_th
 		return mpk_fail(m->err, MPK_E_UNSUPPORTED,
 				"an image that is taken out is named by a symbol");
 	if (r->is_symbolic)
-		return MPK_OK; /* the symbol moves, by as much */
+		return MPK_OK; /* the symbol moves by this much */
 	if (r->addend_at)
 		MPK_TRY(mpk_thin_patch_add(m->out, r->addend_at, to, WORD_BYTES, m->err));
 	/* Some linkers store the value in the word, too. */
@@ -116,7 +116,7 @@ static enum mpk_code patch_reference(const struct moving *m, const struct mpk_th
  * An image that is dropped begins and ends where the one after it does, and nobody asks.
  */
 
-/* Images that are kept, then those that are dropped; malloc'ed. */
+/* The kept images, then the dropped ones; malloc'ed. */
 static size_t *order_of(const struct mpk_thin_sycl *s, const struct mpk_thin_sycl_table *t,
 			size_t *kept)
 {
@@ -137,7 +137,7 @@ static bool is_shared(const struct mpk_thin_word *w)
 	return w && !w->has_own;
 }
 
-/* What a word points to afterwards. */
+/* Returns where a word points afterwards. */
 static uint64_t moved_word(const struct moving *m, const struct mpk_thin_word *word)
 {
 	const struct mpk_thin_references *r = &m->found;
@@ -149,7 +149,7 @@ static uint64_t moved_word(const struct moving *m, const struct mpk_thin_word *w
 	return new_target(&m->c[r->items[i].container], r->items[i].target);
 }
 
-/* What is stored in a word is stored in another one. */
+/* The value of a word is stored in another word. */
 static enum mpk_code move_relocations(const struct moving *m, uint64_t from, uint64_t to)
 {
 	const struct mpk_thin_word *w = mpk_thin_sycl_word(m->sycl, from);
@@ -205,7 +205,8 @@ static enum mpk_code patch_sycl_table(const struct moving *m, const struct mpk_t
 	return mpk_thin_patch_add(m->out, off + COUNT_AT, kept, COUNT_BYTES, m->err);
 }
 
-/* A pointer to a struct would point to another one; one to the first may also be the end of what is in front. */
+/* A pointer to a struct would point to another struct; a pointer to the first may also be the
+ * end of the preceding bytes. */
 static enum mpk_code check_array_pointers(const struct moving *m)
 {
 	for (size_t i = 0; i < m->sycl->word_count; i++) {
@@ -229,7 +230,7 @@ static const struct mpk_thin_sycl_range *dropped_at(const struct mpk_thin_sycl *
 		       : NULL;
 }
 
-/* Compilers leave a list for tools: the address and the size of each image. */
+/* Compilers leave a list for tools: address and size of each image. */
 static enum mpk_code patch_sizes(const struct moving *m, const GElf_Shdr *h)
 {
 	for (uint64_t at = 0; at + 2 * WORD_BYTES <= h->sh_size; at += 2 * WORD_BYTES) {
@@ -256,7 +257,7 @@ static enum mpk_code patch_all_sizes(const struct moving *m)
 		if (!name || strcmp(name, IMAGE_SIZES) != 0 || !(h.sh_flags & SHF_ALLOC) ||
 		    h.sh_type == SHT_NOBITS || h.sh_size > left)
 			continue;
-		left -= h.sh_size; /* sections that overlap would be read again and again */
+		left -= h.sh_size; /* Overlapping sections would be read again and again. */
 		MPK_TRY(patch_sizes(m, &h));
 	}
 	return MPK_OK;

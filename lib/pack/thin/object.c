@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object.c - an object for a linker, with the device code of chosen architectures only
+/* object.c - thins an object for a linker to the device code of chosen architectures
  *
- * Nothing has an address yet: sections may lie anywhere in the file, and symbols with relocations point to containers.
- * So containers move together within their section, symbols and addends follow, and the file is written section by
- * section. Host code that registers them reads nothing before it is linked.
- */
+ * Nothing has an address yet: sections may be anywhere in the file, and symbols with relocations
+ * point to containers. So containers move together within their section, symbols and addends
+ * follow, and the file is written section by section. The host code that registers them reads
+ * nothing before it is linked. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 enum { SYMBOL_BYTES = 24, RELA_BYTES = 24, ALIGN_MAX = 1 << 16, OFFSET_AT = 24, SIZE_AT = 32 };
 
-/* A section of device code; its containers follow one another in those of the object. */
+/* A section of device code; its containers are consecutive in the object's list. */
 struct object_section {
 	GElf_Shdr header;
 	size_t first, count;
@@ -69,7 +69,7 @@ static enum mpk_code object_add(struct object *o, struct object_section *s,
 	return MPK_OK;
 }
 
-/* What is no container reaches to the end of the section, and stays as it is. */
+/* What is no container reaches to the end of the section, and stays. */
 static enum mpk_code object_split(struct object *o, struct object_section *s, const char *name)
 {
 	struct mpk_span bytes;
@@ -103,14 +103,14 @@ static enum mpk_code object_split(struct object *o, struct object_section *s, co
 	}
 }
 
-/* A container keeps the alignment that it has in the section, as far as the section has it. */
+/* A container keeps its alignment within the section, as far as the section has it. */
 static uint64_t object_place(const struct object_section *s, uint64_t old, uint64_t at)
 {
 	uint64_t align = s->header.sh_addralign && s->header.sh_addralign < ALIGN_MAX
 				 ? s->header.sh_addralign
 				 : 1;
 
-	align &= ~align + 1; /* of a number that is no power of two, what it can be divided by */
+	align &= ~align + 1; /* the largest power of two that divides the number */
 	if (old)
 		align = (old & (~old + 1)) < align ? old & (~old + 1) : align;
 	return (at + align - 1) & ~(align - 1);
@@ -137,7 +137,7 @@ static enum mpk_code object_thin_section(struct object *o, struct object_section
 		c->moved = object_place(s, c->address, at);
 		at = c->moved + c->content.len;
 	}
-	/* what follows the last container, zeros, stays where nothing is taken out */
+	/* Zeros behind the last container stay where nothing is removed. */
 	s->size = s->changed ? at : s->header.sh_size;
 	return MPK_OK;
 }
@@ -169,7 +169,7 @@ static enum mpk_code object_containers(struct object *o)
 
 /* --- what points to them ------------------------------------------------------------------------ */
 
-/* Where an offset of a section is afterwards; false: in the middle of what changes. */
+/* Returns the new offset of a byte of a section; false: it is inside of what changes. */
 static bool object_map(const struct object *o, const struct object_section *s, uint64_t old,
 		       uint64_t *moved)
 {
@@ -185,7 +185,7 @@ static bool object_map(const struct object *o, const struct object_section *s, u
 			high = middle;
 	}
 	*moved = old;
-	if (!s->changed || !low) /* in front of the first, or that nothing moves */
+	if (!s->changed || !low) /* The byte is before the first container, or nothing moves. */
 		return old <= s->header.sh_size;
 	c += low - 1;
 	if (old >= s->header.sh_size) {
@@ -194,7 +194,7 @@ static bool object_map(const struct object *o, const struct object_section *s, u
 	}
 	if (c->changed && old != c->address && old < c->address + c->bytes.len)
 		return false;
-	/* zeros behind a container go with its end */
+	/* Zeros behind a container move with its end. */
 	*moved = old < c->address + c->bytes.len ? c->moved + (old - c->address)
 						 : c->moved + c->content.len;
 	return true;
@@ -208,7 +208,7 @@ static enum mpk_code object_fail_middle(struct object *o, size_t section)
 		mpk_elf_section_name(&o->elf, section));
 }
 
-/* The section of device code that changes and that a symbol is in; 0: none. */
+/* Returns the changing section of device code that a symbol is in; 0: none. */
 static size_t object_section_of(const struct object *o, uint64_t symbol, uint64_t *value,
 				uint8_t *type)
 {
@@ -241,7 +241,8 @@ static enum mpk_code object_patch_symbol(struct object *o, uint64_t at)
 	return mpk_thin_patch_add(&o->patches, at + 16, size ? end - moved : 0, 8, o->err);
 }
 
-/* Whether a relocation is the address itself, so that its addend says where in the section it points. */
+/* Whether a relocation is the plain address, so that its addend says where in the section it
+ * points. */
 static bool object_is_address(const struct object *o, uint32_t type)
 {
 	switch (o->elf.header.e_machine) {
@@ -254,8 +255,9 @@ static bool object_is_address(const struct object *o, uint32_t type)
 	}
 }
 
-/* An addend leads on from the symbol. Relative to the instruction, it also has the instruction's length: then only a
- * symbol at the beginning of a container tells which one is meant. */
+/* An addend continues from the symbol. If relative to the instruction, it also contains the
+ * instruction's length: then only a symbol at the beginning of a container tells which container
+ * is meant. */
 static enum mpk_code object_patch_relocation(struct object *o, const GElf_Shdr *h,
 					     const GElf_Shdr *symbols, size_t k)
 {
@@ -273,7 +275,7 @@ static enum mpk_code object_patch_relocation(struct object *o, const GElf_Shdr *
 		return MPK_OK;
 	base = type == STT_SECTION ? 0 : value;
 	if (!object_is_address(o, (uint32_t)GELF_R_TYPE(r.r_info))) {
-		/* nothing but the first container is where it was */
+		/* Only the first container keeps its place. */
 		bool stays = type != STT_SECTION || o->sections[i].count == 1;
 
 		return stays && r.r_addend >= -8 && r.r_addend <= 0 ? MPK_OK
@@ -334,7 +336,7 @@ static void object_pad(struct mpk_rope *out, uint64_t to)
 		mpk_rope_put_u8(out, 0);
 }
 
-/* A section's bytes, with the patches that are in it; *next is the first that is not before it. */
+/* Writes a section's bytes with the patches in it; *next is the first patch not before it. */
 static enum mpk_code object_put_patched(struct object *o, const GElf_Shdr *h, size_t *next,
 					struct mpk_rope *out)
 {
@@ -373,7 +375,7 @@ static void object_put_containers(struct object *o, const struct object_section 
 	}
 }
 
-/* A section's place in the order of the file. */
+/* The place of a section in the order of the file. */
 struct object_order {
 	uint64_t off;
 	size_t index;
@@ -424,7 +426,7 @@ static void object_store(uint8_t *at, uint64_t value)
 		at[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Headers of ELFCLASS64: where a section begins is at byte 24 of its own, how long it is after that. */
+/* Headers of ELFCLASS64: the section's offset is at byte 24 of its header, its length behind it. */
 static enum mpk_code object_put_headers(struct object *o, const uint64_t *offsets,
 					struct mpk_rope *out)
 {
@@ -442,7 +444,7 @@ static enum mpk_code object_put_headers(struct object *o, const uint64_t *offset
 		if (!o->sections[i].changed)
 			continue;
 		object_store(copy + 64 * i + SIZE_AT, o->sections[i].size);
-		/* a bundler takes the code of each device that it finds by name */
+		/* A bundler takes the code of each device that it finds by name. */
 		if (o->containers[o->sections[i].first].target)
 			memset(copy + 64 * i, 0, sizeof(Elf64_Word));
 	}

@@ -49,7 +49,7 @@ enum mpk_code mpk_thin_patch_add(struct mpk_thin_patches *p, uint64_t off, uint6
 
 /* --- containers by address -------------------------------------------------------------------- */
 
-/* The last that begins at the address or before; count: none. */
+/* The last container that begins at or before the address; count: none. */
 static size_t container_before(const struct mpk_thin_container *c, size_t count, uint64_t address)
 {
 	size_t low = 0, high = count;
@@ -74,7 +74,7 @@ static size_t container_at(const struct mpk_thin_container *c, size_t count, uin
 
 /* --- relocations -------------------------------------------------------------------------------- */
 
-/* Not of thread-local and absolute ones. */
+/* Excludes thread-local and absolute symbols. */
 static bool is_address(const struct mpk_symbol *symbol)
 {
 	return symbol->defined && symbol->section && symbol->type != STT_TLS;
@@ -134,7 +134,7 @@ static void take_relocation(void *arg, const struct mpk_relocation *r)
 	s->code = mpk_thin_target(s->elf, &s->symbols, r, &target, &is_target, s->err);
 	if (s->code != MPK_OK || !is_target)
 		return;
-	/* An end may be where the last container ends. */
+	/* An end may be the end of the last container. */
 	if (!s->count || target < s->c[0].address ||
 	    target > s->c[s->count - 1].address + s->c[s->count - 1].bytes.len)
 		return;
@@ -152,8 +152,8 @@ static int by_address(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
-/* OpenMP's runtime gets pairs of words: where an image begins and where it ends. The end of one may be the beginning of
- * the next. */
+/* OpenMP's runtime gets pairs of words: where an image begins and where it ends. The end of one
+ * may be the beginning of the next. */
 static bool is_end(const struct mpk_thin_reference *before, const struct mpk_thin_reference *r,
 		   const struct mpk_thin_container *c, size_t count)
 {
@@ -287,7 +287,7 @@ static enum mpk_code search_code(struct search *s)
 		if (!(h.sh_flags & SHF_EXECINSTR) || h.sh_type == SHT_NOBITS || h.sh_size > left ||
 		    !mpk_span_sub(elf->bytes, h.sh_offset, h.sh_size, &code))
 			continue;
-		left -= h.sh_size; /* sections that overlap would be read again and again */
+		left -= h.sh_size; /* Overlapping sections would be read again and again. */
 		if (elf->header.e_machine == EM_X86_64)
 			search_x86(s, code, h.sh_addr);
 		else
@@ -323,7 +323,7 @@ static uint32_t wrapper_magic(const char *section)
 	return 0;
 }
 
-/* Whether a word at this place is the address in a wrapper. */
+/* Whether the word at this place is the address in a wrapper. */
 static bool is_wrapped(struct mpk_span bytes, size_t at, uint32_t magic)
 {
 	return magic && at % WRAPPER_BYTES == ADDRESS_AT && bytes.len - at >= WORD_BYTES &&
@@ -354,7 +354,7 @@ static enum mpk_code search_section(struct search *s, struct mpk_span bytes, uin
 	return MPK_OK;
 }
 
-/* Images that have no wrapper are named by their ends, too, and an end is a number like any other. */
+/* Images without a wrapper are named by their ends, too, and an end is an ordinary number. */
 static enum mpk_code check_binaries(const struct search *s)
 {
 	for (size_t i = 0; i < s->count; i++)
@@ -365,7 +365,7 @@ static enum mpk_code check_binaries(const struct search *s)
 	return MPK_OK;
 }
 
-/* Notes the words of wrappers, and pins what else seems to be named. */
+/* Records the words of wrappers, and pins containers that something else seems to name. */
 static enum mpk_code find_absolute_words(struct search *s)
 {
 	const struct mpk_elf *elf = s->elf;
@@ -388,7 +388,7 @@ static enum mpk_code find_absolute_words(struct search *s)
 		    h.sh_type == SHT_NOBITS || !h.sh_size || h.sh_size > left ||
 		    !mpk_span_sub(elf->bytes, h.sh_offset, h.sh_size, &bytes))
 			continue;
-		left -= h.sh_size; /* sections that overlap would be read again and again */
+		left -= h.sh_size; /* Overlapping sections would be read again and again. */
 		MPK_TRY(search_section(s, bytes, h.sh_addr, wrapper_magic(name)));
 	}
 	return judge_relocations(s);
@@ -396,7 +396,7 @@ static enum mpk_code find_absolute_words(struct search *s)
 
 /* --- the whole --------------------------------------------------------------------------------------- */
 
-/* A program that is linked to one address may have none of these tables. */
+/* A program that is linked to one address may lack these tables. */
 static enum mpk_code find_relocations(struct search *s)
 {
 	struct mpk_linking linking;

@@ -25,14 +25,14 @@
 
 enum {
 	WORD_BYTES = 8,
-	HEAD_BYTES = 8, /* of a descriptor, and of an image */
+	HEAD_BYTES = 8, /* bytes of a descriptor, and of an image */
 	VERSION = 1,    /* of a descriptor */
 	LAST_VERSION = 3,
 	KIND_INTEL = 4,
 	KIND_CLANG = 8,
 	DEVICE_AT = 8,
-	IMAGE_AT = 32,       /* where it begins; where it ends; its kernels; its properties */
-	MANIFEST_BYTES = 16, /* in front of that, up to version 2 */
+	IMAGE_AT = 32,       /* offsets of: beginning, end, kernels, properties */
+	MANIFEST_BYTES = 16, /* before that word, up to version 2 */
 	IMAGE_BYTES = 80,
 	TEXT_MAX = 256, /* of a device's name */
 	SECTIONS_MAX = 64,
@@ -42,7 +42,7 @@ struct reading {
 	const struct mpk_elf *elf;
 	struct mpk_thin_sycl *out;
 	struct mpk_symtab symbols;
-	uint64_t left; /* images that are still looked at, of all tables together */
+	uint64_t left; /* images that may still be read, of all tables together */
 	enum mpk_code code;
 	struct mpk_error *err;
 };
@@ -140,7 +140,7 @@ static enum mpk_code read_sections(struct reading *s, struct mpk_thin *t, bool *
 	return MPK_OK;
 }
 
-/* The section that has an image; their number: none. */
+/* Returns the section that has an image; their number: none. */
 static size_t sycl_section_of(const struct mpk_thin_sycl *s, uint64_t begin, uint64_t end)
 {
 	for (size_t i = 0; begin < end && i < s->section_count; i++) {
@@ -176,7 +176,8 @@ static bool read_device_name(const struct reading *s, uint64_t address, struct m
 	return nul != NULL;
 }
 
-/* The head says which struct it is: u16 version, u8 kind of runtime, u8 format, four bytes of padding. */
+/* The head says which struct follows: u16 version, u8 kind of runtime, u8 format, four bytes of
+ * padding. */
 static unsigned image_version(struct mpk_span head)
 {
 	unsigned version = mpk_load_u16(head.data);
@@ -208,7 +209,8 @@ static bool read_image(const struct reading *s, uint64_t at, unsigned version,
 	       out->properties <= out->properties_end;
 }
 
-/* Whether a word is the pointer of a descriptor, whose head is in front of it: u16 version, u16 number of images. */
+/* Whether a word is the pointer of a descriptor, which its head precedes: u16 version, u16
+ * number of images. */
 static bool is_descriptor(const struct reading *s, const struct mpk_thin_word *w,
 			  struct mpk_thin_sycl_table *out, unsigned *version)
 {
@@ -306,7 +308,7 @@ static size_t find_range(const struct mpk_thin_sycl *s, const struct mpk_thin_sy
 	return found ? (size_t)(found - s->ranges) : s->range_count;
 }
 
-/* Sorted; of twins one is left. */
+/* Sorts, and drops duplicates. */
 static enum mpk_code sort_ranges(struct reading *s)
 {
 	struct mpk_thin_sycl *out = s->out;

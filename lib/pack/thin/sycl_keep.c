@@ -32,7 +32,7 @@ enum {
 
 enum { INTEL_DEVICES = 4, DEVICES_MAX = 64 };
 
-/* Devices of Intel's, by bits, and the images that run on them. */
+/* Intel's devices, as bits, and the images that run on them. */
 enum { ANY = 1, GPU = 2, CPU = 4, FPGA = 8 };
 
 static const struct {
@@ -46,7 +46,7 @@ static const struct {
 	{ "spir64_fpga", FPGA },
 };
 
-/* What an image defines: a kernel, or a function for other images. */
+/* A definition of an image: a kernel, or a function for other images. */
 struct sycl_symbol {
 	struct mpk_span name;
 	uint64_t native, before, after; /* bits of devices */
@@ -69,8 +69,8 @@ struct asking {
 	struct mpk_thin *t;
 	struct mpk_thin_sycl *s;
 	struct sycl_names names;
-	uint64_t *devices;           /* malloc'ed; of each image, those that run it */
-	uint64_t wanted;             /* bits of devices that words name */
+	uint64_t *devices; /* malloc'ed; for each image, bits of the devices that run it */
+	uint64_t wanted;   /* bits of the devices that words name */
 	size_t word_of[DEVICES_MAX]; /* the first of them */
 	struct mpk_error *err;
 };
@@ -96,7 +96,7 @@ static uint64_t devices_of(struct mpk_span name)
 	return 0;
 }
 
-/* Bits after Intel's are words that name a device of NVIDIA's or AMD's. */
+/* Bits above Intel's are words that name a device of NVIDIA's or AMD's. */
 static uint64_t bit_of_word(size_t word)
 {
 	return word < DEVICES_MAX - INTEL_DEVICES ? UINT64_C(1) << (INTEL_DEVICES + word) : 0;
@@ -115,7 +115,7 @@ static void want_words(struct asking *a)
 	}
 }
 
-/* Images for other devices tell by their own bytes which these are. What does not read is for none. */
+/* The bytes of images for other devices tell the device. An unreadable image is for none. */
 static enum mpk_code own_targets(const struct asking *a, struct mpk_span bytes,
 				 struct mpk_arena *arena, const struct mpk_code_target **out,
 				 size_t *count)
@@ -196,7 +196,8 @@ static bool keep_image(struct asking *a, size_t image, uint64_t device)
 	return true;
 }
 
-/* What has no kernels may be there for others: all that runs on the device. Uses are in the order of images. */
+/* An image without kernels may serve others: all those that run on the device. Uses are in the
+ * order of images. */
 static bool keep_nameless(struct asking *a, uint64_t device)
 {
 	const struct sycl_names *n = &a->names;
@@ -212,7 +213,7 @@ static bool keep_nameless(struct asking *a, uint64_t device)
 	return found;
 }
 
-/* Machine code where there is some for the device, else SPIR-V. */
+/* Machine code where the device has some, else SPIR-V. */
 static void keep_device(struct asking *a, size_t word)
 {
 	struct sycl_names *n = &a->names;
@@ -242,7 +243,7 @@ struct naming {
 	const struct mpk_thin_sycl *s;
 	struct sycl_names *out;
 	struct mpk_strmap by_name;
-	uint64_t left; /* bytes of tables and names that are still read */
+	uint64_t left; /* bytes of tables and names that may still be read */
 	struct mpk_error *err;
 };
 
@@ -258,7 +259,7 @@ static enum mpk_code broken(struct naming *a, uint64_t address)
 			(unsigned long long)address);
 }
 
-/* Each byte is read once for each image that has it, and there are limits to that. */
+/* Reads each byte once for each image that has it, within a budget. */
 static enum mpk_code spend(struct naming *a, uint64_t bytes)
 {
 	if (bytes > a->left)
@@ -306,7 +307,7 @@ static enum mpk_code note_symbol(struct naming *a, struct mpk_span name, size_t 
 	return MPK_OK;
 }
 
-/* Of a kernel the name alone counts; where it is depends on the compiler's age. */
+/* Only the name of a kernel counts; its place depends on the compiler's age. */
 static enum mpk_code note_entries(struct naming *a, size_t index)
 {
 	const struct mpk_thin_sycl_image *image = &a->s->images[index];

@@ -22,38 +22,41 @@
 #include "base/strbuf.h"
 #include "io/mapping.h"
 
-/* What is to be done. Zero-initialise; borrowed while it is used. */
+/* The request. Zero-initialise; borrowed while it is used. */
 struct mpk_thin_options {
 	const struct mpk_span
 		*keep;     /* "sm_90", "compute_80", "gfx90a", as mpk_thin_check_word takes them */
 	size_t keep_count; /* 0: all architectures */
-	size_t device_count; /* the first of keep are devices: of each container what a driver takes there is kept */
+	size_t device_count;   /* the first words of keep are devices: each container keeps what a
+			      * driver takes there */
 	bool drop_debug;       /* debug sections of cubins */
-	bool drop_relocatable; /* device code that is input of a linker: __nv_relfatbin */
-	bool compress;         /* pack images of fatbins that are stored */
-	bool allow_missing;    /* kernels without code for a kept architecture are no error */
+	bool drop_relocatable; /* drop device code for a linker: __nv_relfatbin */
+	bool compress;         /* compress images of fatbins that are stored */
+	bool allow_missing;    /* a kernel without code for a kept architecture is no error */
 };
 
-/* So many words of keep are looked for. */
+/* Most words of keep that are looked for. */
 enum { MPK_THIN_USED_WORDS = 64 };
 
-/* What was done. Counters grow over several libraries. */
+/* The result. Counters grow over several libraries. */
 struct mpk_thin_report {
-	uint64_t keep_used;        /* a bit for each of the first words of keep that an image has */
+	uint64_t keep_used;        /* a bit for each of the first words of keep that some image
+				    * matched */
 	size_t containers, images; /* that were there */
 	size_t dropped;            /* images taken out */
-	uint64_t dropped_bytes;    /* of these, as they were stored */
+	uint64_t dropped_bytes;    /* bytes of these, as they were stored */
 	uint64_t debug_bytes;      /* of debug sections, unpacked */
-	size_t pinned;             /* containers that must stay at their address */
-	uint64_t zeroed_bytes; /* freed bytes in front of those, which stay in the file as zeros */
-	size_t left; /* sections of images, or parts of them, that no table names: they are not kept, and have to stay */
-	size_t found; /* containers among other data with code for other devices: what host code has of them is not known, so
-		       * they stay */
+	size_t pinned;             /* containers that must keep their address */
+	uint64_t zeroed_bytes;     /* freed bytes before those, which stay in the file as zeros */
+	size_t left;  /* sections of images, or parts of them, that no table names: not selected,
+		      * but they must stay */
+	size_t found; /* containers inside other data with code for other devices: nothing tells
+		       * what host code knows of them, so they stay */
 	bool had_record_signature; /* of a wheel; dropped */
-	bool is_input;             /* of a linker: an object, or an archive of such */
-	bool had_origin;           /* a signature or provenance told of the file before; emptied */
+	bool is_input;             /* input of a linker: an object, or an archive of objects */
+	bool had_origin;           /* a signature or provenance described the old file; emptied */
 	struct mpk_strbuf
-		present; /* names of the architectures that were found, " sm_80 sm_90"; to be freed */
+		present; /* names of the architectures found, " sm_80 sm_90"; to be freed */
 };
 
 /* mpk_thin_check_word - whether a word names an architecture as --keep and --device-arch take it
@@ -76,7 +79,7 @@ enum mpk_code mpk_thin_library(struct mpk_span file, const struct mpk_thin_optio
 			       struct mpk_thin_report *report,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* Two open files that may be written and grow: for a library that is unpacked, and for those that were packed again. */
+/* Two open files that may be written and grow: for unpacked libraries and for packed ones. */
 struct mpk_thin_scratch {
 	int plain, packed;
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wheel.c - a wheel, or another zip archive, whose libraries are thinned
+/* wheel.c - thins the libraries of a wheel or another zip archive
  *
- * A library is as large as it is, and an archive may have several: each is unpacked into a file without a name,
- * thinned from there, and packed into another one, of which the new archive has ranges. So memory holds headers only.
- * A wheel lists its files with their digests in RECORD ("Recording installed projects", packaging.python.org); the
- * lines of libraries that change are written anew, and a signature of RECORD, which would be false, goes.
- */
+ * An archive may have several large libraries: each is unpacked into a file without a name,
+ * thinned there, and packed into another file, of which the new archive has ranges. So memory
+ * holds only headers. A wheel lists its files with their digests in RECORD ("Recording installed
+ * projects", packaging.python.org): the lines of changed libraries are rewritten, and a
+ * signature of RECORD, which would be false, is dropped. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ enum {
 	DEFLATE_LEVEL = 6,
 	PIECE = 256 * 1024,
 	DIGEST_BYTES = 32,
-	/* one state of the decoder is enough: the content is seen once */
+	/* One state of the decoder is enough: the content is read once. */
 	ONE_STATE = 1 << 30,
 };
 
@@ -180,8 +180,8 @@ static enum mpk_code start_packing(struct packing *p, struct wheel *w, bool defl
 	return MPK_OK;
 }
 
-/* How new content of a member is to be stored: as the old one was, if that is known here
- * Returns  0: as it is; 8: deflated */
+/* Returns how the new content of a member is stored: as the old one, if that method is known
+ * here; 0: stored, 8: deflated */
 static uint16_t zip_method(const struct mpk_zip_member *m)
 {
 	return m->method == MPK_ZIP_STORED ? MPK_ZIP_STORED : MPK_ZIP_DEFLATED;
@@ -225,7 +225,7 @@ static enum mpk_code pack(struct wheel *w, size_t i, const struct mpk_rope *cont
 
 /* --- libraries ------------------------------------------------------------------------------------- */
 
-/* "libnccl.so.2": of other names nothing is unpacked to look. */
+/* Matches "libnccl.so.2"; members with other names are not unpacked to look. */
 static bool is_library_name(struct mpk_span name)
 {
 	static const char word[] = ".so";
@@ -244,7 +244,8 @@ static bool is_same(const struct mpk_rope *rope, struct mpk_span bytes)
 	       rope->pieces[0].len == bytes.len;
 }
 
-/* Where these are in the header of every class, and how a number of two bytes lies in this byte order. */
+/* Place of these fields in the header of every class, and how to read two bytes in this byte
+ * order. */
 static bool takes(struct mpk_span file)
 {
 	unsigned type, machine;
@@ -257,7 +258,7 @@ static bool takes(struct mpk_span file)
 	return type == ET_DYN && (machine == EM_X86_64 || machine == EM_AARCH64);
 }
 
-/* @from    the mapping that plain is a part of */
+/* @from    the mapping that plain is part of */
 static enum mpk_code thin_bytes(struct wheel *w, size_t i, struct mpk_span plain,
 				const struct mpk_mapping *from)
 {
@@ -301,7 +302,7 @@ static enum mpk_code thin_members(struct wheel *w)
 		if (code == MPK_OK)
 			continue;
 		if (w->err)
-			w->err->at.has_offset = false; /* it counts in the member */
+			w->err->at.has_offset = false; /* counted within the member */
 		mpk_error_prefix(w->err, "'%s': ", MPK_QUOTE(w->members[i].name));
 		return code;
 	}
@@ -310,7 +311,7 @@ static enum mpk_code thin_members(struct wheel *w)
 
 /* --- RECORD ------------------------------------------------------------------------------------------ */
 
-/* "app-1.0.dist-info/RECORD" and what follows it */
+/* "app-1.0.dist-info/RECORD" and its signatures */
 static bool is_record(struct mpk_span name, const char *suffix)
 {
 	static const char word[] = ".dist-info/RECORD";
@@ -326,7 +327,7 @@ static bool is_signature(struct mpk_span name)
 	return is_record(name, ".jws") || is_record(name, ".p7s");
 }
 
-/* base64 with the letters of URLs and no padding, as RECORD has digests */
+/* Base64 with the letters of URLs and without padding, as RECORD has digests. */
 static void put_digest(const uint8_t sha256[MPK_DIGEST_BYTES], struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
@@ -337,7 +338,7 @@ static void put_digest(const uint8_t sha256[MPK_DIGEST_BYTES], struct mpk_strbuf
 	out->failed |= text.failed;
 }
 
-/* Of several members of a name the last is what unpacking leaves. */
+/* Of several members with one name unpacking leaves the last. */
 static enum mpk_code name_members(const struct mpk_zip_member *members, size_t count,
 				  struct mpk_strmap *names, struct mpk_error *err)
 {
@@ -362,7 +363,7 @@ static void put_row(struct mpk_span path, const struct changed *c, struct mpk_st
 	mpk_strbuf_printf(out, ",%llu", (unsigned long long)c->bytes);
 }
 
-/* RECORD anew: rows of libraries that changed, all others byte for byte. */
+/* Writes RECORD: new rows for changed libraries, all others byte for byte. */
 static enum mpk_code put_record(const struct wheel *w, size_t i, struct mpk_span old,
 				struct mpk_strbuf *out)
 {
@@ -474,7 +475,7 @@ static enum mpk_code confirm_member(struct wheel *w, size_t i)
 	return code;
 }
 
-/* A row of a library that changed has what the member is now; any other is the row that there was. */
+/* The row of a changed library describes the new member; other rows stay. */
 static bool same_row(struct wheel *w, const struct mpk_csv_row *was, const struct mpk_csv_row *now)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf old_path = { 0 };
@@ -539,7 +540,7 @@ enum mpk_code mpk_thin_confirm_wheel(const struct mpk_mapping *file, const struc
 	size_t old_count, at = 0;
 	enum mpk_code code = MPK_OK;
 
-	if (mpk_span_equal(file->bytes, made->bytes)) /* there was nothing to take out */
+	if (mpk_span_equal(file->bytes, made->bytes)) /* Nothing was removed. */
 		return MPK_OK;
 	MPK_TRY(mpk_zip_list(file->bytes, SPACE, &arena, &old, &old_count, err));
 	MPK_TRY(mpk_zip_list(made->bytes, SPACE, &arena, &w.members, &w.count, err));

@@ -29,12 +29,13 @@ struct mpk_csource {
 	enum mpk_csource_form form;
 	const char *symbol;
 	const struct mpk_rope *bytes; /* PLAIN */
-	const char *file;             /* INCBIN: its path, as the assembler will open it */
-	unsigned align;               /* of the bytes in memory; 16: as TVM has them */
-	uint64_t size;                /* INCBIN: of the file, bytes */
+	const char *file;             /* INCBIN: path for the assembler */
+	unsigned align;               /* alignment in memory, bytes; 16: as in TVM */
+	uint64_t size;                /* INCBIN: length of the file, bytes */
 	bool lrodata;                 /* STUB: in .lrodata, not .rodata */
-	unsigned lead; /* STUB: zeros before it, from a page of the file on; less than a page */
-	const char *register_fn; /* system library: called with name and address; NULL */
+	unsigned
+		lead; /* STUB: zeros before it, so that a file begins at a page; less than a page */
+	const char *register_fn; /* system library: function that gets name and address; NULL */
 	const char *note;        /* text of the note (elf/note.h), for ELF; NULL */
 };
 
@@ -49,8 +50,8 @@ enum mpk_code mpk_csource_store(const struct mpk_csource *c, const char *path,
  * libraries of the objects; emit.c makes the objects, archives of them, and decides which output.
  */
 
-/* How the blob gets into its object, and with that into the library. From MPK_LARGE_BYTES on
- * it is not given to compiler and linker. */
+/* How the blob gets into its object and the library. From MPK_LARGE_BYTES on compiler and linker
+ * do not see it. */
 enum mpk_strategy {
 	MPK_STRATEGY_NONE,           /* there is no blob */
 	MPK_STRATEGY_FULL,           /* as it is */
@@ -63,21 +64,21 @@ struct mpk_build {
 	struct mpk_compilation c; /* its tools are e->tools */
 	enum mpk_strategy strategy;
 	bool lrodata;            /* the blob symbol's section */
-	const char *symbol;      /* of the blob, prefix included */
+	const char *symbol;      /* symbol of the blob, with its prefix */
 	const char *register_fn; /* or NULL */
 	const char *note;        /* text of the package note in the blob's object; NULL: none */
-	uint8_t digest[MPK_DIGEST_BYTES]; /* XXH128 of the blob; zeros as long as unknown */
-	uint8_t id[MPK_BUILD_ID_BYTES];   /* that the linker is given */
+	uint8_t digest[MPK_DIGEST_BYTES]; /* XXH128 of the blob; zeros while unknown */
+	uint8_t id[MPK_BUILD_ID_BYTES];   /* objects for the linker */
 	const char *blob_object;          /* path; NULL without blob */
 };
 
-/* What mpack can write; the file that writes it has the row. */
+/* An output that mpack can write; the row is in the file that writes it. */
 struct mpk_emitter {
 	struct mpk_emit_name name;
-	bool is_linked; /* of the objects of blob and sources, which are made before, in a scratch folder */
-	bool is_blob; /* of the blob alone: there must be one */
+	bool is_linked; /* made from objects of blob and sources, in a scratch folder */
+	bool is_blob;   /* contains only the blob, which must exist */
 	enum mpk_code (*write)(struct mpk_build *b, struct mpk_error *err); /* to e->out */
-	/* a copy of e->base with another blob; NULL: e->base is not for it */
+	/* writes a copy of e->base with another blob; NULL: e->base does not fit */
 	enum mpk_code (*rebase)(struct mpk_build *b, struct mpk_error *err);
 };
 
@@ -90,7 +91,7 @@ extern const struct mpk_emitter mpk_emitter_a, mpk_emitter_tar; /* objects.c */
 
 /* --- handover.c ------------------------------------------------------------------ */
 
-#define MPK_HANDOVER_NONE UINT64_MAX /* no text; a piece that is in no file */
+#define MPK_HANDOVER_NONE UINT64_MAX /* no text; a piece outside of any file */
 
 /* --- csource.c ------------------------------------------------------------------- */
 
@@ -109,11 +110,11 @@ void mpk_build_settled(const struct mpk_build *b);
 enum mpk_code mpk_build_write(struct mpk_build *b, const char *path, unsigned mode,
 			      const struct mpk_packed *s, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* A file that a tool made, and what is made of it. Zero-initialise; close in every case. */
+/* A file that a tool made, and the file made from it. Zero-initialise; close in every case. */
 struct mpk_build_file {
 	struct mpk_mapping map;
-	struct mpk_private data;  /* its bytes, when it is open to patches */
-	struct mpk_rope rope;     /* what is made of it */
+	struct mpk_private data;  /* its bytes, where it may be patched */
+	struct mpk_rope rope;     /* the new file */
 	struct mpk_packed packed; /* the same, with the blob */
 };
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arguments.c - checks what a launch function is passed: count, types, then each tensor by itself, then shapes, which
- * relate tensors to each other. Nothing is used before it is checked. And what is made of it: values of expressions, and
- * arguments of kernels. */
+/* arguments.c - checks the arguments of a launch function: count, types, each tensor by itself,
+ * then shapes, which relate tensors to each other. Nothing is used before it is checked. Then
+ * computes expressions and the arguments of kernels. */
 #include <string.h>
 
 #include "launch/standalone/loader.h"
 #include "launch/standalone/names.h"
 
-/* Two formats come with the library. */
+/* The library contains two formats. */
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
 #define SA_COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
-/* What the convention calls types, and where a tensor's object has its DLTensor. */
+/* Type codes of the convention, and the place of the DLTensor in a tensor's object. */
 #ifdef MPK_SA_LEGACY
 enum {
 	SA_TYPE_NONE = MPK_TVM_NULL,
@@ -65,7 +65,7 @@ static int sa_is_whole(int32_t type)
 	return type == SA_TYPE_INTEGER || type == SA_TYPE_BOOL;
 }
 
-/* A number as a real one, whichever it was. */
+/* Returns a number as a real one, whichever it was. */
 static double sa_real(const struct mpk_sa_run *r, int32_t i)
 {
 	uint64_t bits = sa_value_at(r, i);
@@ -77,7 +77,7 @@ static double sa_real(const struct mpk_sa_run *r, int32_t i)
 	return real;
 }
 
-/* Whether a type of so many bits has the value; all have it that are of 64. */
+/* Whether a type of so many bits can hold the value; 64 bits hold all. */
 static int sa_fits(int64_t value, unsigned code, unsigned bits, unsigned truth)
 {
 	unsigned width = truth ? 1 : bits, is_signed = code == MPK_DTYPE_INT && !truth;
@@ -89,7 +89,7 @@ static int sa_fits(int64_t value, unsigned code, unsigned bits, unsigned truth)
 	return value <= high && value >= (is_signed ? -high - 1 : 0);
 }
 
-/* Raises "f: argument 'x'" and what is wrong with it: the message's format, and what it needs. */
+/* Raises "f: argument 'x'" and what is wrong with it, from a format and its values. */
 #define SA_REFUSE(r, p, kind, fmt, ...)                                                            \
 	mpk_sa_refuse(kind, "%s: argument '%s'" fmt, mpk_sa_text((r)->f->name),                    \
 		      mpk_sa_text((p)->name), __VA_ARGS__)
@@ -141,7 +141,7 @@ static int sa_check_type(const struct mpk_sa_run *r, const struct mpk_sa_param *
 	static const char *const codes[] = { MPK_SA_CODE_NAMES };
 	const int last = SA_COUNT(codes) - 1;
 
-	/* TVM up to 0.22 says bool as uint1 */
+	/* TVM up to 0.22 writes bool as uint1. */
 	if (!(dl->code == p->code && dl->bits == p->bits) &&
 	    !(p->truth && dl->code == MPK_DTYPE_UINT && dl->bits == 1))
 		return SA_REFUSE(r, p, "TypeError", ": expected %s, got %s%d", mpk_sa_text(p->type),
@@ -152,7 +152,7 @@ static int sa_check_type(const struct mpk_sa_run *r, const struct mpk_sa_param *
 	return 0;
 }
 
-/* A buffer handle could be of any OpenCL context, and cannot be asked safely. */
+/* A buffer handle could belong to any OpenCL context, and cannot be asked safely. */
 static int sa_check_device(const struct mpk_sa_run *r, const struct mpk_sa_param *p,
 			   const struct mpk_sa_tensor *dl)
 {
@@ -174,7 +174,8 @@ static int sa_check_device(const struct mpk_sa_run *r, const struct mpk_sa_param
 	return mpk_sa_refuse("ValueError", mpk_sa_text(r->f->where), mpk_sa_text(p->name), name);
 }
 
-/* Compact row-major strides; an extent of 1 may have any, as may an empty tensor. */
+/* Requires compact row-major strides; an extent of 1 may have any stride, and so may an empty
+ * tensor. */
 static int sa_check_strides(const struct mpk_sa_run *r, const struct mpk_sa_param *p,
 			    const struct mpk_sa_slot *s)
 {
@@ -194,7 +195,7 @@ static int sa_check_strides(const struct mpk_sa_run *r, const struct mpk_sa_para
 	return 0;
 }
 
-/* Rank first, as shape and strides are only read up to it. */
+/* Rank first, because shape and strides are only read up to it. */
 static int sa_check_shape(const struct mpk_sa_run *r, const struct mpk_sa_param *p,
 			  struct mpk_sa_slot *s)
 {
@@ -213,7 +214,7 @@ static int sa_check_shape(const struct mpk_sa_run *r, const struct mpk_sa_param 
 	return sa_check_strides(r, p, s);
 }
 
-/* The pointer the kernel gets, with byte_offset and alignment seen to. */
+/* Makes the pointer for the kernel, after byte_offset and alignment were handled. */
 static int sa_check_data(const struct mpk_sa_run *r, const struct mpk_sa_param *p,
 			 struct mpk_sa_slot *s)
 {
@@ -306,7 +307,7 @@ static int sa_apply(const struct mpk_sa_run *r, int64_t op, int64_t *a, int64_t 
 	return 0;
 }
 
-/* The operands stand in the order in which they are written, so that the first that fails is reported. */
+/* The operands are in written order, so that the first that fails is reported. */
 static int sa_eval_words(const struct mpk_sa_run *r, const struct mpk_sa_expr *e, int64_t *out)
 {
 	int64_t stack[SA_STACK];
@@ -337,7 +338,8 @@ int mpk_sa_eval(const struct mpk_sa_run *r, int32_t expr, int64_t *out)
 
 /* --- tensors and each other --------------------------------------------------------------------- */
 
-/* The device number of the first tensor that is always there and on the device; 0 when all are in host memory. */
+/* Returns the device number of the first tensor that is always present and on the device; 0 when
+ * all are in host memory. */
 static int sa_device_of(const struct mpk_sa_run *r, const struct mpk_sa_param *params)
 {
 	for (int32_t i = 0; i < r->f->param_count; i++)
@@ -400,7 +402,7 @@ static uint64_t sa_real_bits(double real)
 	return bits;
 }
 
-/* The kernel may take fewer bits than an integer has; what does not fit is refused, never cut. */
+/* The kernel's integer may have fewer bits: a value that does not fit is refused, never cut. */
 static int sa_integer(const struct mpk_sa_run *r, const struct mpk_sa_kernel *k, unsigned i,
 		      const struct mpk_sa_arg *a, uint64_t *cell)
 {

@@ -65,8 +65,8 @@ static const struct mpk_sa_symbol cuda_symbols[] = {
 
 static struct {
 	void *context;
-	/* by kernel index, NULL until first used; kernels of one code share its module, and so the
-	 * variables in it */
+	/* by kernel index, NULL until first used; kernels of one code share its module and so
+	 * its variables */
 	void **functions, **modules;
 } cuda_devices[MPK_SA_DEVICES_MAX];
 
@@ -107,7 +107,7 @@ static int cuda_open(int id)
 		       : 0;
 }
 
-/* Makes the device's context current; *before is what was, for cuda_leave. */
+/* Makes the device's context current; *before receives the previous one, for cuda_leave. */
 static int cuda_enter(int id, void **before)
 {
 	*before = NULL;
@@ -121,7 +121,7 @@ static void cuda_leave(void *before)
 	(void)cu.SetCurrent(before);
 }
 
-/* The stream that the framework around us works on; 0 when it says nothing. */
+/* Returns the stream that the framework around us uses; 0 when it names none. */
 static void *cuda_stream(int id)
 {
 	static void *(*get)(int32_t, int32_t);
@@ -131,7 +131,7 @@ static void *cuda_stream(int id)
 	return get ? get(MPK_DL_CUDA, id) : NULL;
 }
 
-/* The module that another kernel of the same code has loaded, or NULL. */
+/* Returns the module that another kernel of the same code has loaded, or NULL. */
 static void *cuda_module_of(int id, const struct mpk_sa_kernel *k)
 {
 	for (unsigned i = 0; i < mpk_sa_kernel_count; i++)
@@ -185,7 +185,7 @@ static void cuda_add(struct cuda_config *c, unsigned id, unsigned x, unsigned y,
 	c->attributes[c->count++] = (struct cuda_attribute){ .id = id, .value = { x, y, z } };
 }
 
-/* A launch with attributes, in the order in which TVM gives them. */
+/* Launches with attributes, in the order in which TVM gives them. */
 static int cuda_launch_extended(struct mpk_sa_launch *l, void *function, void *stream)
 {
 	enum { COOPERATIVE = 2, CLUSTER = 4, PROGRAMMATIC = 6, PREFERRED_CLUSTER = 11 };
@@ -258,7 +258,7 @@ static void *cuda_alloc(int id, int64_t bytes, const void *from)
 		return NULL;
 	if (cuda_check(cu.Alloc(&p, (size_t)bytes), "device memory"))
 		p = 0;
-	/* the copy uses the default stream, for which the kernels' stream need not wait */
+	/* The copy uses the default stream, for which the kernels' stream need not wait. */
 	if (p && from &&
 	    (cuda_check(cu.ToDevice(p, from, (size_t)bytes), "copy to the device") ||
 	     cuda_check(cu.Synchronize(NULL), "copy to the device"))) {
@@ -269,7 +269,7 @@ static void *cuda_alloc(int id, int64_t bytes, const void *from)
 	return (void *)(uintptr_t)p;
 }
 
-/* The kernels may use the memory until they have ended, on whichever stream they are. */
+/* The kernels may use the memory until they have ended, on whatever stream they are. */
 static int cuda_release(int id, void *device, void *to, int64_t bytes)
 {
 	void *before;

@@ -15,7 +15,7 @@
 /* Guards the drivers: loading happens once, and OpenCL kernels keep their arguments. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The bits of one kernel argument in the width that the kernel declares: the low bits. */
+/* Returns the bits of a kernel argument in the width that the kernel declares: the low bits. */
 static uint64_t narrowed(const unsigned char type[2], uint64_t cell)
 {
 	double real;
@@ -34,8 +34,8 @@ static uint64_t narrowed(const unsigned char type[2], uint64_t cell)
 	return word;
 }
 
-/* A driver copies as many bytes as the argument has, from the first on: where the lowest bits of
- * an integer stand last, they move there. */
+/* A driver copies as many bytes as the argument has, from the first on: on big-endian machines
+ * the low bytes of an integer move there. */
 static uint64_t as_copied(const unsigned char type[2], uint64_t bits)
 {
 	if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ || type[1] >= 64)
@@ -58,7 +58,8 @@ int mpk_sa_start(struct mpk_sa_launch *l, const uint64_t *cells)
 	return rc;
 }
 
-/* Device memory, with a copy of host memory in it unless that is NULL; NULL after an error was raised. */
+/* Allocates device memory and copies host memory into it unless that is NULL; NULL after an
+ * error was raised. */
 static void *sa_device_alloc(int32_t id, const void *from, int64_t bytes)
 {
 	void *p;
@@ -69,7 +70,7 @@ static void *sa_device_alloc(int32_t id, const void *from, int64_t bytes)
 	return p;
 }
 
-/* Frees it, after copying it to host memory unless that is NULL. */
+/* Frees device memory, after copying it to host memory unless that is NULL. */
 static int sa_device_release(int32_t id, void *device, void *to, int64_t bytes)
 {
 	int rc;
@@ -82,8 +83,8 @@ static int sa_device_release(int32_t id, void *device, void *to, int64_t bytes)
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
-/* Copies a host tensor to the device and lets the kernels see the copy. An empty one has no copy: its host pointer is
- * nothing that a device may see. */
+/* Copies a host tensor to the device for the kernels. An empty tensor has no copy: a device must
+ * not see its host pointer. */
 static int sa_stage(const struct mpk_sa_run *r, const struct mpk_sa_param *p, struct mpk_sa_slot *s)
 {
 	int64_t bytes = (int64_t)((uint64_t)s->count * (uint64_t)p->bytes);
@@ -99,7 +100,7 @@ static int sa_stage(const struct mpk_sa_run *r, const struct mpk_sa_param *p, st
 	return s->copy ? 0 : -1;
 }
 
-/* Sizes come from shapes that the caller chose: each product is checked. */
+/* Sizes come from the caller's shapes, so each product is checked. */
 static int sa_temp_bytes(const struct mpk_sa_run *r, const struct mpk_sa_param *t, int64_t *bytes)
 {
 	*bytes = t->bytes;
@@ -138,7 +139,7 @@ static int sa_allocate(const struct mpk_sa_run *r, int32_t i)
 }
 
 /* Frees a copy, after copying results back when the call went well. */
-/* Frees it, after copying it to host memory unless that is NULL. */
+/* Frees device memory, after copying it to host memory unless that is NULL. */
 static int sa_unstage(const struct mpk_sa_run *r, int32_t i, int success)
 {
 	const struct mpk_sa_param *p = &mpk_sa_params[r->f->params + i];
@@ -147,7 +148,7 @@ static int sa_unstage(const struct mpk_sa_run *r, int32_t i, int success)
 
 	if (!copy)
 		return 0;
-	s->copy = NULL; /* a failure after this point comes here again */
+	s->copy = NULL; /* A later failure comes here again. */
 	host = (void *)((uintptr_t)s->dl->data + s->dl->offset);
 	return sa_device_release(r->device, copy,
 				 success && p->flags & MPK_SA_WRITTEN ? host : NULL,
@@ -203,8 +204,8 @@ static int sa_extents(const struct mpk_sa_run *r, const struct mpk_sa_step *s, i
 	return 0;
 }
 
-/* Whether a tensor or temporary that a kernel takes has no element; -1 after an error. An optional one that is absent
- * is as large as its dimensions say. */
+/* Whether a tensor or temporary of the kernel has no element; -1 after an error. A missing
+ * optional tensor counts by its dimensions. */
 static int sa_is_empty(const struct mpk_sa_run *r, const struct mpk_sa_arg *a)
 {
 	int is_param = a->kind == MPK_SA_ARG_PARAM, empty = 0;
@@ -224,7 +225,8 @@ static int sa_is_empty(const struct mpk_sa_run *r, const struct mpk_sa_arg *a)
 	return empty;
 }
 
-/* 1 when there is nothing to do: an empty grid, or every tensor of the step is empty; -1 after an error. */
+/* Returns 1 when there is nothing to do: an empty grid, or every tensor of the step is empty; -1
+ * after an error. */
 static int sa_is_idle(const struct mpk_sa_run *r, const struct mpk_sa_step *s,
 		      const int64_t extents[9])
 {
@@ -245,7 +247,7 @@ static int sa_is_idle(const struct mpk_sa_run *r, const struct mpk_sa_step *s,
 	return !extents[0] || !extents[1] || !extents[2] || (tensors && all);
 }
 
-/* The extents whose tags the kernel has; a cluster that nobody gave is of one block. */
+/* Sets the extents whose tags the kernel has; a missing cluster is one block. */
 static int sa_give_extents(const struct mpk_sa_run *r, const struct mpk_sa_step *s,
 			   const int64_t extents[9], struct mpk_sa_launch *l)
 {
@@ -266,7 +268,7 @@ static int sa_give_extents(const struct mpk_sa_run *r, const struct mpk_sa_step 
 	return 0;
 }
 
-/* Extents are checked first, and nothing is launched for empty tensors: drivers refuse a grid of 0. */
+/* Checks extents first, and launches nothing for empty tensors: drivers refuse a grid of 0. */
 static int sa_step(const struct mpk_sa_run *r, const struct mpk_sa_step *s)
 {
 	struct mpk_sa_launch l;

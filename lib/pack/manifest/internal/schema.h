@@ -8,13 +8,13 @@
 #include "base/compiler.h"
 #include "manifest/manifest.h"
 
-/* A [[function]] as it is written: the keys of a single step stand in the table itself. */
+/* A [[function]] as written: the keys of a single step are in the table itself. */
 struct mpk_manifest_launch_row {
 	struct mpk_manifest_launch launch;
 	struct mpk_manifest_step own;
 };
 
-/* What reading the file fills; rows stay writable until all checks are done. */
+/* The result of reading the file; rows stay writable until all checks are done. */
 struct mpk_manifest_draft {
 	struct mpk_manifest package; /* [package]: name, abi, root, ... */
 	struct mpk_manifest_module *modules;
@@ -23,7 +23,7 @@ struct mpk_manifest_draft {
 	size_t launch_count;
 };
 
-/* What [package] said, which comes before all that needs it. */
+/* The keys of [package], which precedes everything that needs them. */
 static inline const struct mpk_manifest *mpk_manifest_package(const struct mpk_toml_reader *r)
 {
 	return r->user;

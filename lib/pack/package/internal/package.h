@@ -31,22 +31,22 @@ enum mpk_code mpk_linked_table(const struct mpk_image *image, struct mpk_span ar
 
 /* A kernel of a module. */
 struct mpk_init_kernel {
-	struct mpk_span symbol;     /* what a driver looks for */
-	struct mpk_span short_name; /* as its source has it */
+	struct mpk_span symbol;     /* the name that a driver looks for */
+	struct mpk_span short_name; /* the name in the source */
 	struct mpk_span text;       /* a source: its parameters */
 	const struct mpk_code_param *params;
 	size_t param_count;
-	uint32_t block[3];  /* the only block it runs in; zeros: any */
-	uint32_t threads;   /* the most of a block; 0: no bound */
-	unsigned dims;      /* of grid and block; 0: the code does not tell */
-	bool hides_block;   /* it demands one, which is no number in the text */
-	bool hides_threads; /* the same of a bound of the threads */
+	uint32_t block[3];  /* the only block size that it runs with; zeros: any */
+	uint32_t threads;   /* most threads of a block; 0: no bound */
+	unsigned dims;      /* dimensions of grid and block; 0: the code does not tell */
+	bool hides_block;   /* it requires a block size that the text does not give as a number */
+	bool hides_threads; /* the same for a bound of the threads */
 	bool shared;        /* it has dynamic shared memory */
-	bool hides_shared;  /* the code does not tell that */
-	const struct mpk_source_code_reach *reach; /* of a source; else NULL */
+	bool hides_shared;  /* the code does not tell whether it has any */
+	const struct mpk_source_code_reach *reach; /* the source it is from; else NULL */
 	bool bounded;         /* an integer keeps threads from running past the end */
-	bool hides_params;    /* the code does not tell them */
-	const char *refusal;  /* why nobody can launch it; NULL: it gets a row */
+	bool hides_params;    /* the code does not tell the parameters */
+	const char *refusal;  /* why no runtime can launch it; NULL: it gets a row */
 	const char *open;     /* why it gets no launch function; NULL: it gets one */
 	const char *function; /* its launch function's name */
 };
@@ -58,11 +58,13 @@ struct mpk_init_module {
 	const struct mpk_code_info *code; /* that lists the kernels */
 	struct mpk_init_kernel *kernels;
 	size_t kernel_count, row_count, function_count;
-	size_t twin_count; /* kernels whose names those of files above have */
-	/* Dynamic shared memory, found when it is first asked for: there may be as many arrays as kernels. */
+	size_t twin_count; /* kernels that files above have already */
+	/* Dynamic shared memory, found when it is first asked for: there may be as many arrays
+	 * as kernels. */
 	bool has_shared;
 	struct mpk_strmap shared; /* arrays outside of kernels */
-	const bool *owns_shared;  /* PTX: for each kernel, whether it has one of its own */
+	const bool *owns_shared;  /* PTX: for each kernel, whether it has dynamic shared memory of
+				   * its own */
 };
 
 /* A C function, in a source or a header. */
@@ -86,14 +88,14 @@ struct mpk_init {
 	size_t module_count;
 	struct mpk_strmap symbols;          /* of kernels */
 	struct mpk_strmap names;            /* of functions */
-	const char *abi;                    /* of the objects; NULL: none says */
-	const struct mpk_init_file *header; /* the first one; NULL: there is none */
+	const char *abi;                    /* the machine of the objects; NULL: unknown */
+	const struct mpk_init_file *header; /* the first object; NULL: there is none */
 	struct mpk_init_call *calls;        /* malloc'ed; in the order of the files */
 	size_t call_count, call_cap;
 	struct mpk_strmap call_names; /* to indices */
 	struct mpk_strmap defined;    /* symbols that objects and archives define */
-	bool hides_symbols;           /* there is host code whose symbols are not seen here */
-	struct mpk_strbuf host_lines; /* comments: what the host code offers */
+	bool hides_symbols;           /* some host code's symbols cannot be read here */
+	struct mpk_strbuf host_lines; /* comments that list what the host code offers */
 };
 
 /* mpk_init_read_kernels - fill the kernels of a module whose code is set
@@ -121,7 +123,7 @@ const char *mpk_init_free_name(struct mpk_init *in, const char *const *names, si
 
 /* --- What the parts of mpk_package_load share --- */
 
-/* A step of a launch function, whose kernel is "ID.KERNEL". */
+/* A step of a launch function; its kernel is "ID.KERNEL". */
 struct mpk_loader_step {
 	struct mpk_span id, kernel;
 	const struct mpk_manifest_launch *launch;
@@ -136,15 +138,15 @@ struct mpk_loader {
 	struct mpk_strmap opened; /* path -> address of its file */
 	const struct mpk_memory_file *memory_files;
 	struct mpk_strmap memory_names;       /* name -> index in memory_files */
-	const struct mpk_code_kernel ***code; /* of each module, of each kernel of its table: what
-					       * its code says; NULL where it does not */
+	const struct mpk_code_kernel ***code; /* for each kernel of each module's table, what its
+					       * code says; NULL where it does not */
 	const struct mpk_loader_step
-		*steps; /* by id, else as they stand in the manifest; table.c */
+		*steps; /* modules by id, or else in the order of the manifest; table.c */
 	size_t step_count;
-	const struct mpk_rope *contents; /* of the modules, in the order of the manifest */
+	const struct mpk_rope *contents; /* steps of the modules, in the order of the manifest */
 	const char **inputs;             /* malloc'ed */
 	size_t input_count, input_cap;
-	uint64_t letters_left; /* that may still be compared to find what a name was meant to be */
+	uint64_t letters_left; /* names that may still be compared to find the one that was meant */
 	bool failed;           /* out of memory */
 };
 
@@ -166,20 +168,20 @@ void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code co
 void mpk_loader_put_payload(struct mpk_loader *l, struct mpk_manifest_module *m,
 			    struct mpk_rope *rope);
 
-/* A device module on its way. Set l, m and kind, and valid to true. */
+/* A device module in progress. Set l, m and kind, and valid to true. */
 struct mpk_device_code {
 	struct mpk_loader *l;
 	struct mpk_manifest_module *m;
 	const struct mpk_manifest_kind *kind;
 	struct mpk_file *shared; /* the module's data; NULL: it has none that is valid */
-	const char *format;      /* NULL: not known yet, or none fits */
-	struct mpk_file **files; /* of each kernel; all the same when the module has one */
-	const struct mpk_code_kernel **code; /* of each kernel, as its file says */
+	const char *format;      /* NULL: unknown so far, or none fits */
+	struct mpk_file *
+		*files; /* for each kernel its file; all the same when the module has one */
+	const struct mpk_code_kernel **code; /* for each kernel what its file says */
 	enum mpk_kernels_layout layout;
-	struct mpk_span
-		*names; /* of a file's kernels, to choose a hint from; NULL: not listed yet */
-	bool own_files; /* kernels bring files of their own */
-	bool valid;     /* no finding so far */
+	struct mpk_span *names; /* kernel names of a file, for hints; NULL: not listed yet */
+	bool own_files;         /* kernels have files of their own */
+	bool valid;             /* no finding so far */
 };
 
 /* mpk_device_code_read - open the code files of a device module, complete its table with the rows that launch functions tell,
@@ -187,7 +189,7 @@ struct mpk_device_code {
  * Returns  true: the module has kernels, and d->valid and d->format say whether it can be written */
 bool mpk_device_code_read(struct mpk_device_code *d);
 
-/* The file of kernel i: its own, else the module's. */
+/* Returns the file of kernel i: its own, else the module's. */
 static inline struct mpk_toml_str mpk_device_code_file(const struct mpk_device_code *d, size_t i)
 {
 	const struct mpk_manifest_function *f = &d->m->functions[i];
@@ -195,7 +197,7 @@ static inline struct mpk_toml_str mpk_device_code_file(const struct mpk_device_c
 	return f->data.text ? f->data : d->m->data;
 }
 
-/* For warnings, which mpk_loader_error has none of. */
+/* For warnings, which mpk_loader_error cannot give. */
 static inline struct mpk_toml_reader mpk_device_code_findings(const struct mpk_device_code *d)
 {
 	return (struct mpk_toml_reader){ .report = d->l->report, .path = d->l->manifest->path };
@@ -217,9 +219,8 @@ void mpk_loader_fill_table(struct mpk_loader *l, struct mpk_manifest_module *m,
 void mpk_loader_finish(struct mpk_loader *l, struct mpk_module *modules, size_t *count,
 		       size_t *root, struct mpk_package *out);
 
-/* OpenCL source as TVM's loader wants it: a program a kernel, after a line that names
- * the kernel (internal)
- */
+/* OpenCL source as TVM's loader expects it: one program for each kernel, after a line that names
+ * the kernel (internal) */
 
 /* mpk_pieces_put - append one kernel's line and its program
  * @source  borrowed until the rope is written; NULs at its end are left out */

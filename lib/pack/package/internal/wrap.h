@@ -11,14 +11,16 @@
 
 /* One argument of a kernel. */
 struct mpk_wrap_arg {
-	const char *text;        /* what the function passes: a name, an expression, "none" */
-	const char *declaration; /* of the function's parameter of that name; NULL: it is none */
-	const char *title;       /* for messages: its name, else its number */
-	const char *doubt;       /* a sentence for whoever reads the manifest; NULL */
-	struct mpk_dtype type;   /* as the kernel's table lists it */
+	const char *text;        /* the value that the function passes: a name, an expression,
+				  * "none" */
+	const char *declaration; /* type of the function's parameter of that name; NULL: it is not
+				  * one */
+	const char *title;       /* its name, else its number, for messages */
+	const char *doubt;       /* a sentence for the reader of the manifest; NULL */
+	struct mpk_dtype type;   /* its type in the kernel's table */
 };
 
-/* A kernel on its way into the manifest. */
+/* A kernel that is being described. */
 struct mpk_wrap {
 	const struct mpk_wrap_file *file;
 	const struct mpk_wrap_options *how;
@@ -29,8 +31,8 @@ struct mpk_wrap {
 	struct mpk_span ir;
 	struct mpk_arena *arena;
 	struct mpk_error *err;
-	struct mpk_wrap_arg *args; /* as many as the kernel takes */
-	size_t given;              /* those of them that the launcher does not add */
+	struct mpk_wrap_arg *args; /* as many arguments as the kernel takes */
+	size_t given;              /* number of those that the launcher does not add */
 };
 
 /* mpk_wrap_read_notes - what lies beside the cubin: sets triton, ir and source

@@ -14,32 +14,32 @@
 
 /* A container of device code in a library. */
 struct mpk_thin_container {
-	struct mpk_span bytes; /* as it was */
-	uint64_t off;          /* in the ELF file */
-	uint64_t address,
-		moved; /* where it was loaded, and where it will be; 0: its section is not loaded */
+	struct mpk_span bytes;   /* as it was */
+	uint64_t off;            /* in the ELF file */
+	uint64_t address, moved; /* old and new address; 0: its section is not loaded */
 	struct mpk_rope content; /* as it will be */
-	bool changed;            /* content is another than bytes */
-	bool is_binary; /* of LLVM: one image, of which host code knows beginning and end */
-	bool is_gone;   /* is_binary, and its image is taken out: content is empty */
+	bool changed;            /* content differs from bytes */
+	bool is_binary;          /* of LLVM: one image, whose beginning and end host code knows */
+	bool is_gone;            /* is_binary, and its image is dropped: content is empty */
 	const struct mpk_code_target
-		*target;     /* of a section that is for one device as a whole; else NULL */
-	bool is_relocatable; /* input of a linker: no driver loads it by itself */
-	bool referenced;     /* a word that is relocated has its address */
-	bool is_registered; /* an image that a table of SYCL's names: what becomes of it is known */
-	bool is_host;       /* no device code: what else is in the section of a blob */
-	bool pinned;        /* it has to stay at its address */
+		*target;     /* its section, if that is for one device as a whole; else NULL */
+	bool is_relocatable; /* input of a linker: no driver loads it */
+	bool referenced;     /* a relocated word has its address */
+	bool is_registered;  /* a table of SYCL's names the image, so its future is known */
+	bool is_host;        /* not device code: other bytes in the section of a blob */
+	bool pinned;         /* it must keep its address */
 };
 
-/* What is done to one file. */
+/* The work on one file. */
 struct mpk_thin {
 	const struct mpk_thin_options *o;
 	struct mpk_arena *arena;
 	struct mpk_thin_report *report;
 	struct mpk_strbuf
-		missing; /* containers without code for a kept architecture: what is said of them */
+		missing; /* containers without code for a kept architecture: texts about them */
 	size_t missing_count;
-	/* a bit for each word of keep: what is loaded by drivers has code for it; what is not did have */
+	/* a bit for each word of keep: whether loaded containers have code for it now, and had
+	 * before */
 	uint64_t served, unlinked;
 };
 
@@ -73,7 +73,7 @@ enum mpk_code mpk_thin_see_found(struct mpk_thin *t, const struct mpk_elf *elf,
 /* mpk_thin_keeps - whether an architecture is among those to keep; notes that it is there */
 bool mpk_thin_keeps(struct mpk_thin *t, const struct mpk_code_target *target);
 
-/* What a driver takes of a container: indices of images; their number: nothing. */
+/* Lists what a driver takes of a container: indices of images; their number: nothing. */
 struct mpk_thin_choice {
 	size_t before, after;
 };
@@ -91,14 +91,14 @@ enum mpk_code mpk_thin_choose(struct mpk_span word, const struct mpk_code_target
 enum mpk_code mpk_thin_keep_devices(struct mpk_thin *t, const struct mpk_code_target *targets,
 				    bool *kept, size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* So many of them are named in the message. */
+/* The most containers that the message names. */
 enum { MPK_THIN_MISSING_SHOWN = 3 };
 
 /* mpk_thin_miss - note that a kept architecture would lose something
  * @what    "compute_80 PTX alone" */
 void mpk_thin_miss(struct mpk_thin *t, const char *where, struct mpk_span word, const char *what);
 
-/* The section of device code that a linker's input has, which no driver loads. */
+/* The section of device code in a linker's input, which no driver loads. */
 #define MPK_THIN_RELOCATABLE "__nv_relfatbin"
 
 /* mpk_thin_check_missing - whether kept architectures would lose code, when all containers of a file have been looked at
@@ -118,7 +118,7 @@ enum mpk_code mpk_thin_object(struct mpk_span file, const struct mpk_thin_option
 
 /* --- words that point to containers ------------------------------------------------------------ */
 
-/* A part of the file that is replaced by bytes of the same length. */
+/* A part of the file that bytes of the same length replace. */
 struct mpk_thin_patch {
 	uint64_t off;
 	uint8_t bytes[8];
@@ -141,7 +141,7 @@ struct mpk_thin_section {
 	GElf_Shdr header;
 	struct mpk_thin_container *containers; /* by address */
 	size_t container_count;
-	uint64_t size; /* bytes that it will have */
+	uint64_t size; /* number of bytes that it will have */
 };
 
 struct mpk_thin_sycl;
@@ -162,7 +162,7 @@ enum mpk_code mpk_thin_move(const struct mpk_elf *elf, struct mpk_thin_section *
 
 /* The blob of a library. */
 struct mpk_thin_blob {
-	struct mpk_span old; /* as it was, a view of the file */
+	struct mpk_span old; /* the old bytes, a view of the file */
 	struct mpk_rope content;
 	bool changed;
 };
@@ -189,13 +189,14 @@ enum mpk_code mpk_thin_write(const struct mpk_elf *elf, const struct mpk_thin_se
 
 enum { MPK_THIN_SECTIONS_MAX = 64 };
 
-/* What is free at the end of a section; file offsets before anything moves. */
+/* The free bytes at the end of a section; file offsets before anything moves. */
 struct mpk_thin_hole {
 	const struct mpk_thin_section *section;
-	uint64_t off, end; /* the free bytes, without the program headers that are put there */
-	uint64_t cut_off, cut_end; /* whole pages of them, which leave the file; equal: none */
-	size_t segment; /* PT_LOAD that the section is in; of one that is not loaded, the number of segments */
-	bool at_tail; /* nothing of the segment follows: it is cut off, not split */
+	uint64_t off, end;         /* the free bytes, without program headers that are put there */
+	uint64_t cut_off, cut_end; /* the whole pages of them, which leave the file; equal: none */
+	size_t segment; /* the PT_LOAD that has the section; for a section that is not loaded, the
+			 * number of segments */
+	bool at_tail;   /* nothing of the segment follows: it is cut, not split */
 };
 
 struct mpk_thin_layout {
@@ -205,11 +206,12 @@ struct mpk_thin_layout {
 	size_t section_count;
 	const GElf_Phdr *segments;
 	uint64_t page;
-	struct mpk_thin_hole holes[MPK_THIN_SECTIONS_MAX]; /* by offset, one a section */
+	struct mpk_thin_hole holes[MPK_THIN_SECTIONS_MAX]; /* by offset, one for each section */
 	size_t split_count;                                /* segments more */
-	uint64_t table_off; /* of the program headers, before anything moves */
+	uint64_t table_off; /* offset of the program headers before anything moves */
 	bool table_moves;
-	/* What made room for them: [block_off, block_end) is loaded from block_to now. Equal: nothing did. */
+	/* The block that made room: [block_off, block_end) is loaded from block_to now. Equal:
+	 * none. */
 	uint64_t block_off, block_end, block_to, block_address;
 	uint8_t *block; /* its bytes */
 	struct mpk_error *err;
@@ -234,13 +236,13 @@ enum mpk_code mpk_thin_assemble(const struct mpk_thin_layout *l,
 
 /* --- words that hold addresses of device code -------------------------------------------------- */
 
-/* A word of the library that is relocated, and points to a container. */
+/* A relocated word of the library that points to a container. */
 struct mpk_thin_reference {
 	uint64_t address;   /* of the word */
 	uint64_t target;    /* what it holds */
 	uint64_t addend_at; /* file offset of the addend; 0: the word itself holds it */
 	size_t container;
-	bool is_symbolic; /* a symbol gives the address */
+	bool is_symbolic; /* the address comes from a symbol */
 };
 
 struct mpk_thin_references {

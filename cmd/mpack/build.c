@@ -341,7 +341,7 @@ static int build_again(const struct mpk_build_options *o, const char *input)
 
 static int run(enum mpk_emit_kind kind, const char *input)
 {
-	return opt.standalone ? mpk_build_carried(&opt, input, NULL)
+	return opt.standalone ? mpk_build_standalone(&opt, input, NULL)
 			      : mpk_build_run(&opt, kind, input, NULL);
 }
 

@@ -24,11 +24,11 @@ struct mpk_input {
 	struct mpk_mapping text;    /* its bytes */
 	struct mpk_package package; /* the manifest, if this process has read it */
 	struct mpk_compile_source
-		*sources;              /* sources of the package, with room for generated ones */
-	struct mpk_handover parts;     /* what is to be built of */
-	struct mpk_mapping handed;     /* the bytes of parts, when another process has read them */
-	struct mpk_handover_maps maps; /* the files that parts refers to, then */
-	struct mpk_mapping *watched;   /* digests of those files that were hashed for provenance */
+		*sources;             /* sources of the package, with room for generated ones */
+	struct mpk_request parts;     /* what is to be built of */
+	struct mpk_mapping handed;    /* the bytes of parts, when another process has read them */
+	struct mpk_request_maps maps; /* the files that parts refers to, then */
+	struct mpk_mapping *watched;  /* digests of those files that were hashed for provenance */
 	size_t watched_count;
 };
 
@@ -87,12 +87,12 @@ struct mpk_build_options {
 int mpk_build_run(struct mpk_build_options *o, enum mpk_emit_kind kind, const char *input,
 		  const char *executor);
 
-/* mpk_build_carried - what the input gives as a library that carries its executor: from a finished library in one step,
+/* mpk_build_standalone - what the input gives as a library that carries its executor: from a finished library in one step,
  * from a manifest, an object or an archive in two
  * @o       output may be changed while it runs
  * @name    of the package; NULL: after the input
  * Returns  the exit status */
-int mpk_build_carried(struct mpk_build_options *o, const char *input, const char *name);
+int mpk_build_standalone(struct mpk_build_options *o, const char *input, const char *name);
 
 /* mpk_origin_describe - the provenance of a build, as the text of its note
  * Runs compiler and linker to ask for their versions. The inputs are hashed, and stay under watch until

@@ -259,7 +259,7 @@ void mpk_warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e)
 {
 	/* An object holds the blob alone, C source and a bare blob have no host code. */
 	bool whole = e->kind == MPK_EMIT_SO || e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR;
-	const struct mpk_handover *parts = &in->parts;
+	const struct mpk_request *parts = &in->parts;
 
 	if (whole && !e->tools.dry_run && parts->entry)
 		look_at_entry(in, e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads what a build starts from: a manifest with its files, or a blob that is already finished.
  * Both go through the checks that minspect --verify has, and all findings are printed at once,
- * each at its place in the manifest. Nothing is compiled here; mpk_input_load (apart.c)
+ * each at its place in the manifest. Nothing is compiled here; mpk_input_load (reader.c)
  * calls this in a process without rights. */
 #include "mpack/build.h"
 
@@ -91,7 +91,7 @@ static enum mpk_code verify_blob(struct mpk_input *in, const struct mpk_tree *tr
 
 static enum mpk_code check_blob(struct mpk_input *in, const char *abi, struct mpk_error *err)
 {
-	struct mpk_handover *parts = &in->parts;
+	struct mpk_request *parts = &in->parts;
 	enum mpk_generation seen = parts->gen;
 	struct mpk_span bytes = in->text.bytes;
 	struct mpk_tree tree;
@@ -154,7 +154,7 @@ static int load_alone(struct mpk_input *in, enum mpk_code code, struct mpk_error
 static enum mpk_code carry_library(struct mpk_input *in, const struct mpk_input_options *o,
 				   struct mpk_error *err)
 {
-	struct mpk_handover *parts = &in->parts;
+	struct mpk_request *parts = &in->parts;
 	struct mpk_compile_source *source = mpk_arena_array(&in->arena, 1, sizeof *source);
 	const struct mpk_target target = mpk_target_parse(o->target);
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping archive = { .fd = -1 };
@@ -293,7 +293,7 @@ static bool has_callable_module(const struct mpk_tree *tree)
 static void take_parts(struct mpk_input *in)
 {
 	const struct mpk_manifest *manifest = &in->package.manifest;
-	struct mpk_handover *parts = &in->parts;
+	struct mpk_request *parts = &in->parts;
 
 	parts->blob = in->package.blob;
 	parts->has_blob = in->package.needs_blob;
@@ -341,14 +341,14 @@ static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_o
 
 	MPK_TRY(mpk_package_load(&input, &in->arena, &in->report, &in->package, err));
 	in->parts.gen = in->package.manifest.gen;
-	in->parts.is_carried = in->package.manifest.standalone && has_models(&in->package.tree);
+	in->parts.is_embedded = in->package.manifest.standalone && has_models(&in->package.tree);
 	in->parts.could_load = could_load(&in->package);
 	in->parts.is_packed = in->package.manifest.compress.text != NULL;
-	if (in->parts.is_packed && !in->parts.is_carried)
+	if (in->parts.is_packed && !in->parts.is_embedded)
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
 			"'compress' is for packages with models: launch functions load their kernels as they are");
-	if (in->parts.is_carried) /* the library that is carried is one like others */
+	if (in->parts.is_embedded) /* the library that is carried is one like others */
 		in->package.manifest.standalone = false;
 	in->sources = mpk_arena_array(&in->arena, in->package.source_count + MPK_GENERATED_MAX,
 				      sizeof *in->sources);
@@ -488,7 +488,7 @@ void mpk_input_close(struct mpk_input *in)
 {
 	for (size_t i = 0; i < in->watched_count; i++)
 		mpk_mapping_close(&in->watched[i]);
-	mpk_handover_close(&in->maps);
+	mpk_request_close(&in->maps);
 	mpk_mapping_close(&in->handed);
 	mpk_package_close(&in->package);
 	mpk_mapping_close(&in->text);

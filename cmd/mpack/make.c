@@ -124,7 +124,7 @@ static const char *const link_flags[] = {
 
 /* The path of the archive of the run library that has what a model needs; NULL: no memory. */
 static const char *archive_of(struct mpk_arena *arena, const struct mpk_target *target,
-			      const struct mpk_handover *parts)
+			      const struct mpk_request *parts)
 {
 	const char *name = mpk_arena_printf(
 		arena, "mpack/%s%slibmpkrun%s%s-pic.a", target->is_native ? "" : target->triple,
@@ -177,7 +177,7 @@ static void say_unlinked(const struct mpk_emit *e, struct mpk_arena *arena, cons
 /* Adds to a library that contains a model: the archive, the embedded library's objects, where
  * they are linked in, and what linking needs. */
 static enum mpk_code add_executor(const struct mpk_build_options *o,
-				  const struct mpk_handover *parts, struct mpk_arena *arena,
+				  const struct mpk_request *parts, struct mpk_arena *arena,
 				  struct mpk_emit *e, struct mpk_error *err)
 {
 	size_t objects = parts->unlinked ? 0 : count_objects(arena, o->objects);
@@ -267,7 +267,7 @@ static int count_jobs(const struct mpk_build_options *o, unsigned *out)
 
 static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct mpk_error *err)
 {
-	const struct mpk_handover *parts = &in->parts;
+	const struct mpk_request *parts = &in->parts;
 	const char *tmp = getenv("TMPDIR");
 
 	/* Compilers replace it in the output. */
@@ -438,12 +438,12 @@ int mpk_build_run(struct mpk_build_options *o, enum mpk_emit_kind kind, const ch
 		status = mpk_input_load(path, &how, &in);
 	e.tools.hooks = &tool_hooks;
 	e.hooks = &hooks;
-	if (status == MPK_EXIT_OK && (in.parts.is_carried || opt->standalone) && !executor &&
+	if (status == MPK_EXIT_OK && (in.parts.is_embedded || opt->standalone) && !executor &&
 	    !opt->plain) {
 		if (in.parts.is_packed)
 			opt->compress = "zstd";
 		status = kind == MPK_EMIT_SO
-				 ? mpk_build_carried(opt, path, in.parts.name)
+				 ? mpk_build_standalone(opt, path, in.parts.name)
 				 : mpk_diag_usage("a standalone package is built as .so");
 		mpk_input_close(&in);
 		return status;

@@ -143,7 +143,7 @@ def put_elf(seeds, blob):
 
 # --- what has no files -------------------------------------------------------------------------------
 
-def put_handovers(seeds):
+def put_requests(seeds):
     def text(s):
         return struct.pack("<Q", 2**64 - 1) if s is None else struct.pack("<Q", len(s)) + s
 
@@ -156,7 +156,7 @@ def put_handovers(seeds):
         opened = numbers(2) + b"\0\1" + text(b"gone.bin") + numbers(1, 2, 3, 4) if gen == 1 else numbers(1) + b"\0"
         sources = numbers(2) + text(b"sub/f.c") + b"\0" + text(b"launch.ll") + b"\1" + text(b"; IR")
         pieces = numbers(3, 0, 1, 8) + numbers(2**64 - 1, 4) + b"made" + numbers(0, 15, 1)
-        seeds.put("fuzz_handover", str(gen), b"sixteen bytes  \n" + facts + opened + sources + pieces)
+        seeds.put("fuzz_request", str(gen), b"sixteen bytes  \n" + facts + opened + sources + pieces)
 
 
 def put_packages(seeds):
@@ -201,7 +201,7 @@ def put_wheels(seeds, top):
 
 
 def put_made(seeds):
-    put_handovers(seeds)
+    put_requests(seeds)
     put_packages(seeds)
     for target, name, data in seed_text.ideas():
         seeds.put(target, name, data)

@@ -122,7 +122,7 @@ static void limit_cpu(double seconds)
 }
 
 /* Asks to end with the parent, whatever ends that. The child asks, and may be too late. */
-static void tie_to_parent(const struct mpk_process *p, const struct mpk_keeper_others *others)
+static void tie_to_parent(const struct mpk_process *p, const struct mpk_supervisor_others *others)
 {
 	if (p->contained) {
 		/* A group and a terminal that no other process is in. */
@@ -152,7 +152,7 @@ static void execute(const struct mpk_process *p)
  * @output  the end of a pipe that it prints into; MPK_OUTPUT_COPIED
  * @others  the process that forked it, which may be gone by now; of one that is contained, whom it must not reach */
 MPK_NORETURN static void child_main(const struct mpk_process *p, struct mpk_process_self *self,
-				    int output, const struct mpk_keeper_others *others)
+				    int output, const struct mpk_supervisor_others *others)
 {
 	struct mpk_error err = { 0 };
 
@@ -342,15 +342,15 @@ enum mpk_code mpk_child_start(const struct mpk_process *p, const sigset_t *mask,
 	struct mpk_process_self *self =
 		mmap(NULL, sizeof *self, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MPK_CLEANUP(copier_close) struct mpk_copier copier = { 0 };
-	struct mpk_keeper_others others = { .parent = getpid() };
-	struct mpk_keeper keeper = { .socket = -1 };
+	struct mpk_supervisor_others others = { .parent = getpid() };
+	struct mpk_supervisor supervisor = { .socket = -1 };
 
 	if (self == MAP_FAILED)
 		return mpk_fail_nomem(err);
 	if (p->output == MPK_OUTPUT_COPIED)
 		MPK_TRY(copier_open(p->fd, p->output_max, &copier, err));
 	int64_t deadline = after(p->timeout);
-	pid_t pid = p->contained ? mpk_keeper_fork(mask, &keeper, &others) : mpk_fork(mask);
+	pid_t pid = p->contained ? mpk_supervisor_fork(mask, &supervisor, &others) : mpk_fork(mask);
 	if (pid == 0)
 		child_main(p, self, copier.child, &others);
 	if (pid < 0)
@@ -360,7 +360,7 @@ enum mpk_code mpk_child_start(const struct mpk_process *p, const sigset_t *mask,
 		(void)setpgid(pid, pid); /* The child does the same: whoever comes first. */
 	if (!p->in_foreground)
 		groups_swap(0, pid);
-	*out = (struct mpk_child){ p, end, pid, keeper, copier, self, deadline, !p->hear };
+	*out = (struct mpk_child){ p, end, pid, supervisor, copier, self, deadline, !p->hear };
 	copier = (struct mpk_copier){ 0 };
 	self = MAP_FAILED;
 	return MPK_OK;
@@ -425,7 +425,7 @@ static int child_reap(struct mpk_child *c, enum kill killed)
 	int status = 0xff00; /* 255, a failure, in case another caller has reaped it. */
 
 	if (c->p->contained)
-		return mpk_keeper_take(&c->keeper, killed != ALIVE);
+		return mpk_supervisor_take(&c->supervisor, killed != ALIVE);
 	if (killed)
 		(void)kill(c->pid, SIGKILL);
 	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
@@ -453,9 +453,9 @@ static void child_finish(struct mpk_child *c, enum kill killed)
 static bool has_ended(const struct mpk_child *c)
 {
 	siginfo_t info = { .si_pid = 0 };
-	struct pollfd p = { .fd = c->keeper.socket, .events = POLLIN };
+	struct pollfd p = { .fd = c->supervisor.socket, .events = POLLIN };
 
-	if (c->keeper.pid)
+	if (c->supervisor.pid)
 		return poll(&p, 1, 0) > 0;
 	return waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT | WNOHANG) != 0 ||
 	       info.si_pid == c->pid;
@@ -495,7 +495,8 @@ int64_t mpk_child_look(struct mpk_child *c, bool stops, struct pollfd fds[MPK_CH
 
 	/* ppoll ignores negative descriptors. */
 	fds[0] = (struct pollfd){ hears ? c->p->channel : -1, POLLIN, 0 };
-	fds[1] = (struct pollfd){ c->pid && c->keeper.pid ? c->keeper.socket : -1, POLLIN, 0 };
+	fds[1] = (struct pollfd){ c->pid && c->supervisor.pid ? c->supervisor.socket : -1, POLLIN,
+				  0 };
 	fds[2] = copier_wait_for(&c->copier);
 	return left;
 }

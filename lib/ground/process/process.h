@@ -82,7 +82,7 @@ struct mpk_process {
 			     * that it starts, in case the holder of the timeout is gone or asleep;
 			     * 0: no limit */
 
-	/* What it may do is unknown: it has a keeper (internal/process.h) and can do nothing to us; when it ends, and
+	/* What it may do is unknown: it has a supervisor (internal/process.h) and can do nothing to us; when it ends, and
 	 * when we end, it and all that it started is killed, even what left its process group. Other children get SIGTERM then, to remove
 	 * the files that they have begun; what they started gets it from mpk_process_signal_all. */
 	bool contained;

@@ -275,7 +275,7 @@ static void freeze_proc(void)
 			freeze_mount(paths[i]);
 }
 
-bool mpk_sandbox_apart_enter(uint64_t namespaces, uid_t user, gid_t group)
+bool mpk_sandbox_pid_namespace(uint64_t namespaces, uid_t user, gid_t group)
 {
 	bool is_own_user = namespaces & CLONE_NEWUSER;
 

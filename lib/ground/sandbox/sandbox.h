@@ -60,7 +60,7 @@ struct mpk_sandbox_state mpk_sandbox_support(void);
  * Returns  false: the system says neither which there are nor how many there can be */
 bool mpk_close_others(int first, const int *kept, size_t count);
 
-/* mpk_sandbox_apart_enter - in the first process of its namespaces: /proc shows it and what it starts and
+/* mpk_sandbox_pid_namespace - in the first process of its namespaces: /proc shows it and what it starts and
  * nobody else, so that what it can neither see nor name it cannot reach; of root, too, the files that command the
  * kernel cannot be written
  * What the system does not let it hide stays as it is.
@@ -68,7 +68,7 @@ bool mpk_close_others(int first, const int *kept, size_t count);
  *          stays the same, unless it may make mounts without
  * @user, group  effective ones of the process that made it
  * Returns  false: it would not have them */
-bool mpk_sandbox_apart_enter(uint64_t namespaces, uid_t user, gid_t group);
+bool mpk_sandbox_pid_namespace(uint64_t namespaces, uid_t user, gid_t group);
 
 /* mpk_sandbox_protect - from now on this process and what it starts can do nothing to others: neither signal
  * nor trace them, nor change their memory, limits, priority or terminal; and it has no rights over the system, as

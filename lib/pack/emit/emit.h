@@ -132,7 +132,7 @@ enum mpk_code mpk_packed_write(const struct mpk_packed *s, struct mpk_output *o,
  */
 
 /* What a build needs of a package that has been read. Borrowed or in an arena. */
-struct mpk_handover {
+struct mpk_request {
 	enum mpk_generation gen;
 	struct mpk_rope blob;  /* when has_blob */
 	const char *name;      /* name of the package; for a bare blob, of its file */
@@ -153,7 +153,7 @@ struct mpk_handover {
 	bool has_host;        /* some module is host code */
 	bool has_sources;     /* some sources are the user's, not generated */
 	bool has_callable;    /* some module is more than data */
-	bool is_carried;      /* a model: it is to be carried by a library with its executor */
+	bool is_embedded;     /* a model: it is to be carried by a library with its executor */
 	bool could_load;      /* its launch functions could load their kernels but are not to
 			  * (standalone) */
 	bool needs_cxx;       /* carried: its objects need the C++ libraries */
@@ -165,26 +165,25 @@ struct mpk_handover {
 };
 
 /* An open file that pieces of the blob are in. */
-struct mpk_handover_file {
+struct mpk_request_file {
 	const char *path;
 	const struct mpk_mapping *map;
 };
 
-/* mpk_handover_write - to a descriptor, in bytes
+/* mpk_request_write - to a descriptor, in bytes
  * @files   of which pieces are given by their place; the first is the input, which the other process has
  *          open, too. Pieces elsewhere are written out.
  * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
-enum mpk_code mpk_handover_write(const struct mpk_handover *h,
-				 const struct mpk_handover_file *files, size_t file_count, int fd,
-				 struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_request_write(const struct mpk_request *h, const struct mpk_request_file *files,
+				size_t file_count, int fd, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* The files that a request refers to. Zero-initialise; mpk_request_close. */
-struct mpk_handover_maps {
+struct mpk_request_maps {
 	struct mpk_mapping *items; /* in the arena */
 	size_t count;
 };
 
-/* mpk_handover_read - from bytes that are not to be believed
+/* mpk_request_read - from bytes that are not to be believed
  * Refuses what would lead elsewhere: a name that is a path, a source that a compiler would take for an
  * option, bytes outside of their file, a file that is not the one that was read.
  * @bytes   borrowed as long as *out
@@ -193,11 +192,11 @@ struct mpk_handover_maps {
  * @arena   receives texts and lists
  * @maps    closed by the caller in every case, after *out was used
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_IO: a file cannot be opened, or has changed; MPK_E_NOMEM */
-enum mpk_code mpk_handover_read(struct mpk_span bytes, const struct mpk_mapping *input,
-				const struct mpk_words *granted, struct mpk_arena *arena,
-				struct mpk_handover *out, struct mpk_handover_maps *maps,
-				struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_request_read(struct mpk_span bytes, const struct mpk_mapping *input,
+			       const struct mpk_words *granted, struct mpk_arena *arena,
+			       struct mpk_request *out, struct mpk_request_maps *maps,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
-void mpk_handover_close(struct mpk_handover_maps *maps);
+void mpk_request_close(struct mpk_request_maps *maps);
 
 #endif

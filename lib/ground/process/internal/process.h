@@ -19,36 +19,36 @@
  * It does nothing but wait. It is there so that whatever its child, the worker, starts and leaves ends with
  * it, and it ends with us, by whatever signal that is. Where the system lets us, it is the first process of
  * a namespace of processes: then the worker has no number for any process outside, and the kernel ends all
- * within when the keeper ends. Elsewhere it collects what the worker leaves behind, and ends that itself.
+ * within when the supervisor ends. Elsewhere it collects what the worker leaves behind, and ends that itself.
  */
 
 /* As the parent sees it, which starts it and takes its end. */
-struct mpk_keeper {
+struct mpk_supervisor {
 	pid_t pid;    /* leads a session and a process group of its own */
 	pid_t worker; /* 0: in a namespace of its own, where it has another number */
-	int socket; /* over which the keeper tells how the worker ended: readable when either has; no SIGCHLD comes */
+	int socket; /* over which the supervisor tells how the worker ended: readable when either has; no SIGCHLD comes */
 };
 
 /* What the worker can name and must not reach. */
-struct mpk_keeper_others {
-	pid_t parent;  /* that a worker has: the keeper */
-	pid_t pids[2]; /* processes that it has a number for: us and the keeper */
+struct mpk_supervisor_others {
+	pid_t parent;  /* that a worker has: the supervisor */
+	pid_t pids[2]; /* processes that it has a number for: us and the supervisor */
 	size_t count;  /* 0: it is in a namespace of its own */
 };
 
-/* mpk_keeper_fork - fork a keeper and, in it, a worker
+/* mpk_supervisor_fork - fork a supervisor and, in it, a worker
  * The caller is to be a "subreaper" (prctl(2)).
  * @mask    the worker's signal mask
- * @out     set in the caller; mpk_keeper_take
+ * @out     set in the caller; mpk_supervisor_take
  * @others  set in the worker
- * Returns  as fork(): 0 in the worker; in the caller the number of the keeper */
-pid_t mpk_keeper_fork(const sigset_t *mask, struct mpk_keeper *out,
-		      struct mpk_keeper_others *others);
+ * Returns  as fork(): 0 in the worker; in the caller the number of the supervisor */
+pid_t mpk_supervisor_fork(const sigset_t *mask, struct mpk_supervisor *out,
+			  struct mpk_supervisor_others *others);
 
-/* mpk_keeper_take - wait for the keeper's end and take it, and the worker's
+/* mpk_supervisor_take - wait for the supervisor's end and take it, and the worker's
  * @kills   neither is asked whether it wants to end
- * Returns  how the worker ended, as of waitpid(2); how the keeper did, if it was killed before that */
-int mpk_keeper_take(struct mpk_keeper *k, bool kills);
+ * Returns  how the worker ended, as of waitpid(2); how the supervisor did, if it was killed before that */
+int mpk_supervisor_take(struct mpk_supervisor *k, bool kills);
 
 /* A page that parent and child both see. A module that the child runs may write anything here:
  * the parent believes none of it further than to its own length. */
@@ -75,8 +75,8 @@ struct mpk_copier {
 struct mpk_child {
 	const struct mpk_process *p;
 	struct mpk_process_end *end; /* set when it has ended */
-	pid_t pid;                   /* 0: none runs; of a contained child, its keeper */
-	struct mpk_keeper keeper;
+	pid_t pid;                   /* 0: none runs; of a contained child, its supervisor */
+	struct mpk_supervisor supervisor;
 	struct mpk_copier copier;
 	struct mpk_process_self *self;
 	int64_t deadline; /* nanoseconds of the monotonic clock; 0: none */

@@ -89,7 +89,7 @@ extern const struct mpk_emitter mpk_emitter_a, mpk_emitter_tar; /* objects.c */
 /* What follows fails with MPK_E_TOOL (a compiler or linker did), MPK_E_IO, MPK_E_NOMEM, or
  * as mpk_emit says. */
 
-/* --- handover.c ------------------------------------------------------------------ */
+/* --- request.c ------------------------------------------------------------------ */
 
 #define MPK_HANDOVER_NONE UINT64_MAX /* no text; a piece outside of any file */
 

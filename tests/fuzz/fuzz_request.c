@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_handover - any bytes as what a confined reader hands to the builder: what is taken stays inside of the
+/* fuzz_request - any bytes as what a confined reader hands to the builder: what is taken stays inside of the
  * files that are open, and leads no compiler elsewhere. The first 16 bytes are the input that both have. */
 #include <string.h>
 
@@ -23,10 +23,10 @@ static void check_blob(const struct mpk_rope *blob)
 void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
 	const struct mpk_mapping input = { .bytes = fuzz_take(&bytes, INPUT_BYTES), .fd = -1 };
-	struct mpk_handover_maps maps = { 0 };
-	struct mpk_handover got;
+	struct mpk_request_maps maps = { 0 };
+	struct mpk_request got;
 
-	if (mpk_handover_read(bytes, &input, NULL, arena, &got, &maps, NULL) == MPK_OK) {
+	if (mpk_request_read(bytes, &input, NULL, arena, &got, &maps, NULL) == MPK_OK) {
 		FUZZ_REQUIRE(got.gen < MPK_GENERATION_COUNT && !strchr(got.name, '/'));
 		for (size_t i = 0; i < got.source_count; i++) {
 			const struct mpk_compile_source *s = &got.sources[i];
@@ -39,5 +39,5 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 			FUZZ_REQUIRE(got.files.items[i]);
 		check_blob(&got.blob);
 	}
-	mpk_handover_close(&maps);
+	mpk_request_close(&maps);
 }

@@ -223,7 +223,7 @@ void mpk_orphans_kill(const struct mpk_children *spared)
 	}
 }
 
-/* --- keepers ----------------------------------------------------------------------------- */
+/* --- supervisors ----------------------------------------------------------------------------- */
 
 /* A status as of waitpid(2), which has macros to take it apart. */
 static int status_of(int exits_with, int signal)
@@ -231,9 +231,9 @@ static int status_of(int exits_with, int signal)
 	return (exits_with & 0xff) << 8 | (signal & 0x7f);
 }
 
-enum { PATIENCE_MS = 2000 }; /* for a keeper that ends what there is */
+enum { PATIENCE_MS = 2000 }; /* for a supervisor that ends what there is */
 
-/* From the keeper. */
+/* From the supervisor. */
 enum kind { REFUSED, STARTED, ENDED };
 
 struct message {
@@ -250,7 +250,7 @@ static bool tell(int socket, enum kind kind, int value)
 }
 
 /* Returns  false: not of that kind, or there is none */
-static bool keeper_hear(int socket, enum kind kind, bool waits, int *value)
+static bool supervisor_hear(int socket, enum kind kind, bool waits, int *value)
 {
 	struct message m;
 	ssize_t n;
@@ -264,7 +264,7 @@ static bool keeper_hear(int socket, enum kind kind, bool waits, int *value)
 	return true;
 }
 
-/* --- the keeper ------------------------------------------------------------------------- */
+/* --- the supervisor ------------------------------------------------------------------------- */
 
 /* Its end of the socket is ours alone, the other one the parent's. */
 static bool parent_is_gone(int socket)
@@ -334,12 +334,12 @@ static int wait_as_reaper(pid_t worker, const sigset_t *signals)
 	return end_all(worker);
 }
 
-/* What the keeper has before it has a worker. */
+/* What the supervisor has before it has a worker. */
 struct setting {
 	pid_t parent;
 	int socket;
-	uint64_t apart; /* namespaces of its own, flags of clone(2); 0: none */
-	uid_t user;     /* ours, which has no number in a new namespace yet */
+	uint64_t namespaces; /* namespaces of its own, flags of clone(2); 0: none */
+	uid_t user;          /* ours, which has no number in a new namespace yet */
 	gid_t group;
 };
 
@@ -357,8 +357,8 @@ static bool is_let_in(int gate)
 }
 
 /* Returns in the worker. */
-static void keeper_main(const struct setting *s, const sigset_t *mask,
-			struct mpk_keeper_others *others)
+static void supervisor_main(const struct setting *s, const sigset_t *mask,
+			    struct mpk_supervisor_others *others)
 {
 	sigset_t signals;
 	int status;
@@ -368,16 +368,16 @@ static void keeper_main(const struct setting *s, const sigset_t *mask,
 	(void)sigaddset(&signals, SIGTERM);
 	(void)sigaddset(&signals, SIGCHLD);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (s->apart && !mpk_sandbox_apart_enter(s->apart, s->user, s->group)) {
+	if (s->namespaces && !mpk_sandbox_pid_namespace(s->namespaces, s->user, s->group)) {
 		(void)tell(s->socket, REFUSED, 0);
 		_exit(1);
 	}
 	/* behind what changes its rights, with which the kernel forgets it */
-	(void)prctl(PR_SET_PDEATHSIG, s->apart ? SIGKILL : SIGTERM);
+	(void)prctl(PR_SET_PDEATHSIG, s->namespaces ? SIGKILL : SIGTERM);
 	if (parent_is_gone(s->socket))
 		_exit(1);
-	*others = (struct mpk_keeper_others){ .parent = getpid() };
-	if (!s->apart) {
+	*others = (struct mpk_supervisor_others){ .parent = getpid() };
+	if (!s->namespaces) {
 		others->pids[others->count++] = s->parent;
 		others->pids[others->count++] = others->parent;
 	}
@@ -393,25 +393,25 @@ static void keeper_main(const struct setting *s, const sigset_t *mask,
 		(void)close(gate[0]);
 		return;
 	}
-	bool is_told = tell(s->socket, worker < 0 ? REFUSED : STARTED, s->apart ? 0 : worker);
+	bool is_told = tell(s->socket, worker < 0 ? REFUSED : STARTED, s->namespaces ? 0 : worker);
 	if (worker >= 0 && is_told)
 		is_told = write(gate[1], "", 1) == 1;
 	(void)mpk_close_others(0, &s->socket, 1);
-	if (worker >= 0 && !is_told && !s->apart)
+	if (worker >= 0 && !is_told && !s->namespaces)
 		(void)end_all(worker);
 	if (worker < 0 || !is_told)
 		_exit(1);
-	status = s->apart ? wait_as_init(worker) : wait_as_reaper(worker, &signals);
+	status = s->namespaces ? wait_as_init(worker) : wait_as_reaper(worker, &signals);
 	_exit(tell(s->socket, ENDED, status) ? 0 : 1);
 }
 
 /* --- the parent ------------------------------------------------------------------------- */
 
 /* Returns  as fork(); -1 also when there is no worker */
-static pid_t fork_as(uint64_t apart, const sigset_t *mask, struct mpk_keeper *out,
-		     struct mpk_keeper_others *others)
+static pid_t fork_as(uint64_t namespaces, const sigset_t *mask, struct mpk_supervisor *out,
+		     struct mpk_supervisor_others *others)
 {
-	struct setting s = { .parent = getpid(), .apart = apart };
+	struct setting s = { .parent = getpid(), .namespaces = namespaces };
 	sigset_t all;
 	int ends[2];
 
@@ -421,17 +421,17 @@ static pid_t fork_as(uint64_t apart, const sigset_t *mask, struct mpk_keeper *ou
 	s.user = geteuid();
 	s.group = getegid();
 	(void)sigfillset(&all); /* those that it waits for are taken by name */
-	pid_t pid = fork_into(apart, &all);
+	pid_t pid = fork_into(namespaces, &all);
 	if (pid == 0) {
 		(void)close(ends[0]);
-		keeper_main(&s, mask, others);
+		supervisor_main(&s, mask, others);
 		return 0;
 	}
 	int saved = errno;
 
 	(void)close(ends[1]);
-	*out = (struct mpk_keeper){ .pid = pid, .socket = ends[0] };
-	if (pid > 0 && keeper_hear(ends[0], STARTED, true, &out->worker))
+	*out = (struct mpk_supervisor){ .pid = pid, .socket = ends[0] };
+	if (pid > 0 && supervisor_hear(ends[0], STARTED, true, &out->worker))
 		return pid;
 	(void)close(ends[0]);
 	if (pid > 0)
@@ -440,15 +440,15 @@ static pid_t fork_as(uint64_t apart, const sigset_t *mask, struct mpk_keeper *ou
 	return -1;
 }
 
-/* Of earlier keepers whose end nobody waited for: no other children end without a signal. */
+/* Of earlier supervisors whose end nobody waited for: no other children end without a signal. */
 static void reap_earlier(void)
 {
 	while (waitpid(-1, NULL, (int)(__WCLONE | WNOHANG)) > 0)
 		continue;
 }
 
-pid_t mpk_keeper_fork(const sigset_t *mask, struct mpk_keeper *out,
-		      struct mpk_keeper_others *others)
+pid_t mpk_supervisor_fork(const sigset_t *mask, struct mpk_supervisor *out,
+			  struct mpk_supervisor_others *others)
 {
 	/* who may make mounts needs no other user for that */
 	static const uint64_t ways[] = { CLONE_NEWPID | CLONE_NEWNS,
@@ -461,9 +461,9 @@ pid_t mpk_keeper_fork(const sigset_t *mask, struct mpk_keeper *out,
 	return pid;
 }
 
-/* A namespace ends with its first process. A keeper without one ends what there is and then itself; only one
+/* A namespace ends with its first process. A supervisor without one ends what there is and then itself; only one
  * that does not, as somebody has stopped it, is killed before that. */
-static void end_keeper(const struct mpk_keeper *k)
+static void end_supervisor(const struct mpk_supervisor *k)
 {
 	const int64_t late = mpk_clock() + PATIENCE_MS * (MPK_NANOSECONDS / 1000);
 	struct pollfd p = { .fd = k->socket, .events = POLLIN };
@@ -475,22 +475,22 @@ static void end_keeper(const struct mpk_keeper *k)
 		(void)kill(k->pid, SIGKILL);
 }
 
-int mpk_keeper_take(struct mpk_keeper *k, bool kills)
+int mpk_supervisor_take(struct mpk_supervisor *k, bool kills)
 {
 	bool is_told;
 	int status;
 
 	if (kills)
-		end_keeper(k);
-	is_told = keeper_hear(k->socket, ENDED, !kills, &status);
+		end_supervisor(k);
+	is_told = supervisor_hear(k->socket, ENDED, !kills, &status);
 	/* a namespace takes the kernel longer to end than all that was done in it */
 	if (kills || !is_told || k->worker) {
-		int of_keeper = reap(k->pid);
+		int of_supervisor = reap(k->pid);
 
 		if (!is_told)
-			status = of_keeper;
-		/* a keeper that was killed may not have reaped it; otherwise its number may be anybody's */
-		if (k->worker && WIFSIGNALED(of_keeper) && is_child(k->worker))
+			status = of_supervisor;
+		/* a supervisor that was killed may not have reaped it; otherwise its number may be anybody's */
+		if (k->worker && WIFSIGNALED(of_supervisor) && is_child(k->worker))
 			(void)end_worker(k->worker);
 	}
 	(void)close(k->socket);

@@ -29,7 +29,7 @@ struct region {
 /* The request as one rope: texts are copied, payloads stay views and ranges. */
 struct writer {
 	struct mpk_rope out;
-	const struct mpk_handover_file *files;
+	const struct mpk_request_file *files;
 	size_t file_count;
 	struct region *regions; /* ascending; in the arena */
 	size_t region_count;
@@ -110,7 +110,7 @@ static enum mpk_code put_piece(struct writer *w, const struct mpk_piece *p, stru
 	return MPK_OK;
 }
 
-static void handover_put_text(struct writer *w, const char *text)
+static void request_put_text(struct writer *w, const char *text)
 {
 	if (text)
 		mpk_rope_put_str(&w->out, mpk_span_str(text));
@@ -131,7 +131,7 @@ static void put_files(struct writer *w)
 		mpk_rope_put_u8(&w->out, is_there);
 		if (!is_there)
 			continue;
-		handover_put_text(w, w->files[i].path);
+		request_put_text(w, w->files[i].path);
 		mpk_rope_put_u64(&w->out, identity.device);
 		mpk_rope_put_u64(&w->out, identity.inode);
 		mpk_rope_put_u64(&w->out, identity.size);
@@ -143,14 +143,14 @@ static void put_words(struct writer *w, const struct mpk_words *words)
 {
 	mpk_rope_put_u64(&w->out, words->count);
 	for (size_t i = 0; i < words->count; i++)
-		handover_put_text(w, words->items[i]);
+		request_put_text(w, words->items[i]);
 }
 
-static void put_sources(struct writer *w, const struct mpk_handover *h)
+static void put_sources(struct writer *w, const struct mpk_request *h)
 {
 	mpk_rope_put_u64(&w->out, h->source_count);
 	for (size_t i = 0; i < h->source_count; i++) {
-		handover_put_text(w, h->sources[i].path);
+		request_put_text(w, h->sources[i].path);
 		put_words(w, &h->sources[i].flags);
 		mpk_rope_put_u8(&w->out, h->sources[i].text.data != NULL);
 		if (!h->sources[i].text.data)
@@ -160,43 +160,42 @@ static void put_sources(struct writer *w, const struct mpk_handover *h)
 	}
 }
 
-static void put_called(struct writer *w, const struct mpk_handover *h)
+static void put_called(struct writer *w, const struct mpk_request *h)
 {
 	mpk_rope_put_u64(&w->out, h->called_count);
 	for (size_t i = 0; i < h->called_count; i++) {
-		handover_put_text(w, h->called[i].symbol);
-		handover_put_text(w, h->called[i].function);
+		request_put_text(w, h->called[i].symbol);
+		request_put_text(w, h->called[i].function);
 		mpk_rope_put_u32(&w->out, h->called[i].line);
 		mpk_rope_put_u32(&w->out, h->called[i].column);
 	}
 }
 
-static void put_facts(struct writer *w, const struct mpk_handover *h)
+static void put_facts(struct writer *w, const struct mpk_request *h)
 {
-	const bool flags[] = { h->has_blob,     h->is_blob,    h->has_host,  h->has_sources,
-			       h->has_callable, h->is_carried, h->needs_cxx, h->has_state,
-			       h->is_cpu,       h->is_packed,  h->could_load };
+	const bool flags[] = { h->has_blob,     h->is_blob,     h->has_host,  h->has_sources,
+			       h->has_callable, h->is_embedded, h->needs_cxx, h->has_state,
+			       h->is_cpu,       h->is_packed,   h->could_load };
 
 	mpk_rope_put_u64(&w->out, h->gen);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
 		mpk_rope_put_u8(&w->out, flags[i]);
 	mpk_rope_put_u64(&w->out, h->module_count);
-	handover_put_text(w, h->name);
-	handover_put_text(w, h->symbol);
-	handover_put_text(w, h->entry);
-	handover_put_text(w, h->dir_named);
-	handover_put_text(w, h->target);
-	handover_put_text(w, h->base);
-	handover_put_text(w, h->unlinked);
-	handover_put_text(w, h->packing);
+	request_put_text(w, h->name);
+	request_put_text(w, h->symbol);
+	request_put_text(w, h->entry);
+	request_put_text(w, h->dir_named);
+	request_put_text(w, h->target);
+	request_put_text(w, h->base);
+	request_put_text(w, h->unlinked);
+	request_put_text(w, h->packing);
 	put_words(w, &h->files);
 	put_words(w, &h->libraries);
 	put_called(w, h);
 }
 
-enum mpk_code mpk_handover_write(const struct mpk_handover *h,
-				 const struct mpk_handover_file *files, size_t file_count, int fd,
-				 struct mpk_error *err)
+enum mpk_code mpk_request_write(const struct mpk_request *h, const struct mpk_request_file *files,
+				size_t file_count, int fd, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct writer w = { .out = mpk_rope_of(&arena), .files = files, .file_count = file_count };
@@ -219,11 +218,10 @@ struct reader {
 	const struct mpk_mapping *input;
 	const struct mpk_words *granted;
 	struct mpk_arena *arena;
-	struct mpk_handover_maps *maps; /* [0] stays empty for the input */
+	struct mpk_request_maps *maps; /* [0] stays empty for the input */
 };
 
-static enum mpk_code handover_refuse(const struct reader *r, const char *what,
-				     struct mpk_error *err)
+static enum mpk_code request_refuse(const struct reader *r, const char *what, struct mpk_error *err)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, r->c.space, mpk_cursor_offset(&r->c),
 			       "%s that no reader of a package would hand over", what);
@@ -252,7 +250,7 @@ static enum mpk_code get_text(struct reader *r, const char *what, const char **o
 		return MPK_OK;
 	MPK_TRY(mpk_read_bytes(&r->c, what, len, &text, err));
 	if (text.len && memchr(text.data, 0, text.len))
-		return handover_refuse(r, "a text with a NUL", err);
+		return request_refuse(r, "a text with a NUL", err);
 	*out = mpk_arena_text(r->arena, text);
 	MPK_TRY_ALLOC(*out, err);
 	return MPK_OK;
@@ -262,7 +260,7 @@ static enum mpk_code get_needed(struct reader *r, const char *what, const char *
 				struct mpk_error *err)
 {
 	MPK_TRY(get_text(r, what, out, err));
-	return *out ? MPK_OK : handover_refuse(r, "no text in a place", err);
+	return *out ? MPK_OK : request_refuse(r, "no text in a place", err);
 }
 
 /* Refuses an argument that compilers take for an option or a file of options. */
@@ -285,18 +283,18 @@ static enum mpk_code get_words(struct reader *r, const char *all, const char *wh
 	for (size_t i = 0; i < count; i++) {
 		MPK_TRY(get_needed(r, what, &list[i], err));
 		if (!mpk_manifest_allows(kind, list[i], r->granted))
-			return handover_refuse(r, what, err);
+			return request_refuse(r, what, err);
 	}
 	*out = (struct mpk_words){ list, count };
 	return MPK_OK;
 }
 
 /* These names become paths, symbols and arguments of compilers, so each is checked for its use. */
-static enum mpk_code get_names(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
+static enum mpk_code get_names(struct reader *r, struct mpk_request *out, struct mpk_error *err)
 {
 	MPK_TRY(get_needed(r, "name", &out->name, err));
 	if (!mpk_manifest_is_name(out->name)) /* The output may get this name. */
-		return handover_refuse(r, "a name that no file may have", err);
+		return request_refuse(r, "a name that no file may have", err);
 	MPK_TRY(get_text(r, "symbol", &out->symbol, err));
 	MPK_TRY(get_text(r, "entry", &out->entry, err));
 	MPK_TRY(get_needed(r, "folder", &out->dir_named, err));
@@ -304,10 +302,10 @@ static enum mpk_code get_names(struct reader *r, struct mpk_handover *out, struc
 	MPK_TRY(get_text(r, "base", &out->base, err));
 	MPK_TRY(get_text(r, "reason", &out->unlinked, err));
 	MPK_TRY(get_text(r, "word", &out->packing, err));
-	return out->base && is_option(out->base) ? handover_refuse(r, "a base", err) : MPK_OK;
+	return out->base && is_option(out->base) ? request_refuse(r, "a base", err) : MPK_OK;
 }
 
-static enum mpk_code get_called(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
+static enum mpk_code get_called(struct reader *r, struct mpk_request *out, struct mpk_error *err)
 {
 	struct mpk_called *list;
 	size_t count;
@@ -329,17 +327,17 @@ static enum mpk_code get_called(struct reader *r, struct mpk_handover *out, stru
 
 /* Reads in the order of put_facts. Counts are checked against the bytes left before anything is
  * allocated (mpk_read_count). */
-static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
+static enum mpk_code get_facts(struct reader *r, struct mpk_request *out, struct mpk_error *err)
 {
 	bool *const flags[] = { &out->has_blob,    &out->is_blob,      &out->has_host,
-				&out->has_sources, &out->has_callable, &out->is_carried,
+				&out->has_sources, &out->has_callable, &out->is_embedded,
 				&out->needs_cxx,   &out->has_state,    &out->is_cpu,
 				&out->is_packed,   &out->could_load };
 	uint64_t gen, modules;
 
 	MPK_TRY(mpk_read_u64(&r->c, "generation", &gen, err));
 	if (gen >= MPK_GENERATION_COUNT)
-		return handover_refuse(r, "a generation", err);
+		return request_refuse(r, "a generation", err);
 	out->gen = (enum mpk_generation)gen;
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
 		MPK_TRY(get_flag(r, flags[i], err));
@@ -351,8 +349,8 @@ static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struc
 	return get_called(r, out, err);
 }
 
-static enum mpk_code handover_open_file(struct reader *r, struct mpk_mapping *map,
-					struct mpk_error *err)
+static enum mpk_code request_open_file(struct reader *r, struct mpk_mapping *map,
+				       struct mpk_error *err)
 {
 	struct mpk_file_identity identity;
 	const char *path;
@@ -365,7 +363,7 @@ static enum mpk_code handover_open_file(struct reader *r, struct mpk_mapping *ma
 	MPK_TRY(mpk_read_u64(&r->c, "time", &modified, err));
 	identity.modified = (int64_t)modified;
 	if (strcmp(path, "-") == 0)
-		return handover_refuse(r, "standard input as a file", err);
+		return request_refuse(r, "standard input as a file", err);
 	MPK_TRY(mpk_mapping_open_same(path, &identity, map, err));
 	/* a package may have more small files than a process has descriptors */
 	if (map->bytes.len < MPK_LARGE_BYTES)
@@ -387,10 +385,10 @@ static enum mpk_code open_files(struct reader *r, struct mpk_error *err)
 
 		MPK_TRY(get_flag(r, &is_there, err));
 		if (is_there && i == 0)
-			return handover_refuse(r, "the input as another file", err);
+			return request_refuse(r, "the input as another file", err);
 		r->maps->items[r->maps->count++].fd = -1;
 		if (is_there)
-			MPK_TRY(handover_open_file(r, &r->maps->items[i], err));
+			MPK_TRY(request_open_file(r, &r->maps->items[i], err));
 	}
 	return MPK_OK;
 }
@@ -414,16 +412,16 @@ static enum mpk_code get_source(struct reader *r, struct mpk_compile_source *s,
 	MPK_TRY(get_words(r, "a flag", "a flag", MPK_WORD_CFLAG, &s->flags, err));
 	MPK_TRY(get_flag(r, &is_text, err));
 	if (mpk_source_classify(s->path, &s->kind, NULL) != MPK_OK || is_option(s->path))
-		return handover_refuse(r, "a source", err);
+		return request_refuse(r, "a source", err);
 	if (is_text && !is_generated(s->path)) /* The text becomes a file of that name. */
-		return handover_refuse(r, "the name of a text", err);
+		return request_refuse(r, "the name of a text", err);
 	if (!is_text)
 		return MPK_OK;
 	MPK_TRY(mpk_read_u64(&r->c, "text", &len, err));
 	return mpk_read_bytes(&r->c, "text", len, &s->text, err);
 }
 
-static enum mpk_code get_sources(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
+static enum mpk_code get_sources(struct reader *r, struct mpk_request *out, struct mpk_error *err)
 {
 	size_t count;
 
@@ -455,11 +453,11 @@ static enum mpk_code get_piece(struct reader *r, struct mpk_rope *rope, struct m
 		return MPK_OK;
 	}
 	if (file >= r->maps->count)
-		return handover_refuse(r, "a file", err);
+		return request_refuse(r, "a file", err);
 	const struct mpk_mapping *map = file ? &r->maps->items[file] : r->input;
 
 	if (!mpk_span_sub(map->bytes, off, len, &view))
-		return handover_refuse(r, "a part of a file", err);
+		return request_refuse(r, "a part of a file", err);
 	if (map->fd >= 0 && map->mapped && len)
 		mpk_rope_put_file(rope, map->fd, off, len);
 	else
@@ -467,7 +465,7 @@ static enum mpk_code get_piece(struct reader *r, struct mpk_rope *rope, struct m
 	return MPK_OK;
 }
 
-static enum mpk_code get_blob(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
+static enum mpk_code get_blob(struct reader *r, struct mpk_request *out, struct mpk_error *err)
 {
 	size_t count;
 
@@ -478,25 +476,24 @@ static enum mpk_code get_blob(struct reader *r, struct mpk_handover *out, struct
 	return mpk_rope_status(&out->blob, err);
 }
 
-enum mpk_code mpk_handover_read(struct mpk_span bytes, const struct mpk_mapping *input,
-				const struct mpk_words *granted, struct mpk_arena *arena,
-				struct mpk_handover *out, struct mpk_handover_maps *maps,
-				struct mpk_error *err)
+enum mpk_code mpk_request_read(struct mpk_span bytes, const struct mpk_mapping *input,
+			       const struct mpk_words *granted, struct mpk_arena *arena,
+			       struct mpk_request *out, struct mpk_request_maps *maps,
+			       struct mpk_error *err)
 {
-	struct reader r = { mpk_cursor_of(bytes, 0, "handover"), input, granted, arena, maps };
+	struct reader r = { mpk_cursor_of(bytes, 0, "request"), input, granted, arena, maps };
 
-	*out = (struct mpk_handover){ .gen = MPK_GEN_CURRENT };
+	*out = (struct mpk_request){ .gen = MPK_GEN_CURRENT };
 	MPK_TRY(get_facts(&r, out, err));
 	MPK_TRY(open_files(&r, err));
 	MPK_TRY(get_sources(&r, out, err));
 	MPK_TRY(get_blob(&r, out, err));
-	return mpk_cursor_left(&r.c) ? handover_refuse(&r, "something behind the end", err)
-				     : MPK_OK;
+	return mpk_cursor_left(&r.c) ? request_refuse(&r, "something behind the end", err) : MPK_OK;
 }
 
-void mpk_handover_close(struct mpk_handover_maps *maps)
+void mpk_request_close(struct mpk_request_maps *maps)
 {
 	for (size_t i = 0; i < maps->count; i++)
 		mpk_mapping_close(&maps->items[i]);
-	*maps = (struct mpk_handover_maps){ .count = 0 };
+	*maps = (struct mpk_request_maps){ .count = 0 };
 }

@@ -182,7 +182,7 @@ static enum mpk_code look_at(const char *input, bool *is_library, bool *is_linke
 	return MPK_OK;
 }
 
-int mpk_build_carried(struct mpk_build_options *o, const char *input, const char *name)
+int mpk_build_standalone(struct mpk_build_options *o, const char *input, const char *name)
 {
 	struct mpk_error err = { 0 };
 	bool is_library, is_linked;

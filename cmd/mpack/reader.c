@@ -23,7 +23,7 @@ enum { DESCRIPTORS_MAX = 65536 };
 struct reading {
 	const struct mpk_input_options *o;
 	struct mpk_input *in;
-	int fd; /* receives the handover */
+	int fd; /* receives the request */
 };
 
 /* --- in the reader ---------------------------------------------------------------------- */
@@ -36,13 +36,13 @@ static enum mpk_code hand_over(const struct reading *r, struct mpk_error *err)
 
 	for (const struct mpk_file *f = in->package.files; f; f = f->next)
 		most++;
-	struct mpk_handover_file *files = mpk_arena_array(&in->arena, most, sizeof *files);
+	struct mpk_request_file *files = mpk_arena_array(&in->arena, most, sizeof *files);
 
 	MPK_TRY_ALLOC(files, err);
-	files[count++] = (struct mpk_handover_file){ in->path, &in->text };
+	files[count++] = (struct mpk_request_file){ in->path, &in->text };
 	for (const struct mpk_file *f = in->package.files; f; f = f->next)
-		files[count++] = (struct mpk_handover_file){ f->path, &f->map };
-	return mpk_handover_write(&in->parts, files, count, r->fd, err);
+		files[count++] = (struct mpk_request_file){ f->path, &f->map };
+	return mpk_request_write(&in->parts, files, count, r->fd, err);
 }
 
 /* Logs, locks and pipes of whoever started us; what is open for reading a manifest may name, as
@@ -61,7 +61,7 @@ static void close_writable(int but)
 }
 
 /* Its findings it prints itself; how it ends says the rest. */
-static enum mpk_code read_apart(struct mpk_process_self *self, void *data, struct mpk_error *err)
+static enum mpk_code read_confined(struct mpk_process_self *self, void *data, struct mpk_error *err)
 {
 	const struct reading *r = data;
 
@@ -88,7 +88,7 @@ static bool is_crash(int sig)
 }
 
 /* The status of what it said, or what is to be said of it. */
-static int apart_judge(const struct mpk_process_end *end, const char *path)
+static int judge_reader(const struct mpk_process_end *end, const char *path)
 {
 	struct mpk_error err = { 0 };
 
@@ -137,9 +137,9 @@ static enum mpk_code list_granted(const struct mpk_input_options *o, struct mpk_
 static enum mpk_code take_over(struct mpk_input *in, int fd, struct mpk_error *err)
 {
 	MPK_TRY(mpk_mapping_of_fd(fd, in->path, &in->handed, err));
-	MPK_TRY(mpk_handover_read(in->handed.bytes, &in->text, &in->granted, &in->arena, &in->parts,
-				  &in->maps, err));
-	/* Pieces of the blob that are in the handover are copied from that file, as payloads are
+	MPK_TRY(mpk_request_read(in->handed.bytes, &in->text, &in->granted, &in->arena, &in->parts,
+				 &in->maps, err));
+	/* Pieces of the blob that are in the request are copied from that file, as payloads are
 	 * from theirs. */
 	mpk_mapping_use_file(&in->handed, &in->parts.blob);
 	return MPK_OK;
@@ -149,7 +149,7 @@ static int run_reader(struct reading *r)
 {
 	/* a manifest may name /dev/stdin */
 	struct mpk_process reader = {
-		.run = read_apart, .data = r, .in_foreground = true, .disposable = true
+		.run = read_confined, .data = r, .in_foreground = true, .disposable = true
 	};
 	struct mpk_process_end end;
 	struct mpk_error err = { 0 };
@@ -157,7 +157,7 @@ static int run_reader(struct reading *r)
 	if (mpk_process_run(&reader, 1, 1, &end, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 
-	int status = apart_judge(&end, r->in->path);
+	int status = judge_reader(&end, r->in->path);
 
 	/* Its messages were printed by the reader; the status is all that is left to hand on. */
 	if (status != MPK_EXIT_OK || take_over(r->in, r->fd, &err) == MPK_OK)
@@ -170,7 +170,7 @@ static int run_reader(struct reading *r)
 	return mpk_diag_error(&err);
 }
 
-static int load_apart(const struct mpk_input_options *o, struct mpk_input *in)
+static int load_confined(const struct mpk_input_options *o, struct mpk_input *in)
 {
 	struct reading r = { .o = o, .in = in };
 	struct mpk_error err = { 0 };
@@ -178,7 +178,7 @@ static int load_apart(const struct mpk_input_options *o, struct mpk_input *in)
 
 	/* A file in memory: a pipe would be full while this process waits for the end of the
 	 * other. */
-	r.fd = memfd_create("mpack-handover", MFD_CLOEXEC);
+	r.fd = memfd_create("mpack-request", MFD_CLOEXEC);
 	if (r.fd < 0) {
 		(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot make a file in memory");
 		return mpk_diag_error(&err);
@@ -235,5 +235,5 @@ int mpk_input_load(const char *path, const struct mpk_input_options *o, struct m
 		return status;
 	if (list_granted(o, in, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	return o->only_check ? mpk_input_read(o, in) : load_apart(o, in);
+	return o->only_check ? mpk_input_read(o, in) : load_confined(o, in);
 }

@@ -56,7 +56,7 @@ static bool is_tegra(unsigned sm)
 	return false;
 }
 
-/* Also what a family is: 10.0 with 10.3, 12.0 with 12.1, and Tegra's 11.0 alone. */
+/* Families: 10.0 with 10.3, 12.0 with 12.1, and Tegra's 11.0 by itself. */
 static enum mpk_cuda_fit binary_fit(unsigned code, unsigned device)
 {
 	if (code == device)
@@ -111,7 +111,7 @@ static enum mpk_cuda_fit driver_fit(const struct mpk_code_target *image,
 	return image->abi >= ABI_CUDA_13 && driver.major < 13 ? MPK_CUDA_TOOLKIT : MPK_CUDA_RUNS;
 }
 
-/* Of what runs there, whether it counts. */
+/* Whether code counts among the code that runs there. */
 static enum mpk_cuda_fit wanted_fit(const struct mpk_code_target *image,
 				    const struct mpk_cuda_place *place, enum mpk_cuda_fit fit)
 {
@@ -167,7 +167,8 @@ size_t mpk_cuda_choose(const struct mpk_code_target *images, size_t count,
 	return chosen;
 }
 
-/* Devices of a major version or two behind the table's last are those that nobody has heard of yet; others cannot be. */
+/* Devices of one or two major versions beyond the table's last are unknown so far; others cannot
+ * exist. */
 enum { MAJORS_AHEAD = 2 };
 
 unsigned mpk_cuda_device_parse(const char *text)
@@ -187,7 +188,7 @@ unsigned mpk_cuda_device_parse(const char *text)
 		major = major < 100 ? major * 10 + minor : 0;
 		end += 2;
 	} else if (*end == 'a' || *end == 'f') {
-		end++; /* "sm_90a" names the device sm_90 by what it can do */
+		end++; /* "sm_90a" names the device sm_90 by its features */
 	}
 	if (*end || major > 999)
 		return 0;
@@ -217,7 +218,7 @@ size_t mpk_cuda_device_near(const char *text, unsigned out[2])
 	return n;
 }
 
-/* A driver's own number: the newest row of a branch that is not above it. */
+/* Returns a driver's own number: the newest row of a branch that is not above it. */
 static bool parse_branch(unsigned long branch, struct mpk_cuda_version *out)
 {
 	bool found = false;
@@ -251,8 +252,8 @@ bool mpk_cuda_driver_parse(const char *text, struct mpk_cuda_version *out)
 
 /* --- which architectures PTX, a cubin or a fatbin is for, from headers alone ------------------ */
 
-/* Nothing is unpacked and no kernel is read, so that a listing of a large library is quick and a program that
- * only runs models needs neither LZ4 nor zstd. */
+/* Unpacks nothing and reads no kernel, so that listing a large library is quick and a program
+ * that only runs models needs neither LZ4 nor zstd. */
 
 void mpk_cuda_target_name(enum mpk_code_target_kind kind, unsigned sm, char suffix, char *out,
 			  size_t size)
@@ -338,7 +339,7 @@ struct target_list {
 	size_t count, cap;
 };
 
-/* What the entries announce: drivers choose by that. */
+/* Reads what the entries announce, because drivers choose by that. */
 static enum mpk_code add_target(const struct mpk_fatbin_entry *e, void *arg, struct mpk_error *err)
 {
 	struct target_list *list = arg;

@@ -33,8 +33,8 @@ enum mpk_cuda_wants {
 /* A machine with a CUDA device. */
 struct mpk_cuda_place {
 	enum mpk_cuda_wants wants;
-	unsigned sm; /* 86 for a device of compute capability 8.6; 0: not known */
-	struct mpk_cuda_version driver; /* the CUDA version that its driver is of; may be unknown */
+	unsigned sm;                    /* 86 for a device of compute capability 8.6; 0: unknown */
+	struct mpk_cuda_version driver; /* the CUDA version of its driver; may be unknown */
 };
 
 enum mpk_cuda_fit {
@@ -45,15 +45,16 @@ enum mpk_cuda_fit {
 	MPK_CUDA_ARCH_ONLY,   /* sm_90a on another device */
 	MPK_CUDA_FAMILY_ONLY, /* sm_100f outside of its family */
 	MPK_CUDA_LATER,       /* PTX for later devices */
-	MPK_CUDA_PTX_VERSION, /* PTX that the driver is too old for */
+	MPK_CUDA_PTX_VERSION, /* PTX that is too new for the driver */
 	MPK_CUDA_TOOLKIT,     /* a cubin of a later major release than the driver's */
-	MPK_CUDA_PACKED,      /* packed with zstd, the driver is too old to unpack it */
+	MPK_CUDA_PACKED,      /* packed with zstd, which the driver cannot unpack */
 	MPK_CUDA_UNLINKED,    /* a relocatable cubin */
 	MPK_CUDA_LTO,         /* LTO IR, which is linked, not run */
-	MPK_CUDA_JIT,         /* PTX, where machine code is wanted */
-	MPK_CUDA_OTHERS,      /* machine code of another architecture, which runs there, too */
-	MPK_CUDA_NOT_AHEAD, /* machine code, or PTX of one architecture or family: not for later devices */
-	MPK_CUDA_UNKNOWN, /* an image of a kind that no driver is known to run */
+	MPK_CUDA_JIT,         /* PTX, where machine code is required */
+	MPK_CUDA_OTHERS,      /* machine code of another architecture that runs there, too */
+	MPK_CUDA_NOT_AHEAD,   /* machine code, or PTX for one architecture or family: not for later
+			     * devices */
+	MPK_CUDA_UNKNOWN,     /* an image of a kind that no known driver runs */
 };
 
 /* mpk_cuda_fit - what becomes of one image there; what is not known of the place passes */
@@ -100,8 +101,8 @@ struct mpk_cuda_gpu {
 };
 
 struct mpk_cuda_driver {
-	struct mpk_cuda_version cuda, ptx; /* the newest PTX ISA that it takes */
-	unsigned branch;                   /* of the Linux driver; 0: not known */
+	struct mpk_cuda_version cuda, ptx; /* the newest PTX ISA that it accepts */
+	unsigned branch;                   /* branch of the Linux driver; 0: unknown */
 };
 
 extern const struct mpk_cuda_gpu mpk_cuda_devices[];    /* ascending; ended by sm 0 */

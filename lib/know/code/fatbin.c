@@ -11,7 +11,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
-/* What entries are and how they stand there, in documents. */
+/* Words of documents for the kinds of entries and of compression. */
 static const char *const kinds[] = {
 	[MPK_FATBIN_PTX] = "ptx",
 	[MPK_FATBIN_ELF] = "cubin",
@@ -32,9 +32,9 @@ static const struct mpk_code_format *image_format(const struct mpk_fatbin_entry 
 	return e->kind == MPK_FATBIN_ELF ? &mpk_format_cubin : NULL;
 }
 
-/* What one image lacks is noted with it, and the others are read: a driver takes any one of
- * them. Only missing memory ends the reading. nvcc masks LTO IR after it has packed it, so that what has no reader stays
- * as it is stored where it does not unpack. */
+/* Records a fault with its image and reads the others: a driver takes any one of them. Only
+ * missing memory ends the reading. nvcc masks LTO IR after packing it, so an image without a
+ * reader stays as stored where it does not unpack. */
 static enum mpk_code fatbin_read_image(const struct mpk_fatbin_entry *e, uint64_t *left,
 				       struct mpk_arena *arena, struct mpk_code_info *out,
 				       struct mpk_error *err)
@@ -52,7 +52,8 @@ static enum mpk_code fatbin_read_image(const struct mpk_fatbin_entry *e, uint64_
 	if (!format)
 		return MPK_OK;
 	MPK_TRY(mpk_code_info_read_as(format, arena, out, err));
-	/* code for a family is as that for its first member: the entry alone tells, of code before CUDA 13 */
+	/* Code for a family looks like code for its first member: before CUDA 13 only the entry
+	 * tells. */
 	if (e->kind == MPK_FATBIN_ELF && e->family_specific && !out->problem && out->sm == e->sm)
 		mpk_cuda_target_name(MPK_TARGET_BINARY, e->sm, 'f', out->target,
 				     sizeof out->target);
@@ -61,8 +62,8 @@ static enum mpk_code fatbin_read_image(const struct mpk_fatbin_entry *e, uint64_
 		       : MPK_OK;
 }
 
-/* The kernels are listed from one image, as all have the same; when one is broken nobody can
- * tell whether that is so. */
+/* Lists the kernels of one image, as all have the same; with a broken image that cannot be
+ * known. */
 static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				 struct mpk_error *err)
 {
@@ -172,7 +173,7 @@ static void fatbin_put_json(const struct mpk_code_info *info, struct mpk_json *j
 
 /* --- verification ------------------------------------------------------------------- */
 
-/* What is in an image must be what its entry announces: drivers choose by that. */
+/* The content of an image must match its entry, because drivers choose by the entry. */
 static void verify_image(const struct mpk_code_info *image, const struct mpk_fatbin_entry *e,
 			 size_t i, const struct mpk_code_verify *v)
 {
@@ -188,7 +189,7 @@ static void verify_image(const struct mpk_code_info *image, const struct mpk_fat
 			     what, image->sm, e->sm);
 }
 
-/* A fatbin of LTO IR alone is for the linker: no driver takes it. */
+/* A fatbin with only LTO IR is for the linker: no driver takes it. */
 static void fatbin_verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
 	const struct mpk_fatbin *f = info->content;

@@ -33,44 +33,44 @@ struct mpk_code_claim {
 	const char *kind, *format;
 };
 
-/* Functions that are NULL have nothing to tell. Those that get an info are called for one that
- * read without a problem, unless the row says otherwise; kernel is an index into its kernels. */
+/* Functions that are NULL have nothing to tell. Functions with an info are called for readable
+ * code only, unless the row says otherwise; kernel is an index into its kernels. */
 struct mpk_code_format {
 	const char *word; /* in documents: "ptx"; stable; NULL: "other" */
 	const char *name; /* in messages: "PTX text", "a cubin" */
 
 	/* How it is recognised: by one of these at its beginning, by one of these words in its
-	 * first 64 KiB, or by a function. Rows are asked in the order of formats.def. */
+	 * first 64 KiB, or by a function. Rows are tried in the order of formats.def. */
 	const char *magics[2], *words[3];
 	bool (*is)(struct mpk_span bytes);
 
 	bool is_text;         /* recognised among texts only */
-	bool is_file;         /* a file of it is looked at as a library is (elf/image.h) */
-	bool is_source;       /* text that a driver's compiler reads, after preprocessing */
+	bool is_file;         /* a file of it is inspected like a library (elf/image.h) */
+	bool is_source;       /* text for a driver's compiler, after preprocessing */
 	bool counts_params;   /* kernels have as many parameters as the module's table lists,
-			      * unless macros make some; without param_bytes */
+			       * unless macros add some; without param_bytes */
 	bool has_code_bytes;  /* kernels have code_bytes */
-	bool verifies_broken; /* verify is called for what does not read, too, and tells why */
+	bool verifies_broken; /* verify is also called for unreadable code, and says why */
 	unsigned variant;     /* tells rows apart that share functions */
 
-	/* The claims that it fulfils, the usual one of a kind first; and those that are meant for
-	 * another format, but that writers of libraries make for this one, too. */
+	/* The claims that it fulfils, the usual one of a kind first, and claims meant for
+	 * another format that writers of libraries make for this one, too. */
 	struct mpk_code_claim claims[MPK_CODE_CLAIMS], tolerated[MPK_CODE_CLAIMS];
 
-	/* Reads info->bytes into content, which is zeroed and becomes info->content, and fills what
-	 * else info.h says. Failures are those of the format's reader. */
+	/* Reads info->bytes into content, which is zeroed and becomes info->content, and fills
+	 * the rest of info. Failures are those of the format's reader. */
 	enum mpk_code (*read)(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 			      struct mpk_error *err);
 	size_t content_bytes;
-	/* The devices that images of the code are for, from headers alone (target.h); NULL: none in
-	 * particular. */
+	/* The devices that images of the code are for, from headers only (target.h); NULL: none
+	 * in particular. */
 	enum mpk_code (*targets)(struct mpk_span bytes, struct mpk_arena *arena,
 				 struct mpk_code_target **out, size_t *count,
 				 struct mpk_error *err);
-	/* Whether there may be a kernel of this name that is not listed; NULL: yes. Asked of
-	 * broken sources, too. */
+	/* Whether an unlisted kernel of this name may exist; NULL: yes. Also called for broken
+	 * sources. */
 	bool (*may_define)(const struct mpk_code_info *info, struct mpk_span name);
-	/* Sources: which kernel a compiler gives this symbol; false: none, or nobody can tell. */
+	/* Sources: the kernel to which a compiler gives this symbol; false: none, or unknown. */
 	bool (*find_symbol)(const struct mpk_code_info *info, struct mpk_span symbol,
 			    size_t *kernel);
 	/* Bytes of parameter i as a launch passes it. */
@@ -78,7 +78,7 @@ struct mpk_code_format {
 	/* Its type as a kernel table lists it; false: the code does not say. */
 	bool (*param_dtype)(const struct mpk_code_info *info, size_t kernel, size_t i,
 			    struct mpk_dtype *out);
-	/* All that is known of it (param.h); bytes is set. */
+	/* Everything known of parameter i (param.h); bytes is set. */
 	void (*param)(const struct mpk_code_info *info, size_t kernel, size_t i,
 		      struct mpk_code_param *out);
 	/* Languages whose kernels name their parameters in another order than tables, or not all of them:
@@ -89,19 +89,20 @@ struct mpk_code_format {
 	void (*text)(const struct mpk_code_info *info, struct mpk_strbuf *out);
 	void (*lines)(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out);
 	void (*json)(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at);
-	/* The same of one kernel: registers, parameters, shapes. */
+	/* The same for one kernel: registers, parameters, shapes. */
 	void (*kernel_text)(const struct mpk_code_info *info, size_t kernel,
 			    struct mpk_strbuf *out);
 	void (*kernel_json)(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct mpk_json_at *at);
-	/* After what kernel_json puts, which may be NULL, members of the object from rows, and what they
-	 * are of. A row with MPK_CODE_IS is a number that is compared between builds (show.h). */
+	/* Rows of members that follow what kernel_json (or NULL) puts, and the struct that they
+	 * describe. A row with MPK_CODE_IS is a number that is compared between builds (show.h). */
 	const void *(*kernel_of)(const struct mpk_code_info *info, size_t kernel);
 	const struct mpk_fact *kernel_facts;
 	size_t kernel_fact_count;
 
-	/* minspect --verify: findings of the format's own check, and what is so where there is none, which
-	 * check-messages copies to minspect(1); or, without a check, findings of "code-format". */
+	/* minspect verify: findings of the format's own check, and the sentence for a file
+	 * without findings, which check-messages copies to minspect(1); without a check,
+	 * findings of "code-format". */
 	const char *check, *about;
 	void (*verify)(const struct mpk_code_info *info, const struct mpk_code_verify *v);
 };
@@ -169,9 +170,9 @@ enum mpk_code mpk_code_format_check(struct mpk_span bytes, struct mpk_span kind,
 
 enum mpk_code_target_kind {
 	MPK_TARGET_BINARY, /* machine code */
-	MPK_TARGET_PTX,    /* which a CUDA driver compiles */
+	MPK_TARGET_PTX,    /* for a CUDA driver to compile */
 	MPK_TARGET_LTO,    /* NVVM IR for link-time optimisation: no driver runs it */
-	MPK_TARGET_OTHER,  /* an image of a kind that is not known here, such as Tile IR */
+	MPK_TARGET_OTHER,  /* an image of unknown kind, such as Tile IR */
 };
 
 /* One image. */
@@ -187,8 +188,8 @@ struct mpk_code_target {
 	const char
 		*what; /* "cubin", "PTX", "code object", "LLVM bitcode"; NULL: "PTX" or "cubin" */
 	const char *packing;         /* "stored", "LZ4", "zstd", "zlib"; NULL: stored */
-	uint64_t bytes, plain_bytes; /* of the image as it is there, and unpacked; 0: not known.
-				      * Of images that were packed together, its share. */
+	uint64_t bytes, plain_bytes; /* bytes of the image as stored, and unpacked; 0: unknown. For
+				      * images packed together, its share. */
 	bool zstd;                   /* packed so that drivers before CUDA 12.4 cannot open it */
 };
 

@@ -20,8 +20,8 @@ static const void *hsaco_kernel_of(const struct mpk_code_info *info, size_t kern
 	return &a->kernels[kernel];
 }
 
-/* Hidden arguments are filled in by the runtime, so only the visible ones are parameters.
- * max_threads is flat: the code object has a product, no shape. */
+/* The runtime fills in hidden arguments, so only visible ones are parameters. max_threads is
+ * flat: the code object has a product, not a shape. */
 static enum mpk_code read_object(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				 struct mpk_error *err)
 {
@@ -49,7 +49,7 @@ static enum mpk_code read_object(struct mpk_code_info *info, void *content, stru
 	return MPK_OK;
 }
 
-/* The header alone: notes are not read for a list of targets. */
+/* Reads only the header: a list of targets needs no notes. */
 static enum mpk_code hsaco_targets(struct mpk_span bytes, struct mpk_arena *arena,
 				   struct mpk_code_target **out, size_t *count,
 				   struct mpk_error *err)
@@ -90,7 +90,7 @@ static bool hsaco_read_type(const struct mpk_amdgpu_arg *a, struct mpk_source_co
 	return true;
 }
 
-/* What is passed by value and is no pointer: those are buffers. */
+/* Arguments passed by value that are no pointers; pointers are buffers. */
 static void value_param(const struct mpk_amdgpu_arg *a, struct mpk_code_param *out)
 {
 	struct mpk_source_code_param type;
@@ -132,7 +132,7 @@ static void hsaco_param(const struct mpk_code_info *info, size_t kernel, size_t 
 	}
 }
 
-/* For the checks of a manifest. What only has a size says nothing about a type. */
+/* For the checks of a manifest. A bare size says nothing about a type. */
 static bool hsaco_param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
 			      struct mpk_dtype *out)
 {
@@ -165,7 +165,7 @@ static struct mpk_figure_value hsaco_bytes_of(uint64_t n)
 	return mpk_figure_told(n != MPK_AMDGPU_UNTOLD_BYTES, n);
 }
 
-/* Both kinds of registers together, as other GPUs have one. */
+/* Both kinds of registers together, because other GPUs have one kind. */
 static struct mpk_figure_value spills_of(const void *kernel)
 {
 	const struct mpk_amdgpu_kernel *k = kernel;
@@ -174,7 +174,7 @@ static struct mpk_figure_value spills_of(const void *kernel)
 	return mpk_figure_told(told, (uint64_t)k->sgpr_spills + k->vgpr_spills);
 }
 
-/* What calls add at run time is in no figure. */
+/* No figure contains what calls add at run time. */
 static struct mpk_figure_value stack_of(const void *kernel)
 {
 	const struct mpk_amdgpu_kernel *k = kernel;
@@ -250,7 +250,7 @@ static void hsaco_put_kernel_json(const struct mpk_code_info *info, size_t kerne
 			    sizeof *k->args, j, at);
 }
 
-/* Without a symbol of it, nobody knows how much there is. */
+/* Without its symbol, the size is unknown. */
 static struct mpk_figure_value code_of(const void *kernel)
 {
 	const struct mpk_amdgpu_kernel *k = kernel;
@@ -258,7 +258,7 @@ static struct mpk_figure_value code_of(const void *kernel)
 	return k->code.len ? mpk_figure_of(k->code.len) : (struct mpk_figure_value){ 0 };
 }
 
-/* The compiler's number of vector registers has the accumulators in it: it is what a wave is given. */
+/* The compiler's number of vector registers includes the accumulators: it is what a wave gets. */
 static const struct mpk_fact hsaco_kernel_facts[] = {
 	{ MPK_FACT(TOLD, "parameter_bytes", struct mpk_amdgpu_kernel, kernarg_bytes) },
 	{ MPK_FACT(TOLD, "sgprs", struct mpk_amdgpu_kernel, sgprs,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info.c - what is the same for all formats: reading by a row, names of kernels, findings. It knows rows only through pointers, so that a row may use it
- * in turn: a fatbin reads its images with it. */
+/* info.c - what all formats share: reading by a row, names of kernels, findings. Rows are known
+ * only through pointers, so that a row may use this file in turn: a fatbin reads its images with
+ * it. */
 #include "code/info.h"
 
 #include <stdarg.h>
@@ -52,7 +53,8 @@ bool mpk_names_find(const struct mpk_names *names, struct mpk_span name, size_t 
 	return true;
 }
 
-/* There may be as many images as kernels, each with one of its own: who asks for a kernel cannot ask every image. */
+/* There may be as many images as kernels, each with its own kernel: a look-up cannot try every
+ * image. */
 struct mpk_image_kernel {
 	struct mpk_span name;
 	size_t image, kernel;
@@ -89,7 +91,7 @@ static enum mpk_code list_image_kernels(struct mpk_code_info *info, struct mpk_a
 	return MPK_OK;
 }
 
-/* The first of a name, if any. */
+/* Returns the first of a name, if any. */
 static size_t first_image_kernel(const struct mpk_code_info *info, struct mpk_span name)
 {
 	const struct mpk_image_kernel key = { .name = name };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info.h - what a run of code says of itself, read once for all who ask
+/* info.h - what code says about itself, read once for all callers
  *
- * Parts that every format may have stand here in one form; what only one format knows is in
- * content, for the functions of its row.
- */
+ * Parts that every format may have are here in one form; what only one format has is in content,
+ * for the functions of its row. */
 #ifndef MPK_CODE_INFO_H
 #define MPK_CODE_INFO_H
 
@@ -46,17 +45,17 @@ struct mpk_image_kernel;
 struct mpk_code_kernel {
 	struct mpk_span name;
 	size_t param_count;
-	bool hides_params;    /* the code does not tell them: param_count is 0 */
-	struct mpk_span text; /* its definition, where the code is text and tells; else empty */
-	uint64_t code_bytes;  /* of machine code, where the format has_code_bytes */
-	struct mpk_span code; /* that code; empty: the format does not tell it apart */
+	bool hides_params;    /* parameters are unknown: param_count is 0 */
+	struct mpk_span text; /* its definition, where the code is text and has it; else empty */
+	uint64_t code_bytes;  /* bytes of machine code, where the format has_code_bytes */
+	struct mpk_span code; /* that code; empty: the format does not separate it */
 	struct mpk_span
-		condition; /* of a source: the line that leaves open whether a compiler reads it,
-				    * "#ifdef NAME"; empty: none */
-	bool has_variants; /* another condition has a kernel of this name, too */
-	uint32_t block[3]; /* the only block it runs in; zeros: any */
+		condition; /* source: the line that decides whether a compiler reads it, "#ifdef
+			    * NAME"; empty: none */
+	bool has_variants; /* another condition defines a kernel of this name, too */
+	uint32_t block[3]; /* the only block size that it runs with; zeros: any */
 	uint32_t max_threads[3]; /* its product is the most threads of a block; zeros: no bound */
-	uint32_t barriers;       /* of a block; 0: none, or the format does not tell */
+	uint32_t barriers;       /* most threads of a block; 0: none, or unknown */
 	uint32_t wavefront;      /* AMD: lanes of a wave; 0: the format does not tell */
 	bool wgp_mode; /* AMD: a block may use both compute units of a work group processor */
 };
@@ -64,48 +63,49 @@ struct mpk_code_kernel {
 /* The text of a source as a whole, for questions about its kernels. */
 struct mpk_code_source {
 	struct mpk_source_code_index index;
-	/* What a compiler calls the kernels, as hashes: symbols may be longer than the text. Made when a symbol
-	 * is first looked for. */
+	/* The symbols that a compiler gives to the kernels, as hashes: symbols may be longer
+	 * than the text. Made at the first look-up. */
 	const struct mpk_code_symbol *symbols;
 	size_t symbol_count;
 	bool has_symbols;
-	/* The parameter that was asked for last, the param_count-th of its kernel, and where the next begins. */
+	/* The parameter that was read last, the param_count-th of its kernel, and where the next
+	 * begins. */
 	size_t kernel, param_count, at;
 	struct mpk_span param;
 };
 
 struct mpk_code_info {
 	struct mpk_span bytes;
-	uint64_t off; /* of bytes in the blob */
+	uint64_t off; /* offset of bytes in the blob */
 
 	const struct mpk_code_format *format; /* NULL: not read, such as LTO IR */
-	bool presumed;                        /* a text in an unknown language, read as what its
-					       * module claims */
-	const struct mpk_error *problem;      /* why it does not read, or NULL; all below is empty
-					       * then */
+	bool presumed;                        /* a text in an unknown language, read as its module
+					       * claims */
+	const struct mpk_error *problem;      /* why it is unreadable, or NULL; everything below is
+					       * empty then */
 
-	/* What the format's read function fills, as far as there is. */
+	/* What the format's read function fills, where it exists. */
 	const void *content;
-	struct mpk_code_source *source; /* of a source, also of one that does not read; else NULL */
-	char target[40];        /* "sm_90a", "gfx90a:xnack+"; empty: the format names none */
-	unsigned sm;            /* CUDA: 90 for sm_90 */
-	unsigned pointer_bytes; /* of a launch's pointers; 8 unless set */
+	struct mpk_code_source *source; /* source text, also of an unreadable one; else NULL */
+	char target[40];                /* "sm_90a", "gfx90a:xnack+"; empty: none named */
+	unsigned sm;                    /* CUDA: 90 for sm_90 */
+	unsigned pointer_bytes;         /* bytes of a pointer in a launch; 8 unless set */
 	const struct mpk_code_kernel *kernels; /* in file order */
 	size_t kernel_count;
 	const struct mpk_span
-		*definitions; /* of a source: the texts of all kernels in it, in file order,
-					     * also of those that stand in it again */
+		*definitions; /* source: the texts of all kernels in it, in file order, including
+			       * repeated ones */
 	size_t definition_count;
-	const struct mpk_span *functions; /* that no driver can launch, such as a .func */
+	const struct mpk_span *functions; /* functions that no driver can launch, such as a .func */
 	size_t function_count;
-	bool complete;                      /* there are no other kernels */
-	const struct mpk_code_info *images; /* in one piece with it: a fatbin's */
+	bool complete;                      /* the list of kernels is complete */
+	const struct mpk_code_info *images; /* images in the same container: a fatbin's */
 	size_t image_count;
-	const struct mpk_code_info *main_image; /* that lists the kernels, which are the same in
-						 * all; NULL: none lists, or one is broken */
+	const struct mpk_code_info *main_image; /* the image that lists the kernels, which are the
+						 * same in all; NULL: none does, or one is broken */
 
 	struct mpk_names kernel_names, function_names; /* made from the lists above */
-	const struct mpk_image_kernel *image_kernels;  /* of all images, by name */
+	const struct mpk_image_kernel *image_kernels;  /* kernels of all images, by name */
 	size_t image_kernel_count;
 };
 
@@ -113,7 +113,7 @@ enum mpk_code_defines {
 	MPK_CODE_DEFINED,  /* a kernel of it */
 	MPK_CODE_FUNCTION, /* a function that no driver can launch */
 	MPK_CODE_POSSIBLE, /* the format has no list, or the source's macros may make it */
-	MPK_CODE_MISSING,  /* certainly none of its kernels */
+	MPK_CODE_MISSING,  /* certainly not one of its kernels */
 };
 
 /* mpk_code_info_read - recognise a run of code and read it
@@ -171,10 +171,10 @@ void mpk_code_info_each(const struct mpk_code_info *info, struct mpk_span name,
 struct mpk_code_verify {
 	struct mpk_report *report;
 	const char *file;     /* as the user named it */
-	const char *path;     /* of the module in the tree */
+	const char *path;     /* path of the module in the tree */
 	const char *space;    /* what offsets count in; NULL: "blob" */
-	struct mpk_span kind; /* of the module: decides what a runtime looks for */
-	const char *check;    /* the name that findings carry */
+	struct mpk_span kind; /* kind of the module: decides what a runtime looks for */
+	const char *check;    /* check name of the findings */
 };
 
 /* mpk_code_say - report a finding
@@ -194,26 +194,26 @@ void mpk_code_say_problem(const struct mpk_code_verify *v, const struct mpk_code
  * carry the types that PTX and machine code lack. */
 
 enum mpk_code_param_kind {
-	MPK_CODE_PARAM_UNKNOWN, /* bytes alone are known, if they are: an address or a number */
+	MPK_CODE_PARAM_UNKNOWN, /* only its size is known, if that: an address or a number */
 	MPK_CODE_PARAM_BUFFER,
 	MPK_CODE_PARAM_IMAGE,
 	MPK_CODE_PARAM_NUMBER,
 	MPK_CODE_PARAM_LOCAL, /* memory of a work-group, which no runtime passes */
-	MPK_CODE_PARAM_VALUE, /* a struct or a vector by value: the same */
+	MPK_CODE_PARAM_VALUE, /* a struct or a vector by value, which no runtime passes */
 };
 
 struct mpk_code_param {
 	enum mpk_code_param_kind kind;
-	struct mpk_span name;   /* empty: it has none that a person gave */
-	struct mpk_dtype dtype; /* the number's, or a buffer's elements'; 0 bits: not known; of
-				 * UNKNOWN what it is most often */
+	struct mpk_span name;   /* empty: a person gave it no name */
+	struct mpk_dtype dtype; /* type of the number or of a buffer's elements; 0 bits: unknown;
+				 * for UNKNOWN the most frequent type */
 	bool read_only;         /* a buffer or image that the kernel does not write */
-	uint64_t bytes;         /* as a launch passes it; 0: not known */
-	uint64_t least_bytes;   /* a value: it has no fewer; 0: not known */
-	bool holds_address;   /* a value: it may be nothing but an address, which a launch passes */
-	struct mpk_span text; /* its declaration; empty: the code has none */
-	const char *refused;  /* what of its type OpenCL C refuses, and with it the whole text;
-				 * or NULL */
+	uint64_t bytes;         /* bytes in a launch; 0: unknown */
+	uint64_t least_bytes;   /* a value: it has at least this many bytes; 0: unknown */
+	bool holds_address;     /* a value: it can only be an address, which a launch passes */
+	struct mpk_span text;   /* its declaration; empty: the code has none */
+	const char *refused; /* the part of its type that makes OpenCL C refuse the whole text; or
+			       * NULL */
 };
 
 /* mpk_code_info_params - the parameters of a kernel, kernels[kernel].param_count of them

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clang's containers of device code, compressed or not, and single images that it packed. What an image
- * is, its own bytes tell: the container names a device alone. */
+/* Clang's containers of device code, compressed or not, and single images that it packed. The
+ * bytes of an image tell its kind; the container names only a device. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,14 +14,14 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
-/* Of a compressed bundle this much is unpacked to see what is in it: some hundred entries. */
+/* Bytes of a compressed bundle that are unpacked to see its entries: some hundred. */
 enum { HEAD_BYTES = 64 << 10 };
 
 struct content {
 	struct mpk_offload list;
 	struct mpk_offload_packed packed;
 	bool is_packed;
-	bool is_frame; /* what is packed is an image by itself, and the list is of that */
+	bool is_frame; /* the packed bytes are a single image, and the list describes it */
 };
 
 static bool is_container(struct mpk_span bytes)
@@ -36,7 +36,7 @@ static const char *offload_packing_of(const struct content *c)
 	return c->packed.method == MPK_OFFLOAD_ZLIB ? "zlib" : "zstd";
 }
 
-/* What compilers put there. Asked by name and not of the whole table, which knows this row. */
+/* The format that compilers put there; named directly because the table refers to this row. */
 static const struct mpk_code_format *offload_format_of(struct mpk_span bytes)
 {
 	static const struct mpk_code_format *const formats[] = {
@@ -52,7 +52,8 @@ static const struct mpk_code_format *offload_format_of(struct mpk_span bytes)
 
 /* --- reading -------------------------------------------------------------------------- */
 
-/* A container within one is not opened: nobody makes it, and a file decides how deep it goes. */
+/* A container inside of a container is not opened: nobody makes it, and a file would decide the
+ * depth. */
 static enum mpk_code offload_read_image(const struct mpk_offload_entry *e, bool placed,
 					struct mpk_arena *arena, struct mpk_code_info *out,
 					struct mpk_error *err)
@@ -101,7 +102,8 @@ static enum mpk_code open_list(struct mpk_code_info *info, struct content *c,
 	if (mpk_offload_read(bytes, arena, &c->list, err) == MPK_OK)
 		return MPK_OK;
 	if (err)
-		err->at.has_offset = false; /* in what was unpacked, where nobody can look */
+		err->at.has_offset = false; /* inside of unpacked bytes, which have no offset in
+					     * the file */
 	return err ? err->code : MPK_E_CORRUPT;
 }
 
@@ -134,7 +136,7 @@ static enum mpk_code read_container(struct mpk_code_info *info, void *content,
 
 /* --- targets ------------------------------------------------------------------------ */
 
-/* What an image is in two words, from its first bytes; without them, from whom it is for. */
+/* Describes an image in two words, by its first bytes, or else by its target. */
 static const char *what_is(const struct mpk_offload_entry *e)
 {
 	const struct mpk_code_format *f = offload_format_of(e->data);
@@ -193,7 +195,7 @@ static enum mpk_code list_targets(const struct mpk_offload *list, const uint64_t
 	return MPK_OK;
 }
 
-/* The packed bytes are those of all images together: each has its share of them. */
+/* All images are packed together: each has its share of the packed bytes. */
 static void offload_share(uint64_t packed, struct mpk_code_target *t, size_t count)
 {
 	uint64_t sum = 0;
@@ -327,7 +329,7 @@ static void offload_put_json(const struct mpk_code_info *info, struct mpk_json *
 
 /* --- verification ------------------------------------------------------------------- */
 
-/* The processor alone: an entry may leave the features open. */
+/* Compares only the processor: an entry may leave the features open. */
 static bool is_for(const struct mpk_code_info *image, const struct mpk_offload_entry *e)
 {
 	size_t len = strcspn(image->target, ":");
@@ -336,7 +338,7 @@ static bool is_for(const struct mpk_code_info *image, const struct mpk_offload_e
 	       (e->arch.len == len || e->arch.data[len] == ':');
 }
 
-/* Loaders choose by what the entry says. */
+/* Loaders choose by the entry. */
 static void verify_image(const struct mpk_code_info *image, const struct mpk_offload_entry *e,
 			 size_t i, const struct mpk_code_verify *v)
 {
@@ -373,7 +375,7 @@ static void offload_verify(const struct mpk_code_info *info, const struct mpk_co
 			     info->bytes.len - used);
 }
 
-/* An image alone is what the check of its own format finds. */
+/* Findings for a single image come from the check of its own format. */
 static void verify_frame(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
 	const struct content *c = info->content;
@@ -406,7 +408,7 @@ const struct mpk_code_format mpk_format_offload = {
 	.is_file = true,
 	.verifies_broken = true,
 	.claims = { AMD_CLAIMS },
-	.tolerated = { AMD_CLAIMS }, /* the usual one of a kind is a code object by itself */
+	.tolerated = { AMD_CLAIMS }, /* The usual kind is a bare code object. */
 	.read = read_container,
 	.targets = offload_targets,
 	.content_bytes = sizeof(struct content),

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* param.c - parameters of kernels, put together from what the code says and what the symbol says
+/* param.c - parameters of kernels, combined from the code and the symbol
  *
  * Machine code knows sizes and order, and sometimes which are pointers; a mangled C++ name knows
- * types but no sizes of classes. Neither is complete. So the format's row fills what it knows, and
- * gaps are filled from the symbol, if both agree in number and in every size; where they do not,
- * the symbol is of another function and is ignored.
- */
+ * types but no sizes of classes. So the format's row fills what it knows, and the symbol fills
+ * the gaps if both agree in number and in every size. Otherwise the symbol belongs to another
+ * function and is ignored. */
 #include "code/info.h"
 
 #include <string.h>
@@ -14,7 +13,8 @@
 #include "itanium/itanium.h"
 #include "sourcecode/sourcecode.h"
 
-/* The symbol's types go where the code leaves a gap; where they are not as many, it is of something else. */
+/* Fills gaps with the symbol's types; a symbol with another number of types is of another
+ * function. */
 static void fill_gap(struct mpk_code_param *p, const struct mpk_itanium_type *t)
 {
 	bool known = mpk_itanium_dtype(t, &p->dtype);
@@ -22,8 +22,7 @@ static void fill_gap(struct mpk_code_param *p, const struct mpk_itanium_type *t)
 	if (t->pointers) {
 		p->kind = MPK_CODE_PARAM_BUFFER;
 		p->read_only = t->is_const && t->pointers == 1;
-		/* A pointer to pointers: what the last of them points to says nothing about the
-		 * first. */
+		/* A pointer to pointers: the type of the last says nothing about the first. */
 		if (t->pointers > 1)
 			p->dtype = (struct mpk_dtype){ 0 };
 	} else {
@@ -31,13 +30,13 @@ static void fill_gap(struct mpk_code_param *p, const struct mpk_itanium_type *t)
 
 		p->kind = known && t->lanes == 1 ? MPK_CODE_PARAM_NUMBER : MPK_CODE_PARAM_VALUE;
 		mpk_source_code_param_read(t->name, &class);
-		if (class.dtype.lanes > 1) /* "float2" is a class there */
+		if (class.dtype.lanes > 1) /* "float2" is a class there. */
 			p->dtype = class.dtype;
 	}
 }
 
-/* Pointers are of 8 bytes on every GPU that is read here. A type without a dtype, such as a
- * class, may be of any size. */
+/* Pointers have 8 bytes on every GPU that is read here. A type without a dtype, such as a class,
+ * may have any size. */
 static bool param_fits(const struct mpk_code_param *p, const struct mpk_itanium_type *t)
 {
 	struct mpk_dtype dtype;
@@ -47,8 +46,8 @@ static bool param_fits(const struct mpk_code_param *p, const struct mpk_itanium_
 	return !mpk_itanium_dtype(t, &dtype) || p->bytes * 8 == (uint64_t)dtype.bits * dtype.lanes;
 }
 
-/* A name that does not read as a mangled one is no error: C functions have none. All sizes are
- * compared before anything is filled, so that a half-fitting symbol changes nothing. */
+/* An unmangled name is no error: C functions have none. All sizes are compared before anything
+ * is filled, so that a half-fitting symbol changes nothing. */
 static enum mpk_code ask_symbol(struct mpk_span symbol, struct mpk_code_param *list, size_t count,
 				struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -71,7 +70,8 @@ static enum mpk_code ask_symbol(struct mpk_span symbol, struct mpk_code_param *l
 	return MPK_OK;
 }
 
-/* What machine code knows of a value is its size: it may well be an address, unless its type is a vector. */
+/* Machine code knows the size of a value: 8 bytes may be an address, unless the type is a
+ * vector. */
 static void param_measure(struct mpk_code_param *p)
 {
 	if (p->kind != MPK_CODE_PARAM_VALUE || p->text.len)
@@ -80,7 +80,7 @@ static void param_measure(struct mpk_code_param *p)
 	p->holds_address = !p->dtype.bits;
 }
 
-/* All formats take this way, so that two of them cannot disagree about a symbol. */
+/* All formats use this function, so that two of them cannot disagree about a symbol. */
 enum mpk_code mpk_code_info_params(const struct mpk_code_info *info, size_t kernel,
 				   struct mpk_arena *arena, const struct mpk_code_param **out,
 				   struct mpk_error *err)
@@ -102,7 +102,7 @@ enum mpk_code mpk_code_info_params(const struct mpk_code_info *info, size_t kern
 	return MPK_OK;
 }
 
-/* Runtimes pass values of 32 and 64 bits; of those of 64 the sign is not asked. */
+/* Runtimes pass values of 32 and 64 bits; the sign of 64-bit ones does not matter. */
 static bool passes_number(struct mpk_dtype t, struct mpk_dtype *out)
 {
 	if (t.lanes != 1 || (t.bits != 32 && t.bits != 64) ||
@@ -116,7 +116,7 @@ static bool passes_number(struct mpk_dtype t, struct mpk_dtype *out)
 	return true;
 }
 
-/* What a launch function passes: a handle, or a number of 32 or 64 bits. */
+/* The type that a launch function passes: a handle, or a number of 32 or 64 bits. */
 bool mpk_code_info_argument(const struct mpk_code_param *p, struct mpk_dtype *out)
 {
 	struct mpk_dtype handle = { MPK_DTYPE_HANDLE, 64, 1 };
@@ -128,7 +128,7 @@ bool mpk_code_info_argument(const struct mpk_code_param *p, struct mpk_dtype *ou
 		return true;
 	case MPK_CODE_PARAM_NUMBER:
 		return passes_number(p->dtype, out);
-	case MPK_CODE_PARAM_UNKNOWN: /* 8 bytes are an address far more often than a number */
+	case MPK_CODE_PARAM_UNKNOWN: /* 8 bytes are an address far more often than a number. */
 		*out = p->dtype.bits   ? p->dtype
 		       : p->bytes == 8 ? handle
 				       : (struct mpk_dtype){ MPK_DTYPE_INT, 32, 1 };
@@ -142,8 +142,8 @@ bool mpk_code_info_argument(const struct mpk_code_param *p, struct mpk_dtype *ou
 
 /* --- what recognisers are written with -------------------------------------------------------- */
 
-/* Apart from recognise.c, which knows the table of rows: an application that recognises CUDA code links this and no
- * reader of the other formats. */
+/* Separate from recognise.c, which knows the table of rows: an application that recognises CUDA
+ * code links only this, without readers of other formats. */
 
 enum { BEGINNING = 65536 }; /* bytes */
 
@@ -154,7 +154,7 @@ static struct mpk_span beginning(struct mpk_span s)
 
 bool mpk_code_is_text(struct mpk_span bytes)
 {
-	/* a terminator, or padding; a large file of zeros is not looked through for its end */
+	/* A terminator, or padding; a large file of zeros is not searched for its end. */
 	while (bytes.len && bytes.len <= BEGINNING && bytes.data[bytes.len - 1] == '\0')
 		bytes.len--;
 	bytes = beginning(bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PTX, CUDA's assembly text. Its shared memory is declared variable by variable; what a kernel
- * uses is the sum of its own and of those outside of all kernels, so both are kept as sums. */
+/* PTX, CUDA's assembly text. Its shared memory is declared variable by variable. A kernel uses
+ * the sum of its own and of those outside of all kernels, so both are kept as sums. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct shared {
 
 struct content {
 	struct mpk_ptx ptx;
-	struct shared *shared; /* one a kernel, then one for what is outside of kernels */
+	struct shared *shared; /* one for each kernel, then one for variables outside of kernels */
 };
 
 static const void *ptx_kernel_of(const struct mpk_code_info *info, size_t kernel)
@@ -85,7 +85,7 @@ static uint64_t ptx_param_bytes(const struct mpk_code_info *info, size_t kernel,
 	return k->params[i].bytes;
 }
 
-/* A pointer and a 64-bit number are both .u64; tables have far more of the former. */
+/* A pointer and a 64-bit number are both .u64; tables have far more pointers. */
 static bool ptx_param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
 			    struct mpk_dtype *out)
 {
@@ -134,7 +134,7 @@ static void ptx_param(const struct mpk_code_info *info, size_t kernel, size_t i,
 	if (p->pointer) {
 		out->kind = MPK_CODE_PARAM_BUFFER;
 	} else if (!ptx_param_dtype(info, kernel, i, &t)) {
-		/* an array of bytes is a struct; .b32 and the like hide a number's type */
+		/* An array of bytes is a struct; .b32 and the like hide a number's type. */
 		bool is_struct = p->bytes > 8 || (mpk_span_is(p->type, "b8") && p->bytes > 1);
 
 		out->kind = is_struct ? MPK_CODE_PARAM_VALUE : MPK_CODE_PARAM_UNKNOWN;

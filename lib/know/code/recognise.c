@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recognise.c - which format bytes are in, whether a module may claim it, and for which devices it is; asks the rows of
- * the table
+/* recognise.c - the format of bytes, whether a module may claim it, and its devices; asks the
+ * rows of the table
  *
- * Only formats with a `targets` function in their row know devices. A fatbin has many: binaries are listed before
- * PTX, as a driver takes a fitting binary first and compiles PTX when there is none. */
+ * Only formats with a `targets` function in their row know devices. A fatbin has many: binaries
+ * are listed before PTX, because a driver takes a fitting binary first and compiles PTX when
+ * there is none. */
 #include "code/info.h"
 
 #include "base/strbuf.h"
@@ -40,7 +41,7 @@ const struct mpk_code_format *mpk_code_format_claimed(struct mpk_span kind, stru
 	return NULL;
 }
 
-/* The claim under which modules of the kind hold code of the format. */
+/* Returns the claim under which modules of the kind hold code of the format. */
 static const struct mpk_code_claim *claim_for(struct mpk_span kind, const struct mpk_code_format *f)
 {
 	for (size_t k = 0; k < MPK_CODE_CLAIMS && f->claims[k].kind; k++)
@@ -165,7 +166,7 @@ enum mpk_code mpk_code_format_check(struct mpk_span bytes, struct mpk_span kind,
 
 /* --- devices ------------------------------------------------------------------------ */
 
-/* Recognised by its bytes: who claims what is not asked here. */
+/* Recognises by bytes; claims do not matter here. */
 enum mpk_code mpk_code_targets(struct mpk_span bytes, struct mpk_arena *arena,
 			       const struct mpk_code_target **out, size_t *count,
 			       struct mpk_error *err)
@@ -181,7 +182,7 @@ enum mpk_code mpk_code_targets(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* Asked of kinds, not of code: whether modules of that kind could have targets at all. */
+/* Asks about the kind, not the code: whether its modules can have targets at all. */
 bool mpk_code_kind_has_targets(struct mpk_span kind)
 {
 	for (size_t i = 0; mpk_code_formats[i]; i++) {
@@ -194,15 +195,15 @@ bool mpk_code_kind_has_targets(struct mpk_span kind)
 	return false;
 }
 
-/* A lone PTX text is named by its version first; among others it comes last, as what is left
- * when no binary fits. */
+/* A lone PTX text is named by its version; among others it comes last, because it serves when no
+ * binary fits. */
 static bool is_alone(const struct mpk_code_target *targets, size_t count)
 {
 	return count == 1 && targets[0].kind == MPK_TARGET_PTX;
 }
 
-/* PTX is named by its version, as that is what a driver has to know; what it is compiled for at
- * least is in most files one of the architectures before it. */
+/* PTX is named by its version, which a driver must know; its minimal target is usually one of
+ * the architectures before it. */
 static void put_ptx(const struct mpk_code_target *t, bool first, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "%sPTX %u.%u", first ? "" : " + ", t->ptx_major, t->ptx_minor);

@@ -55,8 +55,8 @@ void mpk_figure_put_percent(struct mpk_figure_value before, struct mpk_figure_va
 				  100 * ((double)after.number / (double)before.number - 1));
 }
 
-/* The format's name is there in each of the three cases, so that a reader of the listing need
- * not know which it is. */
+/* Names the format in each of the three cases, so that a reader of the listing need not know
+ * which applies. */
 void mpk_code_info_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	const struct mpk_code_format *f = info->format;
@@ -73,7 +73,7 @@ void mpk_code_info_text(const struct mpk_code_info *info, struct mpk_strbuf *out
 	}
 }
 
-/* Offset and size also of what does not read, so that it can be found in the file. */
+/* Prints offset and size also for unreadable code, so that it can be found in the file. */
 void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j,
 			struct mpk_json_at *at)
 {

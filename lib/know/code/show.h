@@ -29,11 +29,11 @@ struct mpk_figures {
 };
 
 struct mpk_figure_row {
-	const char *word;  /* in documents and CSV: "stack_bytes"; stable */
+	const char *word;  /* name in documents and CSV: "stack_bytes"; stable */
 	const char *label; /* in sentences: "stack" */
 	const char *title; /* of a column: "Stack" */
 	bool is_bytes;
-	bool is_cost; /* a kernel with more of it is a worse one */
+	bool is_cost; /* a kernel with more of it is a worse kernel */
 };
 
 /* mpk_figure_row - what a figure is called; static storage */

@@ -26,7 +26,7 @@ static const struct mpk_source_code_kernel *source_kernel_of(const struct mpk_co
 	return &s->kernels[kernel];
 }
 
-/* "#ifdef A", a kernel, "#else", another of its name: there is one in any case, as far as anyone can tell. */
+/* "#ifdef A", a kernel, "#else", another of its name: one of them exists in any case. */
 static enum mpk_code find_variants(struct mpk_code_kernel *kernels, size_t count,
 				   struct mpk_error *err)
 {
@@ -94,7 +94,8 @@ static bool may_define(const struct mpk_code_info *info, struct mpk_span name)
 	return mpk_source_code_may_define(&info->source->index, name);
 }
 
-/* As mpk_source_code_param. They are asked for in their order, so each search goes on where the last ended. */
+/* As mpk_source_code_param. Parameters are read in order, so each search continues where the
+ * last ended. */
 static struct mpk_span text_of_param(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
 	struct mpk_code_source *s = info->source;
@@ -117,7 +118,7 @@ static struct mpk_source_code_resolved source_resolve(const struct mpk_code_info
 {
 	struct mpk_source_code_resolved r;
 
-	/* without memory nothing is known of it */
+	/* Without memory nothing is known of it. */
 	(void)mpk_source_code_resolve(text, language_of(info), &info->source->index, &r);
 	return r;
 }
@@ -163,7 +164,7 @@ static void source_param(const struct mpk_code_info *info, size_t kernel, size_t
 	struct mpk_source_code_resolved r;
 	struct mpk_source_code_param p;
 
-	/* declarations may be spread over lines */
+	/* Declarations may span lines. */
 	out->text = mpk_span_trim(text_of_param(info, kernel, i));
 	mpk_source_code_param_read(out->text, &p);
 	r = source_resolve(info, out->text);
@@ -184,7 +185,7 @@ static void source_put_text(const struct mpk_code_info *info, struct mpk_strbuf 
 		put_options(info, out);
 }
 
-/* " (A: float32*, n: int32)"; of a parameter that its words do not tell, the name alone */
+/* " (A: float32*, n: int32)"; only the name of a parameter whose type is unknown. */
 static void source_put_params(const struct mpk_code_info *info, size_t kernel,
 			      struct mpk_strbuf *out)
 {
@@ -249,7 +250,7 @@ static int by_hash(const void *left, const void *right)
 				  : (a->kernel > b->kernel) - (a->kernel < b->kernel);
 }
 
-/* Whether the words of the text tell what a compiler calls the kernel. */
+/* Whether the words of the text tell the symbol that a compiler gives to the kernel. */
 static bool make_symbol(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
 {
 	return mpk_source_code_symbol(source_kernel_of(info, kernel), &info->source->index, out) &&
@@ -279,7 +280,7 @@ static void make_symbols(const struct mpk_code_info *info)
 	s->symbol_count = n;
 }
 
-/* A table names kernels by symbols, a text by the names that it gives them. */
+/* A table names kernels by symbols, a text by its own names. */
 static bool source_find_symbol(const struct mpk_code_info *info, struct mpk_span symbol,
 			       size_t *kernel)
 {
@@ -304,7 +305,7 @@ static bool source_find_symbol(const struct mpk_code_info *info, struct mpk_span
 	return false;
 }
 
-/* The first type that OpenCL C refuses, and with it the whole text. */
+/* Returns the first type that OpenCL C refuses, and with it the whole text. */
 static void verify_types(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
 	for (size_t k = 0; k < info->kernel_count; k++)
@@ -323,8 +324,8 @@ static void verify_types(const struct mpk_code_info *info, const struct mpk_code
 		}
 }
 
-/* What makes a compiler at run time refuse the text, the first of each sort: TVM's texts have a program
- * for each kernel, and all of them may say the same. */
+/* Lists what makes a compiler at run time refuse the text, the first of each sort: TVM's texts
+ * have a program for each kernel, which may all say the same. */
 static void verify_opencl(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
 	struct mpk_span text = info->source->index.bytes, header = mpk_source_code_includes(text);
@@ -353,7 +354,7 @@ const struct mpk_code_format mpk_format_opencl = {
 	.claims = { { "opencl", "cl" } },
 	.param_dtype = source_param_dtype,
 	.param = source_param,
-	/* a runtime's compiler gets this text and nothing beside it */
+	/* A runtime's compiler gets only this text. */
 	.check = "opencl-source",
 	.about = "OpenCL source compiles by itself: no parameter of a kernel is of a type that "
 		 "OpenCL C refuses, no file is included in quotes",
@@ -374,7 +375,7 @@ static bool source_has_word(struct mpk_span text, const char *const *words, size
 	return false;
 }
 
-/* "[[buffer(0)]]" says what is bound there, most others what a thread knows of itself. */
+/* "[[buffer(0)]]" names a binding; most other attributes name what a thread knows of itself. */
 static bool binds(struct mpk_span attribute, struct mpk_span text)
 {
 	static const char *const never[] = { "texture", "sampler", "threadgroup" };
@@ -390,7 +391,7 @@ static bool binds(struct mpk_span attribute, struct mpk_span text)
 	return address || source_has_word(text, memory, MPK_ARRAY_COUNT(memory));
 }
 
-/* Metal takes buffers, and values of its own making. */
+/* Metal takes buffers, and values of its own. */
 static struct mpk_span metal_unpassable(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
 	struct mpk_span text = mpk_span_trim(text_of_param(info, kernel, i)), attribute = { 0 };
@@ -409,7 +410,7 @@ static struct mpk_span metal_unpassable(const struct mpk_code_info *info, size_t
 	return text;
 }
 
-/* WGSL's entry points take what is built in alone; a struct may be made of such. */
+/* WGSL's entry points take only built-in values, or structs of them. */
 static struct mpk_span wgsl_unpassable(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
 	static const char *const types[] = { "f16",   "f32",   "i32",   "u32",   "bool",  "array",
@@ -462,7 +463,7 @@ static bool may_hold(const struct mpk_code_info *info, struct mpk_span name)
 	return mpk_source_code_may_hold(&info->source->index, name);
 }
 
-/* Could be in any of these languages, or in none. */
+/* The text could be in any of these languages, or in none. */
 const struct mpk_code_format mpk_format_text = {
 	.name = "text of an unknown language",
 	.is_text = true,

@@ -13,7 +13,7 @@ enum { GL_COMPUTE = 5, KERNEL = 6 };
 
 struct content {
 	struct mpk_spirv spirv;
-	const struct mpk_spirv_param **params; /* a list an entry point */
+	const struct mpk_spirv_param **params; /* a list for each entry point */
 };
 
 static const struct mpk_spirv *spirv_of(const struct mpk_code_info *info)
@@ -23,7 +23,7 @@ static const struct mpk_spirv *spirv_of(const struct mpk_code_info *info)
 	return &c->spirv;
 }
 
-/* The parameters of compute shaders; kernels of OpenCL have others, which are not read. */
+/* The parameters of compute shaders; those of OpenCL kernels are not read. */
 static enum mpk_code spirv_read_params(const struct mpk_code_info *info, struct content *c,
 				       size_t i, struct mpk_code_kernel *kernel,
 				       struct mpk_arena *arena, struct mpk_error *err)
@@ -161,7 +161,7 @@ static void spirv_verify(const struct mpk_code_info *info, const struct mpk_code
 {
 	const struct mpk_spirv *s = spirv_of(info);
 	uint32_t wanted = mpk_span_is(v->kind, "opencl") ? KERNEL : GL_COMPUTE;
-	bool is_ours = v->kind.len; /* what another runtime launches is its own to say */
+	bool is_ours = v->kind.len; /* Another runtime that launches it checks its own rules. */
 
 	if (s->major != 1 || s->minor > 6)
 		mpk_code_say(v, MPK_WARNING, info->off,

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* assertion.c - one message of an assertion that TVM compiled into a function, taken apart
+/* assertion.c - reads one message of an assertion that TVM compiled into a function
  *
- * TVM's ArgBinder (src/tir/transforms/arg_binder.cc and make_packed_api.cc of its releases) writes
- * "Assert fail: CONDITION, MESSAGE" for each thing it checks of an argument. The message says which
- * argument and what of it; the condition names the variable, or the extent that the message does
- * not. Each kind has a reader below.
- */
+ * TVM's ArgBinder (src/tir/transforms/arg_binder.cc and make_packed_api.cc of its releases)
+ * writes "Assert fail: CONDITION, MESSAGE" for each property of an argument that it checks. The
+ * message names the argument and the property; the condition names the variable, or the extent
+ * that the message omits. Each kind has a reader below. */
 #include "hostcode/internal/hostcode.h"
 
 #include <ctype.h>
@@ -23,7 +22,7 @@ static struct mpk_span from(struct mpk_span s, size_t at)
 	return mpk_span_of(s.data + at, s.len - at);
 }
 
-/* The first place of `what` in s; s.len: there is none. */
+/* Returns the first place of `what` in s; s.len: there is none. */
 static size_t assertion_find(struct mpk_span s, const char *what)
 {
 	const uint8_t *at = s.len ? memmem(s.data, s.len, what, strlen(what)) : NULL;
@@ -31,7 +30,7 @@ static size_t assertion_find(struct mpk_span s, const char *what)
 	return at ? (size_t)(at - s.data) : s.len;
 }
 
-/* Splits s at the first `what`, which is in neither part. */
+/* Splits s at the first `what`, which neither part contains. */
 static bool assertion_split(struct mpk_span s, const char *what, struct mpk_span *before,
 			    struct mpk_span *behind)
 {
@@ -44,7 +43,7 @@ static bool assertion_split(struct mpk_span s, const char *what, struct mpk_span
 	return true;
 }
 
-/* As split, but at the first place outside of parentheses, brackets and quotes. */
+/* Splits like split, but at the first place outside of parentheses, brackets and quotes. */
 static bool split_outside(struct mpk_span s, const char *what, struct mpk_span *before,
 			  struct mpk_span *behind)
 {
@@ -68,7 +67,7 @@ static bool split_outside(struct mpk_span s, const char *what, struct mpk_span *
 	return false;
 }
 
-/* As far as the characters of a C identifier go; may be empty. */
+/* Returns the characters of a C identifier at the beginning; may be empty. */
 static struct mpk_span identifier(struct mpk_span s)
 {
 	size_t n = 0;
@@ -78,13 +77,14 @@ static struct mpk_span identifier(struct mpk_span s)
 	return mpk_span_of(s.data, n);
 }
 
-/* Indices and extents: TVM writes none that is negative. */
+/* Reads an index or extent; TVM writes none that is negative. */
 static bool assertion_number(struct mpk_span s, int64_t *out)
 {
 	return mpk_parse_i64(s, out) && *out >= 0;
 }
 
-/* "(a == b)" without its parentheses: TVM writes one pair, and each more reads all of the text again. */
+/* Removes the parentheses of "(a == b)". TVM writes one pair, and each more would read all of
+ * the text again. */
 static struct mpk_span bare(struct mpk_span s)
 {
 	enum { PAIRS_MAX = 16 };
@@ -201,7 +201,7 @@ static bool read_device(struct mpk_span message, struct mpk_assertion *a)
 	       assertion_number(left, &a->number);
 }
 
-/* Says only that the strides are those of a compact array. */
+/* The assertion only says that the strides are those of a compact array. */
 static bool read_strides(struct mpk_span message, struct mpk_assertion *a)
 {
 	struct mpk_span ignored;
@@ -222,10 +222,10 @@ static bool assertion_read_data(struct mpk_span message, struct mpk_assertion *a
 	       assertion_split(a->condition, " == 0 or ", &a->value, &ignored);
 }
 
-/* Out changes only when a message of a known kind was read. */
+/* Changes out only when a message of a known kind was read. */
 bool mpk_assertion_read(struct mpk_span text, struct mpk_assertion *out)
 {
-	/* Tried in turn; the first whose words the message has decides. */
+	/* Tried in turn; the first reader whose words the message has decides. */
 	static bool (*const readers[])(struct mpk_span, struct mpk_assertion *) = {
 		read_count,           read_class,  read_pointer, read_rank,           read_dtype,
 		assertion_read_shape, read_device, read_strides, assertion_read_data,
@@ -247,8 +247,8 @@ bool mpk_assertion_read(struct mpk_span text, struct mpk_assertion *out)
 	return false;
 }
 
-/* The condition joins the strides of all dimensions by "and"; either side of an equation may
- * have the stride, as releases differ in the order. */
+/* The condition joins the strides of all dimensions by "and". Either side of an equation may
+ * have the stride, because releases differ in the order. */
 bool mpk_assertion_stride(struct mpk_span condition, size_t index, struct mpk_span *out)
 {
 	struct mpk_span rest = bare(condition), part, left, right;

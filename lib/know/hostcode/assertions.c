@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signatures from assertions: each tells one thing of one argument, and all of a function are put
- * together. What two of them tell differently makes the function's signature unknown.
+/* Signatures from assertions: each assertion tells one property of one argument, and those of a
+ * function are combined. Where two contradict each other the function's signature is unknown.
  *
- * The extent in which a symbolic name comes first has no assertion: it is what the name is. It is found
- * by what the strides and the size of the tensor are compared with, and else stays "?". */
+ * No assertion checks the extent that introduces a symbolic name: that extent defines the name.
+ * It is found in comparisons of the strides and the size of the tensor, and otherwise stays "?". */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,10 +15,10 @@
 
 enum { ARGUMENTS_MAX = 4096, RANK_MAX = 64 };
 
-/* An assertion and whose it is. */
+/* An assertion and its function. */
 struct record {
 	struct mpk_assertion a;
-	struct mpk_span argument; /* what path has after the function */
+	struct mpk_span argument; /* the part of path after the function's name */
 	size_t function, order;
 };
 
@@ -31,7 +31,8 @@ struct records {
 
 /* --- collecting ------------------------------------------------------------------------- */
 
-/* The longest function name that path begins with, up to its end or a dot. Each of its dots is paid for. */
+/* Returns the longest function name that path begins with, up to its end or a dot. Each dot
+ * costs part of the budget. */
 static bool assertions_find_function(struct mpk_unit *u, struct record *r)
 {
 	struct mpk_span path = r->a.path;
@@ -97,7 +98,7 @@ struct argument {
 	bool is_tensor;
 	bool ranked;
 	size_t rank;
-	struct mpk_span *extents; /* rank of them; empty: no assertion tells */
+	struct mpk_span *extents; /* its rank; empty: no assertion tells */
 };
 
 struct prototype {
@@ -109,7 +110,7 @@ struct prototype {
 	bool differs; /* two assertions contradict each other */
 };
 
-/* Keeps what is known first; another thing is a contradiction. */
+/* Keeps the first value; a different one is a contradiction. */
 static void set_text(struct prototype *p, struct mpk_span *known, struct mpk_span text)
 {
 	if (known->len && text.len && !mpk_span_equal(*known, text))
@@ -159,7 +160,8 @@ static void set_dtype(struct prototype *p, struct argument *arg, struct mpk_span
 		arg->dtype = t;
 }
 
-/* What a single name is missing in this tensor gets it: text minus the names of the other extents. */
+/* Gives the one missing name of a tensor to its extent: text without the names of the other
+ * extents. */
 static struct mpk_span missing_name(const struct argument *arg, struct mpk_span product)
 {
 	struct mpk_span one = { 0 }, factor;
@@ -200,7 +202,7 @@ static void infer_extent(struct argument *arg, const struct mpk_assertion *a)
 		arg->extents[where] = missing_name(arg, a->value);
 }
 
-/* What an assertion tells of the argument that it names. */
+/* Adds what an assertion tells of the argument that it names. */
 static enum mpk_code assertions_apply(struct prototype *p, const struct record *r,
 				      struct mpk_error *err)
 {
@@ -238,7 +240,7 @@ static enum mpk_code assertions_apply(struct prototype *p, const struct record *
 	return MPK_OK;
 }
 
-/* How many arguments there are, and what each is called. */
+/* Reads the number of arguments and their names. */
 static enum mpk_code name_arguments(struct prototype *p, const struct record *r, size_t count,
 				    struct mpk_error *err)
 {
@@ -306,7 +308,7 @@ static enum mpk_code param_of(struct prototype *p, const struct argument *arg,
 	if (is_int || is_float) {
 		out->type.kind = MPK_TYPE_SCALAR;
 		out->type.dtype.code = is_int ? MPK_DTYPE_INT : MPK_DTYPE_FLOAT;
-		out->type.dtype.lanes = 1; /* the width is not known */
+		out->type.dtype.lanes = 1; /* the width is unknown */
 	}
 	return MPK_OK;
 }

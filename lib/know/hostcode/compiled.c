@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compiled.c - calls of compiled functions of the Relax VM, written as byte code
+/* compiled.c - recovers the byte code of compiled functions of the Relax VM
  *
- * TVM compiles such a function to a piece that checks its four arguments, and the body, a piece of its own or part of the
- * first. Lists are told apart by what they are used for: results move into registers; of the other two that of constants
- * is given before that of functions. A function of a model with branches ("if"), which asks for the condition by
- * vm.builtin.read_if_cond, is given up: its code is followed one way only, and calls of both ways would seem to be made.
- */
+ * TVM compiles such a function to a piece that checks its four arguments and a body, which is a
+ * piece of its own or part of the first. The use of a list tells which one it is: results move
+ * into registers; of the other two, constants come before functions. A function of a model with
+ * branches ("if"), which asks for its condition by vm.builtin.read_if_cond, is skipped: the code
+ * is followed one way only, so calls of both ways would seem to be made. */
 #include "hostcode/compiled.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "base/vec.h"
 #include "hostcode/internal/compiled.h"
 
-enum { WORDS_MAX = 1 << 22 }; /* of all functions: forty times what the largest models have */
+enum { WORDS_MAX = 1 << 22 }; /* calls of all functions: forty times what the largest models have */
 
 /* --- byte code ----------------------------------------------------------------------------- */
 
@@ -64,7 +64,7 @@ static void put_argument(struct mpk_recovery *r, const struct mpk_found_argument
 	put_word(r, (int64_t)(kind << 56 | ((uint64_t)value & mask)));
 }
 
-/* The function of the table that is called; those that only code calls are added to it. */
+/* Returns the called function of the table; adds functions that only code calls. */
 static size_t callee_of(struct mpk_recovery *r, struct mpk_span name)
 {
 	size_t at = r->func_count;
@@ -105,7 +105,7 @@ static bool other_is_known(const struct mpk_recovery *r, uint64_t list)
 	return false;
 }
 
-/* In which order things were given: what registers hold at first in that of arguments, others as they were loaded. */
+/* Order in which values were given: the initial registers by argument, others by loading. */
 static uint64_t given_at(uint64_t thing)
 {
 	static const uint8_t places[16] = {
@@ -135,7 +135,7 @@ static void find_lists(struct mpk_recovery *r)
 	}
 }
 
-/* The piece with the body: the one that the function begins with, or one that it leads to. */
+/* Finds the piece with the body: the one that the function begins with, or one that it leads to. */
 struct search {
 	struct mpk_recovery *r;
 	size_t body;
@@ -150,8 +150,8 @@ static void look_for_lists(void *arg, const struct mpk_reach_ref *ref)
 		  !strncmp(ref->symbol, "TVMBackendAnyList", strlen("TVMBackendAnyList"));
 }
 
-/* A piece may be searched for each function, and for each of those that lead to it: that costs of the code that is
- * read. */
+/* A piece may be searched for each function, and for each function that leads to it: each search
+ * costs budget of the code that is read. */
 static void search_piece(struct search *s, size_t piece,
 			 void (*take)(void *arg, const struct mpk_reach_ref *ref))
 {
@@ -204,7 +204,8 @@ static bool items_exist(const struct mpk_recovery *r)
 	return true;
 }
 
-/* All of its calls, then the return of the register behind its arguments, which the last of them fills. */
+/* Writes all of its calls, then the return of the register behind its arguments, which the last
+ * call fills. */
 static void write_function(struct mpk_recovery *r, size_t index)
 {
 	int64_t start = (int64_t)r->offset_count, result = r->funcs[index].num_args;
@@ -281,7 +282,7 @@ static enum mpk_code begin(struct mpk_recovery *r, const struct mpk_image *image
 	return MPK_OK;
 }
 
-/* Functions in byte code keep theirs, in front. */
+/* Functions in byte code keep their code, in front. */
 static void keep_code(struct mpk_recovery *r)
 {
 	for (size_t i = 0; i < mpk_relax_instr_count(r->x) && !r->failed; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compiled_calls.c - the calls of a compiled function of the Relax VM, found in its code
+/* compiled_calls.c - finds the calls of a compiled function of the Relax VM in its machine code
  *
- * Arguments lie in cells of 16 bytes, a type and a value, where integers are stored and
- * TVMBackendAnyListSetPackedArg puts items of lists. Builtins are called through handles, which are filled by a name
- * when they are used first: which handle has which name is read in a first pass, as that code may come last.
- */
+ * Arguments are cells of 16 bytes, a type and a value: integers are stored there and
+ * TVMBackendAnyListSetPackedArg puts items of lists. Builtins are called through handles, which
+ * are filled by name at first use: a first pass reads which handle has which name, as that code
+ * may come last. */
 #include "hostcode/internal/compiled.h"
 
 #include <string.h>
@@ -12,13 +12,13 @@
 #include "base/vec.h"
 
 enum {
-	CELL_BYTES = 16, /* of an argument: its type in the first 8 bytes, then its value */
+	CELL_BYTES = 16, /* bytes of an argument: its type in the first 8, then its value */
 	CELL_INT = 1,    /* types of tvm-ffi */
 	CELL_BOOL = 2,
 	ARGS_MAX = 1 << 16,
-	NEAR = 64,          /* places of a table in which something is looked for */
-	PIECE_WANTS = 64,   /* of a piece that looks a name up: so many are looked through for it */
-	SEARCH_BYTES = 256, /* what a search among branches costs of the code that is read */
+	NEAR = 64,          /* slots of a table that are tried for a key */
+	PIECE_WANTS = 64,   /* instructions of a piece that are searched for the name it looks up */
+	SEARCH_BYTES = 256, /* cost of a search among branches, in bytes of code */
 };
 
 /* --- names --------------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static int wants_by_piece(const void *want, const void *key)
 	return (a->piece > b->piece) - (a->piece < b->piece);
 }
 
-/* The name that a piece looks up, as pieces that fill handles do. */
+/* Returns the name that a piece looks up, as pieces that fill handles do. */
 static const char *name_of_piece(const struct mpk_recovery *r, uint64_t address)
 {
 	const struct mpk_want key = { .piece = (uint32_t)mpk_reach_piece(&r->w->reach, address) };
@@ -54,7 +54,7 @@ static const char *name_of_piece(const struct mpk_recovery *r, uint64_t address)
 	return NULL;
 }
 
-/* The place of a handle, or a free one; NULL: neither is near. */
+/* Returns the slot of a handle, or a free one; NULL: neither is near. */
 static struct mpk_code_handle *handle_at(const struct mpk_recovery *r, uint64_t address)
 {
 	uint64_t hash = address * 0x9e3779b97f4a7c15u >> 40;
@@ -103,7 +103,7 @@ static struct mpk_content argument_at(struct mpk_frame *f, struct mpk_content ar
 	return is_int && value.kind == MPK_CONTENT_NUMBER ? value : (struct mpk_content){ 0 };
 }
 
-/* Its arguments are still to be added. */
+/* Its arguments are not added yet. */
 static struct mpk_found_call *add_call(struct mpk_recovery *r, const char *name, size_t count)
 {
 	r->is_lost |= count + 8 > r->words_left;
@@ -126,7 +126,7 @@ static void take_call(struct mpk_recovery *r, const char *name)
 {
 	struct mpk_content args = r->frame.regs[MPK_X86_RSI], count = r->frame.regs[MPK_X86_RDX];
 
-	/* the last is the condition of a branch, whose two ways would be taken for one */
+	/* The last call is the condition of a branch, whose two ways would look like one. */
 	r->is_lost |= count.kind != MPK_CONTENT_NUMBER || count.a > ARGS_MAX ||
 		      args.kind != MPK_CONTENT_THING || !strcmp(name, "vm.builtin.read_if_cond");
 	if (r->is_lost || !add_call(r, name, (size_t)count.a))
@@ -151,8 +151,8 @@ static void take_argument(struct mpk_recovery *r)
 		      (struct mpk_content){ MPK_CONTENT_ITEM, list.a, (int32_t)index.a }, 8);
 }
 
-/* TVMBackendAnyListMoveFromPackedReturn(list, index, args, offset): results lie behind the arguments of their call.
- * A number that no call made gets into a register in the same way. */
+/* TVMBackendAnyListMoveFromPackedReturn(list, index, args, offset): a result is behind the
+ * arguments of its call. A number that no call made gets into a register in the same way. */
 static void recover_result(struct mpk_recovery *r)
 {
 	const struct mpk_content *regs = r->frame.regs;
@@ -168,7 +168,7 @@ static void recover_result(struct mpk_recovery *r)
 	r->registers = list.a;
 	if (!last || last->to != MPK_NO_REGISTER || offset.kind != MPK_CONTENT_NUMBER ||
 	    offset.a != last->count)
-		last = add_call(r, "vm.builtin.null_value", 0); /* of it nothing is known */
+		last = add_call(r, "vm.builtin.null_value", 0); /* nothing is known of it */
 	if (last)
 		last->to = (int32_t)index.a;
 }
@@ -186,9 +186,9 @@ static void take_named(struct mpk_recovery *r, const char *symbol)
 		take_call(r, symbol + sizeof kernel - 1);
 }
 
-/* One through a pointer: what it is given says which it is. A handle is filled by
- * TVMFFIHandleInitOnce(handle, function), TVMFFIEnvModLookupFromImports(context, name, handle), or, up to TVM 0.25,
- * from where TVMBackendGetFuncFromEnv(context, name, place) puts it. */
+/* A call through a pointer: its arguments tell the function. A handle is filled by
+ * TVMFFIHandleInitOnce(handle, function), TVMFFIEnvModLookupFromImports(context, name, handle),
+ * or, up to TVM 0.25, from where TVMBackendGetFuncFromEnv(context, name, place) puts it. */
 static void take_pointer(struct mpk_recovery *r, bool is_first_pass)
 {
 	const struct mpk_content *regs = r->frame.regs;
@@ -214,7 +214,7 @@ static void take_pointer(struct mpk_recovery *r, bool is_first_pass)
 		r->is_lost = true;
 }
 
-/* A call of 32 bits: of another function of the library, or by way of a slot. */
+/* A call of 32 bits: of another function of the library, or through a slot. */
 static void take_direct(struct mpk_recovery *r, uint64_t to)
 {
 	const struct mpk_reach *reach = &r->w->reach;
@@ -279,8 +279,8 @@ static void note_branch(struct mpk_recovery *r, uint64_t target, uint64_t next)
 		r->next_target = target;
 }
 
-/* Registers as the first branch that leads here has left them: the way around a block is that of a function that goes
- * on, while the block may ask for a handle first. */
+/* Restores the registers of the first branch that leads here: the way around a block is that of
+ * a function that continues, while the block may look up a handle first. */
 static void join_branch(struct mpk_recovery *r, uint64_t address)
 {
 	struct mpk_code_branch *b = branch_to(r, address);
@@ -305,7 +305,7 @@ static void take_branch(struct mpk_recovery *r, const struct mpk_x86 *i, uint64_
 		note_branch(r, next + i->imm, next);
 }
 
-/* The beginning of a function: each register is a thing of its own, with its number. */
+/* At the beginning of a function each register is a value of its own, with its number. */
 static struct mpk_frame first_frame(const struct mpk_recovery *r)
 {
 	struct mpk_frame f = { .words = r->frame.words,

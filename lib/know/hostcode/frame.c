@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* frame.c - instructions of x86-64 by what they do to registers, the stack and memory beside it
+/* frame.c - the effect of x86-64 instructions on registers, the stack and memory beside it
  *
- * Compilers put the arguments of calls together by few instructions: moves, lea, additions, xor of a register with
- * itself, push and pop, and moves of 16 bytes. Of all others only what they write counts. */
+ * Compilers set up the arguments of calls with few instructions: moves, lea, additions, xor of a
+ * register with itself, push and pop, and moves of 16 bytes. Of every other instruction only its
+ * outputs count. */
 #include "hostcode/internal/compiled.h"
 
 #include <string.h>
@@ -20,7 +21,7 @@ static struct mpk_content number(uint64_t value)
 	return (struct mpk_content){ MPK_CONTENT_NUMBER, value, 0 };
 }
 
-/* A call leaves all as it was but the registers that its caller saves. */
+/* A call leaves everything as it was except the registers that its caller saves. */
 static bool step_call(struct mpk_frame *f, const struct mpk_x86 *i)
 {
 	static const uint8_t saved_by_caller[] = { 0, 1, 2, 6, 7, 8, 9, 10, 11 };
@@ -35,9 +36,9 @@ static bool step_call(struct mpk_frame *f, const struct mpk_x86 *i)
 
 /* --- memory -------------------------------------------------------------------------------- */
 
-enum { NEAR = 64 }; /* words that are looked through for one */
+enum { NEAR = 64 }; /* slots that are tried for a word */
 
-/* The word of a place, or the one to put there: a free one, or another that is forgotten. */
+/* Returns the slot of a place, or one to use for it: a free one, or another that is forgotten. */
 static struct mpk_frame_word *frame_word_at(const struct mpk_frame *f, struct mpk_content place)
 {
 	uint64_t hash = (place.a * 0x9e3779b97f4a7c15u ^ (uint64_t)place.b) * 0xff51afd7ed558ccdu;
@@ -51,7 +52,7 @@ static struct mpk_frame_word *frame_word_at(const struct mpk_frame *f, struct mp
 	return w;
 }
 
-/* What is there; NULL: not known. */
+/* Returns the value there; NULL: unknown. */
 static const struct mpk_content *frame_find(const struct mpk_frame *f, struct mpk_content place)
 {
 	const struct mpk_frame_word *w = frame_word_at(f, place);
@@ -73,7 +74,8 @@ static void put_word(struct mpk_frame *f, struct mpk_content place, struct mpk_c
 {
 	struct mpk_frame_word *w;
 
-	if (f->word_count == MPK_FRAME_WORDS / 4 * 3) { /* searches get long: forget all */
+	if (f->word_count == MPK_FRAME_WORDS / 4 * 3) { /* Searches get long, so everything is
+							 * forgotten. */
 		f->round++;
 		f->word_count = 0;
 	}
@@ -102,7 +104,7 @@ void mpk_frame_put(struct mpk_frame *f, struct mpk_content place, struct mpk_con
 		put_word(f, moved(place, 4), last);
 }
 
-/* Eight bytes are what was put there as such, or two numbers. */
+/* Eight bytes are a value stored as such, or two numbers. */
 static struct mpk_content join_words(struct mpk_content first, struct mpk_content last,
 				     struct mpk_content otherwise)
 {
@@ -124,7 +126,7 @@ struct mpk_content mpk_frame_at(struct mpk_frame *f, struct mpk_content place, u
 	if (place.kind != MPK_CONTENT_THING)
 		return made;
 	held = frame_find(f, place);
-	if (!held) { /* read twice it is the same thing */
+	if (!held) { /* Reading it twice gives the same value. */
 		mpk_frame_put(f, place, made, bytes);
 		return made;
 	}
@@ -135,7 +137,7 @@ struct mpk_content mpk_frame_at(struct mpk_frame *f, struct mpk_content place, u
 	return join_words(first, last ? *last : made, made);
 }
 
-/* Where an operand in memory is. */
+/* Returns the address of an operand in memory. */
 static struct mpk_content frame_place(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next)
 {
 	struct mpk_content base;
@@ -187,7 +189,7 @@ static void store_vector(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t 
 		mpk_frame_put(f, moved(place, 8), number(f->vectors[i->reg].high), 8);
 }
 
-/* Whether it was one of SSE's: those that write registers of the machine are left to others. */
+/* Handles SSE instructions; returns false for those that write general registers. */
 static bool step_vector(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next)
 {
 	uint8_t op = i->opcode;
@@ -219,7 +221,7 @@ static bool step_vector(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t n
 
 /* --- the others ---------------------------------------------------------------------------- */
 
-/* What a move of 32 bits leaves of a value. */
+/* Returns what a move of 32 bits leaves of a value. */
 static struct mpk_content as_wide(struct mpk_frame *f, const struct mpk_x86 *i,
 				  struct mpk_content c)
 {
@@ -251,7 +253,7 @@ static void step_add(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next
 	write_operand(f, i, next, c);
 }
 
-/* Only reads its operands: cmp, test, bt, and what has no operand that counts. */
+/* Instructions that only read operands: cmp, test, bt, and those without operands that count. */
 static bool step_reads(const struct mpk_x86 *i)
 {
 	unsigned operation = i->reg & 7;
@@ -268,7 +270,7 @@ static bool step_reads(const struct mpk_x86 *i)
 	       ((i->opcode == 0xf6 || i->opcode == 0xf7) && operation < 2);
 }
 
-/* Without ModRM byte: push, pop, a constant; the few that write rax and rdx. */
+/* Instructions without a ModRM byte: push, pop, a constant, and the few that write rax and rdx. */
 static bool step_plain(struct mpk_frame *f, const struct mpk_x86 *i)
 {
 	struct mpk_content *stack = &f->regs[MPK_X86_RSP];
@@ -333,7 +335,7 @@ static bool step_move(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t nex
 	}
 }
 
-/* Opcodes of which ModRM's register is the number of an operation, or nothing at all. */
+/* Opcodes for which ModRM's register is an operation number, or unused. */
 static bool is_group(const struct mpk_x86 *i)
 {
 	uint8_t op = i->opcode;

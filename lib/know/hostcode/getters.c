@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A getter hands a constant to tvm-ffi, and has messages for what may fail in that. A doc is the text whose
- * length the code has beside its address, as tvm-ffi takes both; code that is not optimised asks a string_view
- * for it. Metadata has a beginning of its own, whatever is around it. */
+/* Reads the constants of getters. A getter hands a constant to tvm-ffi, and has messages for its
+ * failures. A doc is a text whose length the code has beside its address, as tvm-ffi takes both;
+ * unoptimised code asks a string_view for the length. Metadata has a beginning of its own,
+ * whatever is around it. */
 #include "hostcode/host.h"
 
 #include <stdlib.h>
@@ -20,7 +21,7 @@ struct search {
 	struct mpk_constants *constants;
 	size_t count;
 	struct mpk_plt_names plt;
-	uint64_t budget; /* bytes that may still be looked at; mpk_constants_budget */
+	uint64_t budget; /* bytes that may still be read; mpk_constants_budget */
 };
 
 static void search_fini(struct search *s)
@@ -30,7 +31,8 @@ static void search_fini(struct search *s)
 
 /* --- texts ----------------------------------------------------------------------------- */
 
-/* Returns  false when the budget has less than bytes; it is used up then */
+/* Takes bytes from the budget.
+ * Returns  false when the budget has fewer; it is used up then */
 static bool getters_spend(struct search *s, uint64_t bytes)
 {
 	bool enough = bytes <= s->budget;
@@ -39,8 +41,8 @@ static bool getters_spend(struct search *s, uint64_t bytes)
 	return enough;
 }
 
-/* The bytes up to a NUL; empty where there are none, or no constants, or the budget is used up: whoever gets
- * a text may read it once. */
+/* Returns the bytes up to a NUL; empty where there are none, or no constants, or the budget is
+ * used up: the caller may read the text once. */
 static struct mpk_span getters_text_at(struct search *s, uint64_t address)
 {
 	for (size_t i = 0; i < s->count; i++) {
@@ -48,7 +50,7 @@ static struct mpk_span getters_text_at(struct search *s, uint64_t address)
 		const uint8_t *from, *nul;
 		size_t most;
 
-		/* there may be as many sections as addresses */
+		/* There may be as many sections as addresses. */
 		if (!getters_spend(s, 1))
 			break;
 		if (address < c->address || address - c->address >= c->bytes.len)
@@ -63,7 +65,7 @@ static struct mpk_span getters_text_at(struct search *s, uint64_t address)
 	return (struct mpk_span){ 0 };
 }
 
-/* Prose has no control bytes but blanks and ends of lines; addresses of other data are met, too. */
+/* Prose has no control bytes except blanks and line ends; addresses lead to other data, too. */
 static bool is_prose(struct mpk_span s)
 {
 	for (size_t i = 0; i < s.len; i++)
@@ -72,7 +74,7 @@ static bool is_prose(struct mpk_span s)
 	return true;
 }
 
-/* Whether what is called next takes a text without its length: std::string_view(const char *). */
+/* Whether the next call takes a text without its length: std::string_view(const char *). */
 static bool measures_it(const struct search *s, const struct mpk_image_function *getter,
 			uint64_t from)
 {
@@ -87,8 +89,8 @@ static bool measures_it(const struct search *s, const struct mpk_image_function 
 	       strstr(callee.symbol, view);
 }
 
-/* Near the place where an address is taken: a length and a text are passed together. On x86-64 any four bytes count,
- * since an immediate may be anywhere in an instruction. */
+/* Searches near the place where an address is taken: length and text are passed together. On
+ * x86-64 any four bytes count, since an immediate may be anywhere in an instruction. */
 static bool has_number(const struct search *s, struct mpk_span code, uint64_t at, uint32_t number)
 {
 	enum { BEFORE = 32, BEHIND = 48 }; /* bytes */
@@ -106,7 +108,7 @@ static bool has_number(const struct search *s, struct mpk_span code, uint64_t at
 	return false;
 }
 
-/* Empty also where there are two. */
+/* Returns an empty text also where there are two. */
 static struct mpk_span one_doc(struct search *s, const struct mpk_image_function *getter,
 			       struct mpk_span code, const struct mpk_code_address *addresses,
 			       size_t count)
@@ -129,7 +131,7 @@ static struct mpk_span one_doc(struct search *s, const struct mpk_image_function
 	return one;
 }
 
-/* Empty also where code points at two that differ. */
+/* Returns an empty text also where code points at two that differ. */
 static struct mpk_span one_metadata(struct search *s, const struct mpk_code_address *addresses,
 				    size_t count)
 {
@@ -138,7 +140,7 @@ static struct mpk_span one_metadata(struct search *s, const struct mpk_code_addr
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_span text = getters_text_at(s, addresses[i].to);
 
-		/* the exporter's own code has the beginning alone */
+		/* Only the exporter's own code has this beginning. */
 		if (!mpk_span_starts(text, MPK_SCHEMA_BEGIN) || text.data[text.len - 1] != '}')
 			continue;
 		if (one.len && !mpk_span_equal(one, text))
@@ -206,7 +208,7 @@ static bool is_assigned(const struct mpk_image *image, const struct mpk_host_tex
 	return false;
 }
 
-/* Pieces of JSON that begin within another, which is none, overlap: each is paid for. */
+/* Pieces of JSON may begin within each other, which is invalid: each costs budget. */
 static enum mpk_code find_unassigned(struct search *s, struct mpk_arena *arena,
 				     struct mpk_host_texts *out, struct mpk_error *err)
 {
@@ -225,7 +227,7 @@ static enum mpk_code find_unassigned(struct search *s, struct mpk_arena *arena,
 				getters_text_at(s, c->address + (uint64_t)(at - c->bytes.data));
 			struct mpk_signature ignored;
 
-			/* an exporter's piece of JSON begins so, too */
+			/* An exporter's piece of JSON begins so, too. */
 			if (text.len && !is_assigned(s->image, out, at) &&
 			    getters_spend(s, text.len)) {
 				enum mpk_code code = mpk_signature_read(text, arena, &ignored, err);
@@ -261,7 +263,8 @@ enum mpk_code mpk_host_texts_read(const struct mpk_image *image, struct mpk_aren
 	if (code == MPK_OK)
 		code = mpk_elf_constants(&elf, image->blob, arena, &s.constants, &s.count, err);
 	if (code != MPK_OK)
-		return code == MPK_E_NOMEM ? code : MPK_OK; /* it opened before: nothing to add */
+		return code == MPK_E_NOMEM ? code : MPK_OK; /* It could be opened before, so there
+							     * is nothing to add. */
 	if (mpk_plt_names_read(&elf, &s.plt, NULL) == MPK_E_NOMEM)
 		return mpk_fail_nomem(err);
 	s.budget = mpk_constants_budget(s.constants, s.count);

@@ -22,7 +22,7 @@
 #include "hostcode/internal/hostcode.h"
 #include "object/object.h"
 
-/* "add" of "__tvm_ffi_add"; with the system-lib prefix, which is part of a name to TVM */
+/* Returns "add" for "__tvm_ffi_add"; a system-lib prefix is part of the name for TVM. */
 static struct mpk_span own_name(const struct mpk_image *image, const struct mpk_image_function *f)
 {
 	const char *prefix = mpk_generation_get(image->gen)->function_prefix;
@@ -34,14 +34,14 @@ static struct mpk_span own_name(const struct mpk_image *image, const struct mpk_
 	return name;
 }
 
-/* The functions of one member. Archives may have ten thousand members and as many functions: they are sorted by
- * member once. */
+/* Groups the functions by member, sorted once: an archive may have ten thousand members and as
+ * many functions. */
 struct group {
 	const struct mpk_image_function *const *functions;
 	size_t count;
 };
 
-/* Names of members are compared by address: each is one string in the arena. */
+/* Compares members by address: each name is one string in the arena. */
 static int by_member(const void *a, const void *b)
 {
 	const struct mpk_image_function *x = *(const struct mpk_image_function *const *)a;
@@ -52,7 +52,7 @@ static int by_member(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The group of a member; of no member, NULL, too. */
+/* Returns the group of a member; NULL is the group of no member. */
 static struct group group_of(const struct group *all, const char *member)
 {
 	size_t low = 0, high = all->count, end;
@@ -70,8 +70,8 @@ static struct group group_of(const struct group *all, const char *member)
 	return (struct group){ all->functions + low, end - low };
 }
 
-/* A library with a system-lib prefix has its context pointer under it, too, in the name of any
- * generation. The first that is found decides. */
+/* A library with a system-lib prefix has its context pointer under that prefix, too, in the name
+ * of any generation. The first that is found decides. */
 static struct mpk_span prefix_in(const struct mpk_symtab *t)
 {
 	struct mpk_symbol s;
@@ -88,7 +88,7 @@ static struct mpk_span prefix_in(const struct mpk_symtab *t)
 	return (struct mpk_span){ 0 };
 }
 
-/* That of the blob; of an object that is beside it, that of the pointer to its imports. */
+/* The prefix of the blob; for an object beside the blob, that of the pointer to its imports. */
 static struct mpk_span find_prefix(const struct mpk_elf *elf, const struct mpk_image *image)
 {
 	struct mpk_symtab table;
@@ -105,7 +105,7 @@ static struct mpk_span find_prefix(const struct mpk_elf *elf, const struct mpk_i
 	return found;
 }
 
-/* After all names: where two could be meant, it is the one whose name is all of it. */
+/* After all names: of two possible functions, the one whose name is the whole text is meant. */
 static enum mpk_code add_aliases(struct mpk_unit *u, struct mpk_error *err)
 {
 	size_t at;
@@ -122,7 +122,7 @@ static enum mpk_code add_aliases(struct mpk_unit *u, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Functions that are other names of one (alias_of) are left out. */
+/* Skips functions that are aliases of another (alias_of). */
 static enum mpk_code fill_unit(struct mpk_unit *u, const struct mpk_image *image,
 			       struct group group, struct mpk_error *err)
 {
@@ -145,8 +145,8 @@ static enum mpk_code fill_unit(struct mpk_unit *u, const struct mpk_image *image
 	return MPK_OK;
 }
 
-/* Whether a function is left that the other readers could find: constants may be large, and one sentence is
- * what their texts have in common. */
+/* Whether the other readers could find a remaining function: constants may be large, and all
+ * their texts share one sentence. */
 static bool is_told_in_sentences(const struct mpk_unit *u)
 {
 	static const char sentence[] = ": num_args should be ";
@@ -163,7 +163,7 @@ static bool is_told_in_sentences(const struct mpk_unit *u)
 	return false;
 }
 
-/* A section in up to two pieces: what is before the bytes to skip, and after them. */
+/* Returns a section in up to two pieces: the bytes before and after those to skip. */
 static size_t put_around(const struct mpk_object_section *s, struct mpk_span skip,
 			 struct mpk_constants *out)
 {
@@ -189,7 +189,7 @@ static size_t put_around(const struct mpk_object_section *s, struct mpk_span ski
 	return count;
 }
 
-/* Bytes of no format at all may be C: all its literals are one constant. */
+/* Bytes of unknown format may be C: all its literals are one constant. */
 static enum mpk_code put_strings(struct mpk_span bytes, struct mpk_arena *arena,
 				 struct mpk_constants **out, size_t *count, struct mpk_error *err)
 {
@@ -223,7 +223,7 @@ static enum mpk_code object_constants(struct mpk_span bytes, struct mpk_span ski
 	code = mpk_file_read_object(format, bytes, arena, &object, err);
 	if (code != MPK_OK)
 		return code == MPK_E_NOMEM ? code : MPK_OK;
-	/* Two for each section: the blob may be in the middle of one. */
+	/* Two pieces for each section: the blob may be in the middle of one. */
 	list = mpk_arena_array(arena, 2 * object.section_count, sizeof *list);
 	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < object.section_count; i++)
@@ -234,8 +234,8 @@ static enum mpk_code object_constants(struct mpk_span bytes, struct mpk_span ski
 	return MPK_OK;
 }
 
-/* Constants are read once, for all three readers. The budget bounds what they may read of them
- * together: sections may overlap, and each text may be looked at several times. */
+/* Reads constants once, for all three readers. The budget bounds what they may read together:
+ * sections may overlap, and a text may be read several times. */
 static enum mpk_code hostcode_host_read_texts(struct mpk_unit *u, const struct mpk_image *image,
 					      struct mpk_span bytes, struct mpk_error *err)
 {
@@ -258,7 +258,7 @@ static enum mpk_code hostcode_host_read_texts(struct mpk_unit *u, const struct m
 	return MPK_OK;
 }
 
-/* The function of the unit that a call leads to, or NULL. */
+/* Returns the function of the unit that a call leads to, or NULL. */
 static const struct mpk_unit_function *called(const struct mpk_unit *u, const struct mpk_callee *c)
 {
 	for (size_t i = 0; i < u->function_count; i++) {
@@ -273,7 +273,7 @@ static const struct mpk_unit_function *called(const struct mpk_unit *u, const st
 
 /* --- objects -------------------------------------------------------------------------- */
 
-/* Objects have no addresses that differ between sections: the symbol is found by its name. */
+/* Objects have no addresses that differ between sections, so the symbol is found by its name. */
 static enum mpk_code find_definition(const struct mpk_symtab *t, const char *name,
 				     struct mpk_symbol *out, bool *found, struct mpk_error *err)
 {
@@ -306,8 +306,8 @@ static enum mpk_code add_relocated(const struct mpk_elf *e, const GElf_Shdr *sec
 	return MPK_OK;
 }
 
-/* The symbols that relocations name in the code of a function, in an object of any machine; most of them are called.
- * @out has room for most of them; their addresses are 0. */
+/* Lists the symbols that relocations name in the code of a function, in an object of any
+ * machine; most of them are called. @out has room for most of them; their addresses are 0. */
 static enum mpk_code object_callees(const struct mpk_elf *e, const char *symbol,
 				    struct mpk_callee *out, size_t most, size_t *count,
 				    struct mpk_error *err)
@@ -331,8 +331,8 @@ static enum mpk_code object_callees(const struct mpk_elf *e, const char *symbol,
 	return MPK_OK;
 }
 
-/* TVM gives a library of one main function an entry of the name "main" that only calls it: what that
- * takes, the entry takes. */
+/* TVM gives a library with one function an entry "main" that only calls it: the entry takes the
+ * same arguments. */
 static enum mpk_code hostcode_host_read_entry(struct mpk_unit *u, struct mpk_unit_function *entry,
 					      struct mpk_error *err)
 {
@@ -364,7 +364,7 @@ static enum mpk_code hostcode_host_read_entry(struct mpk_unit *u, struct mpk_uni
 	return MPK_OK;
 }
 
-/* The entry is last, as it has the signature of a function that was found before it. */
+/* The entry comes last, because it has the signature of a function that was found before. */
 static enum mpk_code hostcode_host_read_all(struct mpk_unit *u, const struct mpk_image *image,
 					    struct mpk_span bytes, struct mpk_error *err)
 {
@@ -375,8 +375,8 @@ static enum mpk_code hostcode_host_read_all(struct mpk_unit *u, const struct mpk
 	return MPK_OK;
 }
 
-/* One file and the functions that it defines. Code of other formats than ELF is not searched: there
- * only whole texts tell. */
+/* Searches one file with the functions that it defines. Code of formats other than ELF is not
+ * searched: only whole texts tell there. */
 static enum mpk_code read_unit(const struct mpk_image *image, struct mpk_span bytes,
 			       struct group group, struct mpk_arena *arena,
 			       const struct mpk_signature **out, struct mpk_error *err)
@@ -408,7 +408,7 @@ static enum mpk_code read_unit(const struct mpk_image *image, struct mpk_span by
 	return MPK_OK;
 }
 
-/* Metadata, for functions that nothing else tells of: it has neither names nor shapes. */
+/* Metadata serves functions that nothing else describes: it has neither names nor shapes. */
 static enum mpk_code ask_getters(const struct mpk_image *image, struct mpk_arena *arena,
 				 const struct mpk_signature **list, struct mpk_error *err)
 {
@@ -426,7 +426,7 @@ static enum mpk_code ask_getters(const struct mpk_image *image, struct mpk_arena
 	return MPK_OK;
 }
 
-/* The list has a place for every function of the image; NULL where nothing is known. */
+/* The list has an entry for each function of the image; NULL where nothing is known. */
 enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_arena *arena,
 				  const struct mpk_signature *const **out, struct mpk_error *err)
 {
@@ -452,7 +452,7 @@ enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_aren
 		if (group.count)
 			MPK_TRY(read_unit(image, image->member_bytes[i], group, arena, list, err));
 	}
-	/* Last, as metadata knows less than the texts: it is for what they left open. */
+	/* Last, because metadata knows less than the texts: it fills what they left open. */
 	MPK_TRY(ask_getters(image, arena, list, err));
 	*out = list;
 	return MPK_OK;

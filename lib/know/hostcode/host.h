@@ -28,7 +28,7 @@ enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_aren
  * at run time, as tvm-ffi's exporter makes metadata, only a call tells. */
 
 struct mpk_host_texts {
-	/* one for each of image->functions, empty: not known; views of the image, or of the arena */
+	/* one for each of image->functions, empty: unknown; views of the image or the arena */
 	struct mpk_span *docs, *metadata;
 	const struct mpk_span *unassigned; /* metadata that no getter points at */
 	size_t unassigned_count;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where prototypes stand in a library, and on which device their tensors are.
+/* Finds the prototypes in a library, and the device of their tensors.
  *
- * A text is whole when no longer name can begin before it. One that begins within another, as
- * "add(" in "my_add(", may be the text of add, merged by the linker, or no text at all: only the
- * function's code tells. Code tells as well where two whole texts of one name differ. Without it
- * nothing is taken as fact. */
+ * A text is certain when no longer name can begin before it. A text that begins inside another,
+ * such as "add(" in "my_add(", may be add's, merged by the linker, or none at all: only the
+ * function's code tells. The code also decides between two certain texts for one name. Without
+ * code nothing is taken as fact. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +19,15 @@
 
 enum { NEAR_BYTES = 1 << 18, PLACES_MAX = 32, MESSAGE_MAX = 512, DEVICE_MAX = 32 };
 
-/* Where the names of devices stand. */
+/* Where the names of devices are. */
 struct mpk_unit_names {
 	struct place {
 		int32_t device;
 		uint64_t address;
 	} items[PLACES_MAX];
 	size_t count;
-	const uint8_t *begin, *end; /* of the bytes that were searched */
-	bool knows_told;            /* what follows was looked for */
+	const uint8_t *begin, *end; /* number of bytes that were searched */
+	bool knows_told;            /* the search below has been made */
 	struct told {
 		struct mpk_span function;
 		int32_t device;
@@ -50,7 +50,7 @@ static void hostcode_device_collect(struct mpk_unit_names *names, const struct m
 	}
 }
 
-/* The constants around an address, as far as one unit's reach. */
+/* Returns the constants around an address, as far as one unit reaches. */
 static struct mpk_span around(const struct mpk_constants *c, const uint8_t *near)
 {
 	size_t before = (size_t)(near - c->bytes.data), behind;
@@ -63,7 +63,7 @@ static struct mpk_span around(const struct mpk_constants *c, const uint8_t *near
 	return mpk_span_of(near - before, before + behind);
 }
 
-/* Compilers keep the strings of a unit together; what is far away belongs to other code. */
+/* Compilers keep the strings of a unit together; distant ones belong to other code. */
 static void hostcode_device_search(struct mpk_unit *u, const uint8_t *near)
 {
 	static const int32_t devices[] = {
@@ -88,7 +88,8 @@ static void hostcode_device_search(struct mpk_unit *u, const uint8_t *near)
 
 /* --- what launch functions of mpack say ------------------------------------------------------ */
 
-/* The next message such as "scale: argument 'in' must be on opencl, is on %s", from *at on. */
+/* Returns the next message such as "scale: argument 'in' must be on opencl, is on %s", from *at
+ * on. */
 static bool next_told(struct mpk_span s, size_t *at, struct told *out)
 {
 	static const char mark[] = "' must be on ", behind[] = ": argument '", end[] = ", is on ";
@@ -114,7 +115,7 @@ static bool next_told(struct mpk_span s, size_t *at, struct told *out)
 	return false;
 }
 
-/* Looked for once, in all of the file: a search for each function would take the time of all. */
+/* Searched once, in the whole file: a search for each function would multiply the time. */
 static enum mpk_code read_told(struct mpk_unit *u, struct mpk_error *err)
 {
 	struct mpk_unit_names *names = u->devices;
@@ -196,13 +197,12 @@ static enum mpk_code unit_device(struct mpk_unit *u, const struct mpk_image_func
 
 /* --- prototypes ---------------------------------------------------------------------------- */
 
-/* What is before a prototype in the message that shows it: in code of TVM, in launch functions. */
+/* Texts that precede a prototype in its message: in code of TVM, in launch functions. */
 static const char *const marks[] = { " when calling:\n  `", "got %lld, when calling " };
 
 enum {
-	NAME_MAX_BYTES =
-		1024, /* of a name that a prototype can have; longer ones are not looked for */
-	TEXT_MAX_BYTES = 65536, /* of a prototype: some hundred parameters */
+	NAME_MAX_BYTES = 1024,  /* length of a name in a prototype; longer ones are not searched */
+	TEXT_MAX_BYTES = 65536, /* length of a prototype: some hundred parameters */
 };
 
 /* A text that may be the prototype of a function. */
@@ -218,9 +218,10 @@ struct search {
 	struct mpk_unit *unit;
 	struct candidate *items;
 	size_t count, cap;
-	size_t most; /* candidates; a file with more, or with more to look at, tells nothing that is certain */
+	size_t most; /* candidates; a file with more of them, or more to read, tells nothing
+		      * certain */
 	bool failed, too_many;
-	bool in_names[256];               /* bytes that names are made of */
+	bool in_names[256];               /* bytes that names consist of */
 	bool lengths[NAME_MAX_BYTES + 1]; /* of names */
 	size_t longest;
 };
@@ -241,7 +242,7 @@ static void learn_names(struct search *s)
 		learn_name(s, s->unit->functions[i].name);
 		learn_name(s, s->unit->functions[i].alias);
 	}
-	/* a prototype's name ends where its first parenthesis is */
+	/* A prototype's name ends at its first parenthesis. */
 	s->in_names['('] = false;
 }
 
@@ -259,20 +260,20 @@ static void prototypes_add(struct search *s, const struct candidate *c)
 	s->count++;
 }
 
-/* A string in the constants, its NUL not counted. */
+/* A string of the constants, without its NUL. */
 struct string {
 	const uint8_t *from, *end;
-	bool whole; /* its begin is not cut off */
+	bool whole; /* its beginning is not cut off */
 };
 
-/* Of names of functions: before another byte a name cannot have begun. Data may stand there, with no NUL
- * between it and a text. */
+/* Bytes of function names: a name cannot begin before any other byte. Data may precede a text
+ * without a NUL in between. */
 static bool is_name_byte(uint8_t c)
 {
 	return isalnum(c) || (c && strchr("_.$@:-", c));
 }
 
-/* Every name that ends where the parenthesis is. */
+/* Tries every name that ends at the parenthesis. */
 static void look_before(struct search *s, const struct mpk_constants *c, struct string text,
 			const uint8_t *parenthesis)
 {
@@ -299,20 +300,21 @@ static void look_before(struct search *s, const struct mpk_constants *c, struct 
 	}
 }
 
-/* The string that at lies in, as far back as a name can begin. False: no NUL ends it, it is cut. */
+/* Returns the string around at, as far back as a name can begin. False: no NUL ends it, it is
+ * cut. */
 static bool find_string(const struct mpk_constants *c, const uint8_t *at, struct string *out)
 {
 	const uint8_t *begin = c->bytes.data, *end = begin + c->bytes.len, *from = at;
 	const uint8_t *nul = memchr(at, 0, (size_t)(end - at));
 
-	/* what is after the last string's end belongs to this one */
+	/* Bytes after the end of the last string belong to this one. */
 	while (from > begin && from > out->end && from[-1] && at - from <= NAME_MAX_BYTES)
 		from--;
 	*out = (struct string){ from, nul, from == begin || !from[-1] };
 	return nul != NULL;
 }
 
-/* Begins are looked for by their parentheses: names are many, "(" is one. */
+/* Searches for parentheses, because names are many and "(" is one. */
 static void look_through(struct search *s, const struct mpk_constants *c)
 {
 	const uint8_t *at = c->bytes.data, *end = at + c->bytes.len;
@@ -349,7 +351,8 @@ static bool is_named_by_code(struct mpk_unit *u, const struct candidate *c)
 	       mpk_elf_code_first(u->elf, f->address, f->bytes, c->address) != UINT64_MAX;
 }
 
-/* Reads c unless it is no prototype, or the same text as *one; *many when it is another one. */
+/* Reads c; an unreadable one, or the same text as *one, changes nothing; another text sets
+ * *many. */
 static enum mpk_code consider(struct mpk_unit *u, const struct candidate *c,
 			      const struct candidate **one, bool *many, struct mpk_error *err)
 {
@@ -369,7 +372,8 @@ static enum mpk_code consider(struct mpk_unit *u, const struct candidate *c,
 	return MPK_OK;
 }
 
-/* The one prototype among candidates that are whole, or that code points at; NULL: none or several. */
+/* Returns the one prototype among candidates that are certain, or that code points at; NULL:
+ * none or several. */
 static enum mpk_code prototypes_choose(struct mpk_unit *u, const struct candidate *c, size_t count,
 				       bool named, const struct candidate **out,
 				       struct mpk_error *err)
@@ -423,8 +427,8 @@ static bool contains_mark(struct mpk_span s)
 	return false;
 }
 
-/* Whether code of the unit shows prototypes at all: other texts look like one, too. Where a compiler has
- * put one text the others are near, and constants may be large. */
+/* Whether code of the unit shows prototypes at all, because other texts look alike. A compiler
+ * puts these texts near each other, and constants may be large. */
 static bool has_mark(const struct mpk_unit *u, const uint8_t *text)
 {
 	enum { WINDOW_BYTES = 2 * NEAR_BYTES };

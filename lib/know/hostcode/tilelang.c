@@ -26,10 +26,10 @@ struct argument {
 	uint64_t first; /* bytes of code before its first text */
 	int64_t rank;   /* -1: not known */
 	struct mpk_dtype dtype;
-	bool bound[RANK_MAX]; /* extents that must be something unknown */
+	bool bound[RANK_MAX]; /* number of extents that must exist but are unknown */
 };
 
-/* What the texts say of one function. */
+/* What the texts tell of one function. */
 struct told {
 	struct mpk_unit *unit;
 	const struct mpk_unit_function *f;
@@ -48,7 +48,7 @@ static bool tilelang_take(struct mpk_span *s, const char *prefix)
 	return true;
 }
 
-/* Up to the next blank, which is taken as well. */
+/* Returns the text up to the next blank, which is consumed. */
 static struct mpk_span tilelang_take_word(struct mpk_span *s)
 {
 	const uint8_t *blank = s->len ? memchr(s->data, ' ', s->len) : NULL;
@@ -128,7 +128,7 @@ static void tilelang_read_text(struct told *t, struct mpk_span text, uint64_t ad
 	}
 }
 
-/* The whole string around a place in it. */
+/* Returns the whole string around a place in it. */
 static bool string_at(struct mpk_span s, const uint8_t *at, struct mpk_span *out)
 {
 	const uint8_t *end = s.data + s.len, *nul = memchr(at, 0, (size_t)(end - at)), *from = at;
@@ -191,7 +191,7 @@ static enum mpk_code tilelang_settle(struct told *t, struct mpk_unit_function *f
 	return MPK_OK;
 }
 
-/* Texts of one function are searched for at a time: libraries of TileLang have few. */
+/* Searches the texts of one function at a time: libraries of TileLang have few. */
 static enum mpk_code unit_tilelang(struct mpk_unit *u, struct mpk_error *err)
 {
 	struct told *t;

@@ -43,7 +43,7 @@ const char *mpk_device_kind_name(enum mpk_device_kind kind)
 	return "none";
 }
 
-/* Of words with blanks between them. */
+/* Words with blanks between them. */
 static bool lists(const char *words, struct mpk_span word)
 {
 	for (; *words; words += strspn(words, " ")) {

@@ -11,7 +11,7 @@
 #include "graphjson/graphjson.h"
 #include "kinds.h"
 
-/* Functions in byte code; the rest of the table is what they call. */
+/* Functions in byte code; the rest of the table are the functions that they call. */
 static enum mpk_code relax_models(const struct mpk_payload *p, struct mpk_arena *arena,
 				  struct mpk_models *out, struct mpk_error *err)
 {
@@ -23,7 +23,7 @@ static enum mpk_code relax_models(const struct mpk_payload *p, struct mpk_arena 
 	return mpk_relax_signatures(x, arena, list, &out->count, err);
 }
 
-/* Parameters of which the names alone are known. */
+/* Parameters of which only the names are known. */
 static struct mpk_param *untyped(struct mpk_strs names, struct mpk_arena *arena)
 {
 	struct mpk_param *list = mpk_arena_array(arena, names.count, sizeof *list);
@@ -69,7 +69,7 @@ static struct mpk_param typed(const struct mpk_graph_json *g, struct mpk_graph_r
 	return (struct mpk_param){ name, mpk_type_tensor(e->dtype, e->shape, e->ndim, NULL) };
 }
 
-/* Inputs that no parameter of the file fills, with the types the graph gives them. */
+/* Lists the inputs that no parameter of the file fills, with the graph's types. */
 static enum mpk_code graph_model(const struct mpk_factory *f, const struct mpk_graph_json *g,
 				 struct mpk_signature *m, struct mpk_arena *arena,
 				 struct mpk_error *err)
@@ -82,7 +82,7 @@ static enum mpk_code graph_model(const struct mpk_factory *f, const struct mpk_g
 
 	if (!inputs || !outputs)
 		return mpk_fail_nomem(err);
-	/* a graph may have thousands of arguments, and as many parameters that fill them */
+	/* A graph may have thousands of arguments, and as many parameters that fill them. */
 	for (size_t i = 0; i < f->params.names.count; i++)
 		MPK_TRY_ALLOC(mpk_strmap_put(&params, f->params.names.items[i], i, &ignored) >= 0,
 			      err);

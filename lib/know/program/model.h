@@ -15,7 +15,7 @@ struct mpk_graph_json; /* graphjson/graphjson.h */
 struct mpk_models {
 	const struct mpk_signature *items;
 	size_t count;
-	const struct mpk_graph_json *graph; /* of a graph executor, else NULL */
+	const struct mpk_graph_json *graph; /* the graph of a graph executor, else NULL */
 };
 
 /* mpk_models_of - the callable functions of an executor's payload, in stored order

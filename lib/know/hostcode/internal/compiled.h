@@ -20,13 +20,14 @@
  */
 
 enum mpk_content_kind {
-	MPK_CONTENT_THING, /* number a, and b bytes more; things with the same number are the same */
+	MPK_CONTENT_THING,   /* value a plus b bytes; values with the same a are the same */
 	MPK_CONTENT_NUMBER,  /* a */
 	MPK_CONTENT_ADDRESS, /* a, of the image */
-	MPK_CONTENT_LOADED,  /* what is at address a of the image */
-	MPK_CONTENT_ITEM, /* item b of list a, a thing; whoever follows the calls puts it into memory */
-	MPK_CONTENT_NAMED, /* what was found by the name at address a, as said by who follows the calls */
-	MPK_CONTENT_HALF, /* in memory alone: the last four bytes of what is before it, which is no number */
+	MPK_CONTENT_LOADED,  /* the value at address a of the image */
+	MPK_CONTENT_ITEM,  /* item b of list a, a value; the tracer of calls puts it into memory */
+	MPK_CONTENT_NAMED, /* the function found by the name at address a, as the tracer reports */
+	MPK_CONTENT_HALF,  /* only in memory: the last four bytes of the preceding value, which is
+			   * no number */
 };
 
 struct mpk_content {
@@ -44,15 +45,16 @@ struct mpk_frame {
 		uint64_t low, high;
 	} vectors[16];
 	struct mpk_frame_word {          /* four bytes */
-		struct mpk_content base; /* a thing: a and b are where they are */
+		struct mpk_content base; /* a value's place: a and b */
 		struct mpk_content held;
-		uint32_t round; /* counts if it is the frame's */
-	} *words; /* MPK_FRAME_WORDS of them, by a hash of where; zeroed when it is new, used again for the next function */
+		uint32_t round; /* valid if equal to the frame's */
+	} *words; /* MPK_FRAME_WORDS slots, by a hash of the place; zeroed when new, reused for the
+		   * next function */
 	size_t word_count;
 	uint32_t round;
 	uint64_t named_at,
-		named_by; /* what was NAMED last and stored in the image: where, and the name */
-	uint64_t things;  /* so many numbers are given away */
+		named_by; /* the last NAMED value that was stored in the image: its place and name */
+	uint64_t things;  /* number of values that were given out */
 	const struct mpk_elf *elf;
 };
 
@@ -78,12 +80,12 @@ struct mpk_found_call {
 	size_t first, count; /* of the arguments */
 };
 
-/* The list that an argument comes from is known when all calls are. */
+/* The list of an argument is known when all calls are. */
 struct mpk_found_argument {
-	struct mpk_content content; /* NUMBER: an integer; ITEM; others: not known */
+	struct mpk_content content; /* NUMBER: an integer; ITEM; others: unknown */
 };
 
-/* What registers hold where a branch leads. */
+/* The registers at the target of a branch. */
 struct mpk_code_branch {
 	uint64_t target;
 	struct mpk_content regs[16];
@@ -100,21 +102,21 @@ struct mpk_recovery {
 	const struct mpk_relax *x;
 	const struct mpk_wants *w;
 	struct mpk_arena *arena;
-	struct mpk_strmap pieces; /* functions of the library: where they begin */
-	const char **names;       /* of each piece that is a function, else NULL: the way back */
+	struct mpk_strmap pieces; /* beginnings of the functions of the library */
+	const char **names;       /* for each piece that is a function, else NULL: the way back */
 	struct mpk_frame frame;
-	struct mpk_code_branch *branches; /* MPK_CODE_BRANCHES at most, whose targets are to come */
+	struct mpk_code_branch *branches; /* at most MPK_CODE_BRANCHES branches whose targets are
+					   * still to come */
 	size_t branch_count;
 	uint64_t next_target;           /* the first of them */
-	uint64_t code_left, words_left; /* what may still be read, and made */
+	uint64_t code_left, words_left; /* what may still be read and made */
 	struct mpk_found_call *calls;
 	size_t call_count, call_cap;
 	struct mpk_found_argument *arguments;
 	size_t argument_count, argument_cap;
-	struct mpk_code_handle
-		*handles; /* MPK_CODE_HANDLES of them, by a hash of their addresses */
+	struct mpk_code_handle *handles; /* MPK_CODE_HANDLES slots, by a hash of their addresses */
 	uint64_t registers,
-		others[2]; /* lists, as things; others in the order in which they are given */
+		others[2]; /* lists, as values; others in the order in which they are given */
 	size_t other_count;
 	bool has_registers, is_lost, failed;
 	/* what is made */

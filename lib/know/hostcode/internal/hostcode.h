@@ -27,20 +27,20 @@ enum mpk_assertion_kind {
 	MPK_ASSERT_COUNT,   /* number arguments */
 	MPK_ASSERT_CLASS,   /* argument `number` is a value ("pointer", "int", "float") */
 	MPK_ASSERT_POINTER, /* variable is the argument that path names */
-	MPK_ASSERT_RANK,    /* number dimensions; variable as well */
+	MPK_ASSERT_RANK,    /* number dimensions; variable, too */
 	MPK_ASSERT_DTYPE,   /* value */
 	MPK_ASSERT_SHAPE,   /* extent `number` is value */
 	MPK_ASSERT_DEVICE,  /* number, of DLPack */
-	MPK_ASSERT_STRIDES, /* the condition: an and of strides */
+	MPK_ASSERT_STRIDES, /* the condition: strides joined by "and" */
 	MPK_ASSERT_DATA,    /* value: the product of all extents, as far as it is not a number */
 };
 
 struct mpk_assertion {
 	enum mpk_assertion_kind kind;
-	struct mpk_span path;      /* "saxpy", or "saxpy.X" of one argument */
-	struct mpk_span variable;  /* that the code has for the argument; may be empty */
+	struct mpk_span path;      /* "saxpy", or "saxpy.X" for one argument */
+	struct mpk_span variable;  /* the code's variable for the argument; may be empty */
 	struct mpk_span value;     /* text; of the assertion */
-	struct mpk_span condition; /* what holds when it does not fail */
+	struct mpk_span condition; /* the condition that holds if it does not fail */
 	int64_t number;
 };
 
@@ -60,8 +60,8 @@ bool mpk_assertion_stride(struct mpk_span condition, size_t index, struct mpk_sp
 /* A function of the unit. */
 struct mpk_unit_function {
 	const struct mpk_image_function *function;
-	struct mpk_span name;  /* as its code calls itself: the symbol without TVM's prefix */
-	struct mpk_span alias; /* or so: without the system library's prefix, too; empty: none */
+	struct mpk_span name;  /* name that its code uses: the symbol without TVM's prefix */
+	struct mpk_span alias; /* alternative, without the system library's prefix; empty: none */
 	struct mpk_signature *found; /* NULL: nothing found, or nothing certain */
 };
 
@@ -71,10 +71,10 @@ struct mpk_unit {
 	size_t constant_count;
 	struct mpk_unit_function *functions;
 	size_t function_count;
-	struct mpk_span prefix;         /* of the system library that it is part of; empty: none */
+	struct mpk_span prefix;         /* prefix of its system library; empty: none */
 	struct mpk_strmap by_name;      /* index into functions, by names and aliases */
-	struct mpk_unit_names *devices; /* of devices; NULL: not looked for yet */
-	uint64_t budget;                /* bytes that may still be looked at more than once */
+	struct mpk_unit_names *devices; /* names of devices; NULL: not searched yet */
+	uint64_t budget;                /* bytes that may still be read more than once */
 	struct mpk_arena *arena;
 };
 
@@ -98,17 +98,17 @@ static inline struct mpk_span mpk_unit_alias(const struct mpk_unit *u, struct mp
 		       : (struct mpk_span){ 0 };
 }
 
-/* One way to find signatures in a unit.
+/* A way to find signatures in a unit.
  * @read        sets `found` of functions that have none
- *              Returns MPK_OK; MPK_E_NOMEM
- * @sentences   it reads the texts of assertions, which are looked for only where there are some */
+ * Returns MPK_OK; MPK_E_NOMEM
+ * @sentences   it reads the texts of assertions, which are searched only where there are some */
 struct mpk_unit_reader {
 	enum mpk_code (*read)(struct mpk_unit *u, struct mpk_error *err);
 	bool sentences;
 };
 
-/* The prototypes that code of TVM 0.22 and later holds; the assertions of code of older TVM; what TileLang's
- * host code tells. */
+/* The readers: prototypes in code of TVM 0.22 and later, assertions in code of older TVM,
+ * TileLang's host code. */
 extern const struct mpk_unit_reader mpk_unit_prototypes, mpk_unit_assertions, mpk_unit_tilelang;
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "base/span.h"
 
-/* What a module is for; decides how a tree is drawn and what can run it. */
+/* The purpose of a module; decides how a tree is drawn and what can run it. */
 enum mpk_role {
 	MPK_ROLE_HOST,     /* _lib: the library's own code */
 	MPK_ROLE_DEVICE,   /* kernels for a device: struct mpk_kernels */
@@ -33,8 +33,8 @@ struct mpk_kind {
 	const char *title; /* "CUDA kernels" */
 	enum mpk_role role;
 	unsigned first, last;          /* TVM minor releases that write it, 0.<first> - 0.<last> */
-	const struct mpk_codec *codec; /* how its payload reads and writes */
-	const struct mpk_record_schema *schema; /* of those kinds that are plain records */
+	const struct mpk_codec *codec; /* the codec of its payload */
+	const struct mpk_record_schema *schema; /* fields of kinds that are plain records */
 };
 
 /* mpk_kind_find - the row for a kind, or NULL for kinds this program does not know */

@@ -25,7 +25,7 @@ static void write_empty(const struct mpk_payload *p, struct mpk_rope *rope)
 const struct mpk_payload_reader mpk_reader_empty = { MPK_PAYLOAD_EMPTY, read_empty };
 const struct mpk_codec mpk_codec_empty = { &mpk_reader_empty, write_empty, NULL };
 
-/* start: with all that a reader may ask of what it fills. */
+/* Returns the payload with everything set that a reader may ask for. */
 static enum mpk_code decode(const struct mpk_payload *start,
 			    const struct mpk_payload_reader *reader, struct mpk_source bytes,
 			    struct mpk_arena *arena, struct mpk_payload *out, struct mpk_error *err)
@@ -89,9 +89,9 @@ const struct mpk_kind *mpk_kind_find(struct mpk_span name)
 
 /* --- the files of a decoded payload ----------------------------------------------------------- */
 
-/* Names come from the payload and may be hostile
- * (".." or a slash, 64 KiB long, twice the same): what a file system could take amiss is replaced
- * and numbered, and the title keeps the name as it was. */
+/* Names come from the payload and may be hostile ("..", a slash, 64 KiB long, the same name
+ * twice). What a file system could refuse is replaced and numbered; the title keeps the original
+ * name. */
 
 static void files_fini(struct mpk_files *b)
 {
@@ -108,7 +108,8 @@ static bool file_char(uint8_t c)
 /* Bytes of a title that go into a name: file systems end at 255. */
 enum { STEM_MAX = 120 };
 
-/* What of a title can be in a file name; *same says whether that is all of it. */
+/* Returns the part of a title that a file name can hold; *same says whether that is the whole
+ * title. */
 static const char *file_stem(struct mpk_arena *arena, struct mpk_span title, bool *same)
 {
 	size_t len = title.len < STEM_MAX ? title.len : STEM_MAX;
@@ -126,8 +127,8 @@ static const char *file_stem(struct mpk_arena *arena, struct mpk_span title, boo
 	return stem;
 }
 
-/* dir/title.suffix, with the file's number before the suffix when title had to be changed
- * or the name is taken. */
+/* Makes dir/title.suffix, with the file's number before the suffix when the title had to be
+ * changed or the name is taken. */
 const char *mpk_files_name(struct mpk_files *b, const char *dir, struct mpk_span title,
 			   const char *suffix)
 {
@@ -183,7 +184,7 @@ enum mpk_code mpk_files_add_bytes(struct mpk_files *b, const char *name, struct 
 	return mpk_files_add(b, name, (struct mpk_extracted_file){ .data = data, .stored = true });
 }
 
-/* Takes the text over into the arena. */
+/* Moves the text into the arena. */
 enum mpk_code mpk_files_add_text(struct mpk_files *b, const char *name, struct mpk_strbuf *text)
 {
 	char *copy = text->failed ? NULL : mpk_arena_copy(b->arena, text->data, text->len);

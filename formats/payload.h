@@ -44,7 +44,7 @@ enum mpk_payload_tag {
 	MPK_PAYLOADS(MPK_PAYLOAD_TAG)
 };
 
-/* Bytes and where they stand in the blob (what offsets of errors and files count from). */
+/* Bytes and their offset in the blob (from which offsets of errors and files count). */
 struct mpk_source {
 	struct mpk_span span;
 	uint64_t off;
@@ -64,16 +64,16 @@ struct mpk_payload {
 
 struct mpk_files;
 
-/* How one payload layout reads. A read starts at the cursor, stops after the last field and fills out->u; tag, kind
- * and gen are set before. Who names the payloads that it takes, as an executor does, links that reader alone, no
- * writer and nothing of the table of kinds. */
+/* Reads one payload layout. A read starts at the cursor, stops after the last field and fills
+ * out->u; tag, kind and gen are set before. Code that names its payloads, such as an executor,
+ * links only that reader, without writers and the table of kinds. */
 struct mpk_payload_reader {
 	enum mpk_payload_tag tag;
 	enum mpk_code (*read)(struct mpk_cursor *c, struct mpk_arena *arena,
 			      struct mpk_payload *out, struct mpk_error *err);
 };
 
-/* Those that others name; executors do not ask for out->kind. */
+/* Readers that others name; executors do not ask for out->kind. */
 extern const struct mpk_payload_reader mpk_reader_relax; /* relax.VMExecutable, relax.Executable */
 extern const struct mpk_payload_reader mpk_reader_relay; /* VMExecutable */
 extern const struct mpk_payload_reader
@@ -119,9 +119,9 @@ void mpk_payload_encode(const struct mpk_payload *p, struct mpk_rope *rope);
 struct mpk_extracted_file {
 	const char *name; /* relative, "params/w1"; letters, digits, "._-/"; unique */
 	struct mpk_span data;
-	uint64_t off; /* of data in the blob, when stored */
+	uint64_t off; /* offset of data in the blob, when stored */
 	bool stored;  /* false: data was made from the payload, "functions.json" */
-	const struct mpk_tensor_record *tensor; /* what data is the elements of, or NULL */
+	const struct mpk_tensor_record *tensor; /* type of data's elements, or NULL */
 	struct mpk_span title; /* the name as the payload spells it; may be empty */
 };
 
@@ -136,7 +136,7 @@ struct mpk_files {
 	struct mpk_arena *arena;
 	struct mpk_extracted_file *files; /* malloc'ed while it grows */
 	size_t count, cap;
-	struct mpk_strmap names; /* of the files so far */
+	struct mpk_strmap names; /* number of files so far */
 	bool with_tables;        /* "functions.json", too */
 	struct mpk_error *err;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - names around a blob: what differs between the generations outside of it, symbols and functions; and modules as
- * users name them, "/0/1", or "#7" for those that the root does not reach */
+/* names.c - names around a blob: symbols and functions, which differ between the generations,
+ * and modules as users name them, "/0/1", or "#7" for those that the root does not reach */
 #include <stdio.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ static enum mpk_code explains(struct mpk_span blob, enum mpk_generation gen, int
 	enum mpk_code code = mpk_blob_read(blob, gen, &scratch, &tree, NULL);
 
 	*score = 0;
-	/* that there was no memory says nothing about the bytes */
+	/* A lack of memory says nothing about the bytes. */
 	if (code == MPK_E_NOMEM)
 		return mpk_fail_nomem(err);
 	if (code == MPK_OK)
@@ -87,7 +87,7 @@ enum mpk_code mpk_blob_guess(struct mpk_span blob, enum mpk_generation *out, str
 			       "these bytes are no module blob of any TVM release");
 }
 
-/* The importer of the lowest index and the position of node among its imports. */
+/* Finds the importer with the lowest index, and the position of node among its imports. */
 static bool find_parent(const struct mpk_tree *tree, size_t node, size_t *parent, size_t *position)
 {
 	for (size_t i = 0; i < node; i++) {

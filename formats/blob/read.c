@@ -19,7 +19,7 @@
 
 /* --- payloads without a length ------------------------------------------------------------- */
 
-/* Of a kind, how its payload reads; without what writes it. */
+/* How the payload of a kind reads; nothing of how it is written. */
 struct kind_layout {
 	const char *name;
 	const struct mpk_payload_reader *reader;
@@ -44,12 +44,12 @@ static const struct kind_layout *layout_find(struct mpk_span name)
 	return NULL;
 }
 
-/* The payload that begins at c, and no byte more. out->kind is NULL. */
+/* Reads the payload that begins at c, and no byte more. out->kind is NULL. */
 static enum mpk_code payload_read(struct mpk_cursor *c, const struct kind_layout *layout,
 				  enum mpk_generation gen, struct mpk_arena *arena,
 				  struct mpk_payload *out, struct mpk_error *err)
 {
-	/* what a reader may ask of its kind: which layouts there are, which fields */
+	/* properties of its kind that a reader may ask for: layouts, fields */
 	const struct mpk_kind kind = { .name = layout->name, .schema = layout->schema };
 	struct mpk_payload p = { .tag = layout->reader->tag, .kind = &kind, .gen = gen };
 
@@ -62,7 +62,7 @@ static enum mpk_code payload_read(struct mpk_cursor *c, const struct kind_layout
 /* Two vec<u64>, unchecked. */
 struct mpk_links {
 	struct mpk_span rows, child;  /* the elements, 8 bytes each */
-	uint64_t rows_off, child_off; /* offsets of the elements, for messages */
+	uint64_t rows_off, child_off; /* offset of the elements, for messages */
 };
 
 struct mpk_legacy {
@@ -95,7 +95,7 @@ static enum mpk_code links_read(struct mpk_cursor *c, struct mpk_links *out, str
 	return MPK_OK;
 }
 
-/* The place is the row's own, as a file may have thousands of them. */
+/* The place is the row's own, because a file may have thousands of them. */
 static enum mpk_code bad_row(const struct mpk_links *links, size_t row, const char *why,
 			     struct mpk_error *err)
 {
@@ -103,7 +103,7 @@ static enum mpk_code bad_row(const struct mpk_links *links, size_t row, const ch
 			       "import tree: row %zu %s", row, why);
 }
 
-/* As a whole and before any node is linked: rows ascend from 0 and end within the list of
+/* Checks everything before any node is linked: rows ascend from 0 and end within the list of
  * children. A truncated tree may have more rows than nodes, never fewer. */
 static enum mpk_code check_rows(const struct mpk_links *links, const struct mpk_tree *tree,
 				struct mpk_error *err)
@@ -185,7 +185,7 @@ static enum mpk_code links_apply(const struct mpk_links *links, struct mpk_arena
  * on the work that a hostile blob can cause. */
 enum { ATTEMPTS_MAX = 64 };
 
-/* Where the item list ends for certain: before the import tree that ends with the blob, or
+/* Returns where the item list certainly ends: before an import tree at the end of the blob, or
  * at the end of the blob. A tree is believed when it has a row for each module. */
 static size_t find_end(const struct mpk_legacy *r, bool *found)
 {
@@ -218,7 +218,7 @@ static size_t find_end(const struct mpk_legacy *r, bool *found)
 	return r->c.bytes.len;
 }
 
-/* Whether count modules of known kinds stand from c's position exactly to its end. */
+/* Whether count modules of known kinds reach from c's position exactly to its end. */
 static bool modules_fill(struct mpk_cursor c, size_t count, enum mpk_generation gen)
 {
 	struct mpk_arena scratch MPK_CLEANUP(mpk_arena_fini) = { 0 };
@@ -255,7 +255,7 @@ static size_t find_next(const struct mpk_legacy *r, size_t end, size_t remaining
 	return end;
 }
 
-/* One warning a blob: the first, unless a later one says that modules are lost. */
+/* Keeps one warning for a blob: the first, unless a later one says that modules are lost. */
 static void warn(struct mpk_tree *tree, const struct mpk_node *node)
 {
 	if (tree->warning.code != MPK_OK && !tree->truncated)
@@ -442,7 +442,7 @@ static enum mpk_code read_current(struct mpk_cursor *c, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* The tree is copied back only when all of it was read. */
+/* Copies the tree back only when all of it was read. */
 static enum mpk_code blob_read_body(struct mpk_cursor *c, struct mpk_arena *arena,
 				    struct mpk_tree *out, struct mpk_error *err)
 {

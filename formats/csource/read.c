@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - definitions of a C source, and what its literals stand for: arrays of bytes, texts among constants
+/* read.c - the definitions of a C source, and the values of its literals: arrays of bytes, texts
+ * among constants
  *
- * No parser of C: at file scope a name in front of parentheses and a body is a function, a name in
- * front of "=" or ";" is data, and that much is needed to find what a loader looks up by name. */
+ * This is no parser of C: at file scope a name before parentheses and a body is a function, and
+ * a name before "=" or ";" is data. That suffices to find what a loader looks up by name. */
 #include "object/object.h"
 
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static bool csource_read_number(struct mpk_span text, uint8_t *out)
 
 /* --- strings -------------------------------------------------------------------------------- */
 
-/* The byte of an escape whose backslash is at *at; moves past it. */
+/* Returns the byte of an escape whose backslash is at *at, and moves past it. */
 static bool read_escape(struct mpk_span s, size_t *at, uint8_t *out)
 {
 	static const char letters[] = "abfnrtv\\'\"?", bytes[] = "\a\b\f\n\r\t\v\\'\"?";
@@ -84,7 +85,7 @@ static bool read_escape(struct mpk_span s, size_t *at, uint8_t *out)
 	return true;
 }
 
-/* Appends the bytes of a literal, which are fewer than it has characters. */
+/* Appends the bytes of a literal, which are fewer than its characters. */
 static bool csource_read_string(struct mpk_span literal, uint8_t *out, size_t *count)
 {
 	size_t at = 1, end = literal.len - 1;
@@ -107,7 +108,7 @@ static bool csource_read_string(struct mpk_span literal, uint8_t *out, size_t *c
 
 struct array {
 	struct mpk_lexer lex;
-	uint8_t *bytes; /* room for as many as the text has */
+	uint8_t *bytes; /* room for as many bytes as the text has */
 	size_t count;
 };
 
@@ -118,7 +119,7 @@ static enum mpk_code unexpected(const struct array *a, struct mpk_error *err)
 		"C: an array of bytes is numbers up to 255 in braces, or string literals");
 }
 
-/* After "{": numbers with commas between them, and perhaps one at the end. */
+/* After "{": numbers separated by commas, perhaps with a comma at the end. */
 static enum mpk_code read_numbers(struct array *a, struct mpk_error *err)
 {
 	for (;;) {
@@ -210,10 +211,10 @@ enum mpk_code mpk_csource_strings(struct mpk_span bytes, struct mpk_arena *arena
 	return MPK_OK;
 }
 
-/* One declaration at file scope on its way. */
+/* A declaration at file scope in progress. */
 struct declaration {
-	struct mpk_span name; /* the last word that can be one */
-	uint64_t count;       /* elements, when the brackets begin with a number */
+	struct mpk_span name; /* the last word that can be a name */
+	uint64_t count;       /* number of elements, when the brackets begin with a number */
 	bool is_static, is_extern, is_typedef, is_namespace;
 	bool has_language; /* extern "C" */
 	bool is_call;      /* the name was followed by parentheses */
@@ -224,7 +225,7 @@ struct reader {
 	struct mpk_lexer lex;
 	struct mpk_arena *arena;
 	struct declaration d;
-	size_t linkage; /* braces of extern "C" and namespaces that are open */
+	size_t linkage; /* number of open braces of extern "C" and namespaces */
 	struct mpk_object_symbol *symbols;
 	size_t count, cap;
 };
@@ -284,7 +285,7 @@ static enum mpk_code csource_add(struct reader *r, bool function, struct mpk_spa
 	return MPK_OK;
 }
 
-/* After "=": all up to the ";" that ends the declaration, or the "," before the next name. */
+/* After "=": everything up to the ";" of the declaration, or the "," before the next name. */
 static enum mpk_code read_initializer(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_token begin = r->lex.t;
@@ -370,8 +371,8 @@ static enum mpk_code read_brace(struct reader *r, struct mpk_error *err)
 	return mpk_lexer_next(&r->lex, err);
 }
 
-/* Attributes with arguments are passed over as a whole, wherever they are; of the other words
- * the last is the name. */
+/* Skips attributes with arguments as a whole, wherever they are; the last of the other words is
+ * the name. */
 static enum mpk_code read_word(struct reader *r, struct mpk_error *err)
 {
 	static const char *const with_arguments[] = { "__attribute__", "__declspec", "alignas",

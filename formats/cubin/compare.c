@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same program compiled twice gives two cubins: debug sections hold paths, notes the versions of the
- * tools and times, and symbols that only a debugger needs move the numbers of all others. Sections are
- * matched by name; where a word of one names a symbol, the symbols are compared and not their numbers. */
+/* The same program compiled twice gives two different cubins: debug sections contain paths,
+ * notes contain versions and times, and symbols that only debuggers need shift the numbers of
+ * all others. So sections are matched by name, and where a word names a symbol, the symbols are
+ * compared instead of their numbers. */
 #include "cubin/cubin.h"
 
 #include <stdlib.h>
@@ -21,15 +22,15 @@ enum {
 struct file {
 	struct mpk_cubin_elf elf;
 	struct mpk_span symbols, strings;
-	struct mpk_strmap sections; /* by name: the first of it */
+	struct mpk_strmap sections; /* by name: the first section of that name */
 };
 
 struct comparison {
 	struct file a, b;
 	struct mpk_cubin_difference *items; /* from malloc */
 	size_t count, cap;
-	uint64_t
-		bytes_left; /* that will still be compared: sections of a hostile file may overlap */
+	uint64_t bytes_left; /* bytes that may still be compared: sections of a hostile file may
+			     * overlap */
 	struct mpk_error *err;
 };
 
@@ -151,8 +152,8 @@ static uint32_t flags_of(const struct mpk_cubin_elf *elf)
 	return elf->osabi == OSABI_V2 ? elf->flags & 0xffffff : elf->flags;
 }
 
-/* The section of f that corresponds to section i of the other file: the one of its name. Where several have that
- * name, the one in the same place. */
+/* Returns the section of f that corresponds to section i of the other file: the one with its
+ * name; among several of that name, the one in the same place. */
 static enum mpk_code find_counterpart(const struct file *f, size_t i, struct mpk_span name,
 				      struct mpk_cubin_section *out, bool *found,
 				      struct mpk_error *err)

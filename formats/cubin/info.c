@@ -17,7 +17,8 @@
 
 /* --- What holds for a cubin as a whole: its architecture, and whether it must be linked ------- */
 
-/* Apart from read.c, so that who asks which devices a file is for needs no reader of kernels. */
+/* Separate from read.c, so that a caller who only asks for the devices of a file links no reader
+ * of kernels. */
 
 enum {
 	OSABI_V2 = 0x41, /* CUDA 13; 0x33 before */
@@ -54,7 +55,7 @@ static enum mpk_code take_compat(struct mpk_cursor c, struct mpk_cubin *out, str
 	return MPK_OK;
 }
 
-/* The text at an offset of the note's strings, as long as it lies within them. */
+/* Returns the text at an offset of the note's strings, if it lies within them. */
 static struct mpk_span note_text(struct mpk_span strings, uint32_t off)
 {
 	size_t len;
@@ -151,7 +152,7 @@ enum mpk_code mpk_cubin_attribute_next(struct mpk_cursor *c, struct mpk_cubin_at
 	return MPK_OK;
 }
 
-/* Later toolkits make lists longer: more than is wanted is no error. */
+/* Later toolkits make lists longer: extra bytes are no error. */
 enum mpk_code mpk_cubin_attribute_need(const struct mpk_cubin_attribute *a, size_t n,
 				       struct mpk_error *err)
 {

@@ -21,7 +21,7 @@ enum {
 	ELF_BYTES = 64,
 	SECTION_BYTES = 64,
 	SEGMENT_BYTES = 56,
-	/* what begins at a multiple of it, in memory of the GPU, at most (.text: 128) */
+	/* the largest alignment in GPU memory (.text: 128) */
 	ALIGN_MIN = 128,
 	ALIGN_MAX = 4096,
 	SHF_ALLOC_FLAG = 2,
@@ -34,7 +34,7 @@ enum {
 	SEGMENT_SIZE_AT = 32,
 };
 
-/* A part of the file: to be taken out, or not to be touched. */
+/* A part of the file to remove, or to leave alone. */
 struct part {
 	uint64_t off, end;
 };
@@ -44,10 +44,11 @@ struct parts {
 	size_t count, cap;
 };
 
-/* What leaves the file, and behind it what is too short for that and becomes zeros. */
+/* The bytes that leave the file, and after them the rest that is too short for that and becomes
+ * zeros. */
 struct cut {
 	uint64_t off, end, zero_end;
-	uint64_t before; /* bytes of the cuts before it */
+	uint64_t before; /* total length of the cuts before it */
 };
 
 struct strip {
@@ -158,7 +159,7 @@ static enum mpk_code add_headers(struct strip *s, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* What of [at, end) no kept part has, in whole units of the alignment. */
+/* Returns the parts of [at, end) that no kept part has, in whole units of the alignment. */
 static enum mpk_code cut_between(struct strip *s, uint64_t at, uint64_t end, struct mpk_error *err)
 {
 	const struct cut *last;

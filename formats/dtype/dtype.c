@@ -101,7 +101,7 @@ const char *mpk_dtype_print(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
 	return out;
 }
 
-/* Takes decimal digits off the front of *text; false when there are none or too many. */
+/* Consumes decimal digits at the front of *text; false when there are none or too many. */
 static bool dtype_take_number(struct mpk_span *text, uint64_t max, uint64_t *out)
 {
 	uint64_t value = 0;
@@ -161,7 +161,7 @@ static bool parse_custom(struct mpk_span text, struct mpk_dtype *out)
 	return true;
 }
 
-/* A whole name off the front of *text, "f8_e4m3fn" for "float8_e4m3fn" as well. */
+/* Consumes a whole name at the front of *text, "f8_e4m3fn" as well as "float8_e4m3fn". */
 static bool dtype_take_name(struct mpk_span *text, const struct base_name *base)
 {
 	static const char word[] = "float";
@@ -300,7 +300,7 @@ static const struct {
 	{ "tensor", "handle" },      { "void*", "handle" },
 };
 
-/* What a misspelt word is held against. */
+/* The words that a misspelt word is compared with. */
 static const char *const types[] = {
 	"float32",
 	"float16",

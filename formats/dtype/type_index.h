@@ -50,7 +50,7 @@ enum mpk_ffi_type {
 	MPK_FFI_STATE = 129,   /* caches and states of models, an object of ours */
 };
 
-/* The four that they do not. */
+/* The four that both number differently. */
 enum mpk_ffi_container_type {
 	MPK_FFI_SHAPE = 69, /* 0.22 on */
 	MPK_FFI_TENSOR = 70,

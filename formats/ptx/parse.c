@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parse.c - PTX statements: what variables, kernels and functions declare
+/* parse.c - PTX statements: declarations of variables, kernels and functions
  *
- * A declaration is short and regular (PTX ISA, "State Spaces, Types, and Variables"), so it is read by a few functions, each
- * of which takes what it names and leaves the next token in the lexer, or says at which line and column something else was
- * wanted. Instructions are passed over token by token, so new ones of new PTX versions cost nothing.
- */
+ * A declaration is short and regular (PTX ISA, "State Spaces, Types, and Variables"), so a few
+ * functions read it. Each consumes the part that it is named after and leaves the next token in
+ * the lexer, or says at which line and column it expected something else. Instructions are
+ * skipped token by token, so new ones cost nothing. */
 #include "ptx/internal/parse.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "base/vec.h"
 #include "text/escape.h"
 
-/* A variable or parameter as it is declared. */
+/* A variable or parameter as declared. */
 struct variable {
 	struct mpk_span name, type;
 	uint64_t bytes, element_bytes;
@@ -23,7 +23,7 @@ struct variable {
 	bool open; /* an array without a size: "x[]" */
 };
 
-/* The sign itself, in quotes, is what the message wants. */
+/* For a sign, the message shows the sign itself in quotes. */
 static enum mpk_code expect(struct mpk_lexer *r, char c, struct mpk_error *err)
 {
 	const char what[] = { '\'', c, '\'', '\0' };
@@ -31,7 +31,7 @@ static enum mpk_code expect(struct mpk_lexer *r, char c, struct mpk_error *err)
 	return mpk_lexer_at(r, c) ? mpk_lexer_next(r, err) : mpk_lexer_wanted(r, what, err);
 }
 
-/* A name, as against a directive or a number. */
+/* Reads a name, not a directive or a number. */
 static enum mpk_code ptx_take_name(struct mpk_lexer *r, struct mpk_span *out, struct mpk_error *err)
 {
 	uint8_t c = r->t.kind == MPK_TOKEN_WORD ? r->t.text.data[0] : '.';
@@ -58,13 +58,13 @@ static bool parse_number(struct mpk_span text, uint64_t *out)
 	for (size_t i = 0; i < text.len; i++) {
 		if (text.data[i] < '0' || text.data[i] >= '0' + base || !mpk_mul_u64(v, base, &v))
 			return false;
-		v += (uint64_t)(text.data[i] - '0'); /* base is even: the last digit fits */
+		v += (uint64_t)(text.data[i] - '0'); /* The base is even, so the last digit fits. */
 	}
 	*out = v;
 	return true;
 }
 
-/* An upper bound instead of a type: what does not fit is refused here, not cut off later. */
+/* An upper bound instead of a type: a number that does not fit is refused here, not cut later. */
 static enum mpk_code take_number(struct mpk_lexer *r, uint64_t max, uint64_t *out,
 				 struct mpk_error *err)
 {
@@ -90,7 +90,7 @@ static enum mpk_code ptx_take_numbers(struct mpk_lexer *r, uint32_t max, uint32_
 	return MPK_OK;
 }
 
-/* Passes over tokens up to and including stop, brackets of any kind in balance. */
+/* Skips tokens up to and including stop, with balanced brackets of any kind. */
 static enum mpk_code ptx_skip_past(struct mpk_lexer *r, char stop, struct mpk_error *err)
 {
 	size_t depth = 0;
@@ -124,7 +124,7 @@ static const struct {
 	{ ".samplerref", 8 }, { ".surfref", 8 },
 };
 
-/* 0: not the name of a type, which modifiers are. */
+/* 0: not a type name; modifiers are not. */
 static uint32_t type_bytes(const struct mpk_token *t)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(types); i++)
@@ -184,7 +184,7 @@ static enum mpk_code take_dimensions(struct mpk_lexer *r, struct variable *v, st
 	return MPK_OK;
 }
 
-/* With goes_on the next of a list of names, which shares what is in front of the first. */
+/* With goes_on, reads the next of a list of names, which shares what precedes the first. */
 static enum mpk_code ptx_take_variable(struct mpk_lexer *r, bool goes_on, struct variable *v,
 				       struct mpk_error *err)
 {
@@ -294,7 +294,7 @@ static enum mpk_code ptx_read_params(struct mpk_ptx_reader *r, struct mpk_ptx_ke
 	return mpk_lexer_next(&r->lex, err);
 }
 
-/* What follows a directive in front of a body; the rest of one that is not known looks like none. */
+/* Reads what follows a directive before a body; the rest of an unknown one looks like none. */
 static enum mpk_code read_directive(struct mpk_ptx_reader *r, const struct mpk_token *directive,
 				    struct mpk_ptx_kernel *k, struct mpk_error *err)
 {
@@ -332,7 +332,8 @@ static enum mpk_code read_performance(struct mpk_ptx_reader *r, struct mpk_ptx_k
 	return MPK_OK;
 }
 
-/* ".local" and what follows; what does not parse as a variable is passed over, as it was before anybody asked. */
+/* Reads ".local" and the variable after it; what does not parse as a variable is skipped, as
+ * before .local was read at all. */
 static enum mpk_code read_local(struct mpk_ptx_reader *r, uint64_t *bytes, struct mpk_error *err)
 {
 	struct variable v = { 0 };
@@ -351,7 +352,7 @@ static enum mpk_code read_local(struct mpk_ptx_reader *r, uint64_t *bytes, struc
 	}
 }
 
-/* A declaration at the beginning of a statement, as far as it is of interest. */
+/* Reads a declaration at the beginning of a statement, where it is of interest. */
 static enum mpk_code read_declaration(struct mpk_ptx_reader *r, size_t kernel, bool *is,
 				      struct mpk_error *err)
 {
@@ -370,7 +371,7 @@ static enum mpk_code read_declaration(struct mpk_ptx_reader *r, size_t kernel, b
 			: ptx_take_registers(&r->lex, &k->registers, err);
 }
 
-/* From '{' to its '}': only declarations at the beginning of a statement count. */
+/* Reads from '{' to its '}': only declarations at the beginning of a statement count. */
 static enum mpk_code ptx_read_body(struct mpk_ptx_reader *r, size_t kernel, struct mpk_error *err)
 {
 	size_t depth = 0;
@@ -392,7 +393,8 @@ static enum mpk_code ptx_read_body(struct mpk_ptx_reader *r, size_t kernel, stru
 	return MPK_OK;
 }
 
-/* A kernel may be declared again, but not defined twice: a declaration and its definition are one. */
+/* A kernel may be declared again but not defined twice: a declaration and its definition are one
+ * kernel. */
 static enum mpk_code ptx_add_kernel(struct mpk_ptx_reader *r, const struct mpk_ptx_kernel *k,
 				    const struct mpk_token *where, size_t *index,
 				    struct mpk_error *err)
@@ -465,14 +467,14 @@ static enum mpk_code read_address_size(struct mpk_ptx_reader *r, struct mpk_erro
 			     "PTX: .address_size must be 32 or 64");
 }
 
-/* What is in front of a definition and belongs to it. */
+/* The tokens before a definition that belong to it. */
 static bool is_linking(const struct mpk_token *t)
 {
 	return mpk_token_is_word(t, ".visible") || mpk_token_is_word(t, ".weak") ||
 	       mpk_token_is_word(t, ".extern");
 }
 
-/* What it begins with says all; what is no declaration of interest is passed over. */
+/* The first token decides; statements of no interest are skipped. */
 enum mpk_code mpk_ptx_read_statement(struct mpk_ptx_reader *r, struct mpk_error *err)
 {
 	static const char *const variables[] = { ".global", ".const", ".tex",   ".local",

@@ -17,7 +17,7 @@
 struct mpk_ptx_param {
 	struct mpk_span name;
 	struct mpk_span type; /* "u64", "f32", "b8" */
-	uint64_t bytes;       /* of the whole parameter, arrays and vectors included */
+	uint64_t bytes;       /* bytes of the whole parameter, including arrays and vectors */
 	uint32_t align;       /* bytes */
 	bool pointer;         /* marked .ptr */
 };
@@ -31,14 +31,15 @@ struct mpk_ptx_kernel {
 	uint32_t cluster[3];     /* .reqnctapercluster; zeros: not given */
 	uint32_t min_blocks;     /* .minnctapersm; 0: not given */
 	uint32_t max_registers;  /* .maxnreg; 0: not given */
-	uint64_t registers;      /* virtual ones that its body declares, predicates aside */
-	uint64_t local_bytes;    /* .local variables that its body declares */
+	uint64_t registers;      /* number of virtual registers that its body declares, without
+				  * predicates */
+	uint64_t local_bytes;    /* bytes of .local variables that its body declares */
 	bool has_body;           /* false: a mere declaration */
 	struct mpk_span text;    /* the definition, from .visible or .weak to its brace; empty
 				  * without a body */
 };
 
-/* The variable is outside of all kernels (any of them may use it). */
+/* The index of variables outside of all kernels (any kernel may use them). */
 #define MPK_PTX_MODULE SIZE_MAX
 
 struct mpk_ptx_shared {

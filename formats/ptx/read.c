@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The module around the statements: its version and target, and the lists, which grow in malloc'ed arrays and move to
- * the arena at the end. */
+/* The module around the statements: version, target, and the lists, which grow in malloc'ed
+ * arrays and move to the arena at the end. */
 #include "ptx/ptx.h"
 
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static enum mpk_code read_target(struct mpk_ptx_reader *r, struct mpk_error *err
 	return MPK_OK;
 }
 
-/* head: as far as the target, which nothing but the version may precede */
+/* head: reads up to the target, which only the version may precede */
 static enum mpk_code read_module(struct mpk_ptx_reader *r, bool head, struct mpk_error *err)
 {
 	MPK_TRY(mpk_lexer_next(&r->lex, err));
@@ -105,7 +105,7 @@ static enum mpk_code read_module(struct mpk_ptx_reader *r, bool head, struct mpk
 	return MPK_OK;
 }
 
-/* Out is set only when all lists were copied. */
+/* Sets out only when all lists were copied. */
 static enum mpk_code ptx_keep(struct mpk_ptx_reader *r, struct mpk_ptx *out, struct mpk_error *err)
 {
 	struct mpk_ptx ptx = r->ptx;
@@ -132,7 +132,7 @@ bool mpk_ptx_is(struct mpk_span bytes)
 {
 	struct mpk_lexer lex = { .bytes = bytes, .language = "PTX" };
 
-	/* assemblers of hosts have a .version, too, which takes a string */
+	/* Host assemblers have a .version, too, which takes a string. */
 	return mpk_lexer_next(&lex, NULL) == MPK_OK && mpk_token_is_word(&lex.t, ".version") &&
 	       mpk_lexer_next(&lex, NULL) == MPK_OK && lex.t.kind == MPK_TOKEN_WORD &&
 	       lex.t.text.data[0] >= '0' && lex.t.text.data[0] <= '9';

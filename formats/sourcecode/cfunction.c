@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cfunction.c - the functions of a C text
  *
- * No preprocessor and no parser of C: at the outermost level, and in blocks of extern "C" and namespaces, a
- * function is words, a name, parentheses, and a semicolon or braces. What reads otherwise is passed over, as a
- * macro's call is; nothing that is found is wrong for that.
- */
+ * This is neither a preprocessor nor a parser of C: at the outermost level, and in blocks of
+ * extern "C" and namespaces, a function is words, a name, parentheses, and a semicolon or
+ * braces. Anything else, such as a macro's call, is skipped without making the functions found
+ * wrong. */
 #include "sourcecode/cfunction.h"
 
 #include <stdlib.h>
@@ -18,16 +18,16 @@
 
 enum { BLOCKS_MAX = 32, PARAMS_MAX = 256 };
 
-/* Words of the declaration that is being read. */
+/* The words of the declaration that is being read. */
 struct head {
 	const uint8_t *start;
-	struct mpk_token last; /* the word before, which may be the name */
+	struct mpk_token last; /* the previous word, which may be the name */
 	size_t words;
 	bool extern_c, is_extern, is_static, is_inline, is_template, is_namespace, is_typedef,
 		is_record;
 };
 
-/* One that was found; the texts are read when all are. */
+/* A function that was found; its texts are read when all are found. */
 struct found {
 	struct mpk_span name, result, params, body;
 	uint32_t line;
@@ -63,7 +63,7 @@ static void new_declaration(struct reader *r)
 	r->head = (struct head){ 0 };
 }
 
-/* Names before parentheses that are no function's. */
+/* Names before parentheses that are not a function's. */
 static bool is_keyword(struct mpk_span word)
 {
 	static const char *const words[] = {
@@ -82,8 +82,8 @@ static bool is_keyword(struct mpk_span word)
 	return word.data[0] == '.' || (word.data[0] >= '0' && word.data[0] <= '9');
 }
 
-/* From what opens to the token after its end.
- * @inside  may be NULL; receives the text between */
+/* Skips from an opening bracket to the token after its end.
+ * @inside  may be NULL; receives the text in between */
 static enum mpk_code skip_group(struct reader *r, struct mpk_span *inside, struct mpk_error *err)
 {
 	const uint8_t *from = r->lex.t.text.data + 1;
@@ -103,7 +103,7 @@ static enum mpk_code skip_group(struct reader *r, struct mpk_span *inside, struc
 	return MPK_OK;
 }
 
-/* Up to the semicolon of a declaration that is none of a function, past what is in brackets. */
+/* Skips to the semicolon of a declaration that is no function, past bracketed parts. */
 static enum mpk_code skip_rest(struct reader *r, struct mpk_error *err)
 {
 	while (!at_end(r) && !mpk_lexer_at(&r->lex, ';') && !mpk_lexer_at(&r->lex, '}')) {
@@ -166,7 +166,7 @@ static enum mpk_code finish(struct reader *r, struct found *f, bool *is_one, str
 	}
 	if (mpk_lexer_at(&r->lex, '{')) {
 		MPK_TRY(skip_group(r, &f->body, err));
-		if (!f->body.len) /* "{}" is a body, too */
+		if (!f->body.len) /* "{}" is a body, too. */
 			f->body = mpk_span_str(" ");
 		new_declaration(r);
 		return MPK_OK;
@@ -287,7 +287,7 @@ static enum mpk_code cfunction_read_all(struct reader *r, struct mpk_error *err)
 
 /* --- what was found ----------------------------------------------------------------------------- */
 
-/* The text up to the next comma outside of brackets; false: there is none. */
+/* Returns the text up to the next comma outside of brackets; false: none is left. */
 static bool next_param(struct mpk_span s, size_t *at, struct mpk_span *out)
 {
 	size_t depth = 0, i = *at;

@@ -17,11 +17,12 @@ enum { MPK_CFUNCTION_DIMS = 4 };
 enum mpk_cfunction_kind {
 	MPK_CFUNCTION_VOID,    /* of a result: there is none */
 	MPK_CFUNCTION_NUMBER,  /* of dtype */
-	MPK_CFUNCTION_POINTER, /* to numbers of dtype; 0 bits: to void, or to what refusal says */
-	MPK_CFUNCTION_OTHER,   /* refusal says why nobody passes it */
+	MPK_CFUNCTION_POINTER, /* a pointer to numbers of dtype; 0 bits: to void, or to what
+			        * refusal says */
+	MPK_CFUNCTION_OTHER,   /* cannot be passed, refusal says why */
 };
 
-/* An extent of what a pointer leads to. */
+/* An extent of the data behind a pointer. */
 struct mpk_cfunction_extent {
 	size_t param;    /* the parameter that is the extent; SIZE_MAX: it is a number */
 	uint32_t number; /* of elements */
@@ -33,9 +34,10 @@ struct mpk_cfunction_value {
 	struct mpk_span name; /* empty: it has none */
 	enum mpk_cfunction_kind kind;
 	struct mpk_dtype dtype;
-	bool read_only;      /* what it points to is const */
+	bool read_only;      /* the data behind the pointer is const */
 	const char *refusal; /* a sentence after "it", without its end; static storage */
-	/* What it points to, where the declaration or the loops of the body tell: the outermost first. */
+	/* Extents of that data, where the declaration or the loops of the body tell, outermost
+	 * first. */
 	struct mpk_cfunction_extent dims[MPK_CFUNCTION_DIMS];
 	size_t dim_count; /* 0: the text does not tell */
 };
@@ -45,13 +47,13 @@ struct mpk_cfunction {
 	struct mpk_cfunction_value result;
 	const struct mpk_cfunction_value *params;
 	size_t param_count;
-	uint32_t line;       /* of the name, from 1 */
+	uint32_t line;       /* line of the name, from 1 */
 	bool is_defined;     /* it has a body */
-	bool is_local;       /* static or inline, which refusal says, too */
-	bool returns_status; /* all its results are numbers, 0 among them, or words in capitals */
+	bool is_local;       /* static or inline, which refusal mentions, too */
+	bool returns_status; /* all its results are numbers, including 0, or words in capitals */
 	bool returns_value;  /* one of its results is computed */
-	const char *
-		refusal; /* why nothing outside of the text can call it by its name; a sentence as above; NULL */
+	const char
+		*refusal; /* why no other file can call it by its name; a sentence as above; NULL */
 	struct mpk_span
 		condition; /* "#ifdef NAME": the line that decides whether it is there; empty: none */
 };

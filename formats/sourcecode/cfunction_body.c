@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cfunction_body.c - what the body of a C function says of its pointers and its results
+/* cfunction_body.c - what the body of a C function tells of its pointers and results
  *
- * A parser would tell it of every text; here only the plain forms count, as in
- * "for (int i = 0; i < n; i++) y[i] = x[i];". A wrong extent makes callers pass tensors that are too short,
- * none costs a question to a person.
- */
+ * Only plain forms count, as in "for (int i = 0; i < n; i++) y[i] = x[i];"; a full parser would
+ * understand every text. A wrong extent makes callers pass tensors that are too short, a missing
+ * one costs a question to a person. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +28,7 @@ struct body {
 	size_t param_count;
 	struct mpk_token *t; /* malloc'ed; the last is MPK_TOKEN_END */
 	size_t count, cap;
-	bool is_changed[PARAMS_MAX]; /* of each parameter: it may not stay what it was */
+	bool is_changed[PARAMS_MAX]; /* for each parameter: it may have changed */
 	struct loop loops[LOOPS_MAX];
 	size_t loop_count, tried;
 };
@@ -76,7 +75,7 @@ static enum mpk_code read_tokens(struct body *b, struct mpk_span text, struct mp
 	return MPK_OK;
 }
 
-/* A macro may hide anything; one that is a number does not. */
+/* A macro may hide anything, except one that is a number. */
 static bool has_macros(const struct body *b)
 {
 	uint32_t number;
@@ -107,7 +106,7 @@ static size_t skip_casts(const struct body *b, size_t i)
 	}
 }
 
-/* The end of what opens at i. */
+/* Returns the end of the bracket that opens at i. */
 static size_t closing(const struct body *b, size_t i)
 {
 	size_t depth = 0;
@@ -121,7 +120,7 @@ static size_t closing(const struct body *b, size_t i)
 	return i;
 }
 
-/* The end of the statement that begins at i: its semicolon or its brace. */
+/* Returns the end of the statement that begins at i: its semicolon or its brace. */
 static size_t statement_end(const struct body *b, size_t i)
 {
 	for (; token_at(b, i)->kind != MPK_TOKEN_END; i++) {
@@ -135,7 +134,7 @@ static size_t statement_end(const struct body *b, size_t i)
 	return i;
 }
 
-/* Whether the word at i is given another value, or its address is taken. */
+/* Whether the word at i is assigned, or its address is taken. */
 static bool is_changed(const struct body *b, size_t i)
 {
 	bool twice_behind = is_any_sign(b, i + 1, "+-") && is_any_sign(b, i + 2, "+-") &&
@@ -173,7 +172,7 @@ static size_t find_param(const struct body *b, size_t i)
 	return SIZE_MAX;
 }
 
-/* A parameter that is an integer and stays what it was, or a number. */
+/* Accepts an integer parameter that never changes, or a number. */
 static bool read_bound(const struct body *b, size_t i, struct mpk_cfunction_extent *out)
 {
 	size_t p = find_param(b, i);
@@ -223,7 +222,7 @@ static void note_loop(struct body *b, size_t i)
 	if (!is_name(b, at, l.variable) || !is_any_sign(b, at + 1, "<!"))
 		return;
 	at += is_sign(b, at + 1, '!') ? 3 : 2;
-	if (is_sign(b, at, '=')) /* "<=" lets one more through */
+	if (is_sign(b, at, '=')) /* "<=" allows one more. */
 		return;
 	at = skip_casts(b, at);
 	if (!is_sign(b, at + 1, ';') || !read_bound(b, at, &l.bound) ||
@@ -235,7 +234,7 @@ static void note_loop(struct body *b, size_t i)
 		b->loops[b->loop_count++] = l;
 }
 
-/* The innermost loop around i that has the variable, or NULL. */
+/* Returns the innermost loop around i that has the variable, or NULL. */
 static const struct loop *loop_of(const struct body *b, size_t at, struct mpk_span variable)
 {
 	for (size_t k = b->loop_count; k-- > 0;)
@@ -309,7 +308,7 @@ static bool read_use(const struct body *b, size_t i, struct dims *out)
 	return is_sign(b, i + 1, '[') && read_subscript(b, i + 2, out);
 }
 
-/* All uses of a pointer must tell the same extents. */
+/* All uses of a pointer must give the same extents. */
 static void cfunction_read_extents(const struct body *b, size_t p,
 				   struct mpk_cfunction_value *param)
 {

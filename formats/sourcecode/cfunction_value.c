@@ -14,7 +14,7 @@ enum { DEPTH_MAX = 16, WORDS_MAX = 256 };
 
 enum base { NONE, INT, CHAR, FLOAT, DOUBLE, VOID, FIXED };
 
-/* A declaration on its way. */
+/* A declaration in progress. */
 struct declaration {
 	struct mpk_source_code_index *index;
 	struct mpk_cfunction_value *out;
@@ -51,7 +51,7 @@ static const struct {
 
 static void cfunction_write_out(struct declaration *d, struct mpk_span text, unsigned depth);
 
-/* Words of C that say nothing of the type as it is passed. */
+/* Words of C that do not affect how the type is passed. */
 static bool is_mark(struct mpk_span word)
 {
 	static const char *const words[] = {
@@ -90,7 +90,7 @@ static bool take_type(struct declaration *d, struct mpk_span word)
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(bases); i++) {
 		if (mpk_span_is(word, bases[i].word)) {
-			/* "long int" and "short int" are no two types */
+			/* "long int" and "short int" are one type each. */
 			set_base(d, bases[i].base);
 			return true;
 		}
@@ -132,7 +132,7 @@ static bool has_type(const struct declaration *d)
 	       d->is_unsigned || d->is_signed || d->longs || d->shorts;
 }
 
-/* What the text itself calls so. */
+/* Types that the text itself defines. */
 static bool take_alias(struct declaration *d, struct mpk_span word, unsigned depth)
 {
 	struct mpk_source_code_type *type = mpk_source_code_find_type(d->index, word);
@@ -175,7 +175,7 @@ static void take_word(struct declaration *d, struct mpk_span word, bool tagged, 
 	if (tagged) /* the name after "struct" */
 		return;
 	if (take_modifier(d, word) || take_type(d, word)) {
-		if (!depth) /* what stood before was a macro */
+		if (!depth) /* The word before it was a macro. */
 			d->out->name = (struct mpk_span){ 0 };
 	} else if (is_mark(word)) {
 		d->is_record |= mpk_span_is(word, "struct") || mpk_span_is(word, "union") ||
@@ -204,7 +204,7 @@ static struct mpk_cfunction_extent read_extent(struct declaration *d, struct mpk
 		last = word;
 		words++;
 	}
-	for (size_t i = 0; i < text.len; i++) /* an expression is no plain extent */
+	for (size_t i = 0; i < text.len; i++) /* An expression is not a plain extent. */
 		if (!mpk_source_code_is_word(text.data[i]) && text.data[i] > ' ')
 			return extent;
 	for (size_t i = 0; words == 1 && i < d->other_count; i++)
@@ -308,7 +308,7 @@ static struct mpk_dtype cfunction_number(const struct declaration *d)
 	return t;
 }
 
-/* Words that no type of C is made of: "long double", "unsigned float". */
+/* Combinations that are no C type here: "long double", "unsigned float". */
 static bool is_no_number(const struct declaration *d)
 {
 	bool sign = d->is_unsigned || d->is_signed, length = d->longs || d->shorts;
@@ -344,7 +344,7 @@ static const char *cfunction_value_refusal(const struct declaration *d)
 	return NULL;
 }
 
-/* "void *x" can be anything that a person says it is. */
+/* "void *x" can be anything that a person chooses. */
 void mpk_cfunction_value_read(struct mpk_span text, struct mpk_source_code_index *index,
 			      const struct mpk_cfunction_value *others, size_t count,
 			      struct mpk_cfunction_value *out)
@@ -371,7 +371,7 @@ void mpk_cfunction_value_read(struct mpk_span text, struct mpk_source_code_index
 	out->kind = pointers         ? MPK_CFUNCTION_POINTER
 		    : d.base == VOID ? MPK_CFUNCTION_VOID
 				     : MPK_CFUNCTION_NUMBER;
-	for (size_t i = 0; i < out->dim_count; i++) /* one that is open leaves all open */
+	for (size_t i = 0; i < out->dim_count; i++) /* One open extent leaves all open. */
 		if (out->dims[i].param == SIZE_MAX && !out->dims[i].number)
 			out->dim_count = 0;
 }

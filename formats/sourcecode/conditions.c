@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conditions.c - "#if" and its kin: which groups are read, which are not, and which depend on who compiles
+/* conditions.c - "#if" and its kin: which groups are read, which are not, and which depend on
+ * the compilation
  *
- * Nothing is preprocessed, so a condition holds, does not, or may. What may is listed, so that it can be said of
- * the kernels in it.
- */
+ * Nothing is preprocessed, so a condition holds, does not hold, or may hold. Conditions that may
+ * hold are listed, so that they can be reported with the kernels inside. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,36 +12,38 @@
 #include "base/vec.h"
 #include "sourcecode/internal/sourcecode.h"
 
-enum { DEPTH_MAX = 64 }; /* what is deeper belongs to the group at this depth */
+enum { DEPTH_MAX = 64 }; /* deeper conditions belong to the group at this depth */
 
 enum truth { NO, YES, MAYBE };
 
-/* What is known of a name, in the words of a table: its state is one of these. */
+/* What is known of a name, in a table of words: one of these states. */
 enum name_state { DEFINED, UNDEFINED, UNSURE };
 
 /* One "#if" up to its "#endif". */
 struct frame {
-	enum truth taken;     /* one of its groups so far */
-	bool live;            /* the group at hand may be read */
-	bool known;           /* and is read for certain where the frame is */
-	size_t group;         /* its index; SIZE_MAX: it is not listed */
+	enum truth taken;     /* one of its groups so far was read */
+	bool live;            /* the current group may be read */
+	bool known;           /* and is certainly read where the frame is */
+	size_t group;         /* index of the condition; SIZE_MAX: not listed */
 	struct mpk_span line; /* that begins the frame */
-	bool guards;          /* a file against being read twice: it is no condition */
+	bool guards;          /* the guard of a file against being read twice: no condition */
 };
 
 struct conditions {
 	struct mpk_span text;
-	uint8_t *out; /* NULL: nothing was taken away yet */
+	uint8_t *out; /* NULL: nothing was removed yet */
 	struct mpk_arena *arena;
 	struct mpk_strmap names;
 	enum name_state *states; /* of the names; malloc'ed */
 	size_t state_cap;
 	struct frame frames[DEPTH_MAX];
-	size_t depth;                        /* of conditions; frames has those up to DEPTH_MAX */
+	size_t depth;                        /* number of conditions; frames has those up to
+					      * DEPTH_MAX */
 	struct mpk_source_code_group *items; /* malloc'ed */
 	size_t count, cap;
-	struct mpk_span guard; /* of "#ifndef NAME" in the directive before; else empty */
-	bool failed;           /* memory is out */
+	struct mpk_span
+		guard; /* name of the "#ifndef NAME" in the previous directive; else empty */
+	bool failed;   /* memory is out */
 };
 
 static void conditions_fini(struct conditions *c)
@@ -56,13 +58,13 @@ static struct frame *top(struct conditions *c)
 	return c->depth ? &c->frames[(c->depth < DEPTH_MAX ? c->depth : DEPTH_MAX) - 1] : NULL;
 }
 
-/* Whether what is here may be read. */
+/* Whether this place may be read. */
 static bool is_live(struct conditions *c)
 {
 	return !c->depth || top(c)->live;
 }
 
-/* Whether it is read for certain: every condition around it holds. */
+/* Whether this place is certainly read: every condition around it holds. */
 static bool is_known(struct conditions *c)
 {
 	return !c->depth || top(c)->known;
@@ -92,7 +94,7 @@ static enum truth is_defined(const struct conditions *c, struct mpk_span name)
 	size_t i;
 
 	if (!name.len || !mpk_strmap_find(&c->names, name, &i))
-		return MAYBE; /* by an option, a header, or the compiler */
+		return MAYBE; /* Defined by an option, a header, or the compiler. */
 	return c->states[i] == DEFINED ? YES : c->states[i] == UNDEFINED ? NO : MAYBE;
 }
 
@@ -101,7 +103,7 @@ static enum truth negate(enum truth t)
 	return t == MAYBE ? MAYBE : t == YES ? NO : YES;
 }
 
-/* "0", "1", "defined X", "!defined(X)"; of anything else nobody can tell */
+/* Evaluates "0", "1", "defined X", "!defined(X)"; anything else is unknown. */
 static enum truth sourcecode_holds(const struct conditions *c, struct mpk_span text)
 {
 	struct mpk_span name;
@@ -129,7 +131,7 @@ static enum truth sourcecode_holds(const struct conditions *c, struct mpk_span t
 	return not ? negate(is_defined(c, name)) : is_defined(c, name);
 }
 
-/* Blanks in place of what is not read, but for the ends of lines. */
+/* Puts blanks in place of unread text, and keeps the line ends. */
 static void take_away(struct conditions *c, size_t from, size_t to)
 {
 	if (!c->out)
@@ -213,13 +215,13 @@ static void sourcecode_follow(struct conditions *c, const struct mpk_source_code
 	now = has_not ? negate(now) : now;
 	if (mpk_span_is(d->name, "else"))
 		now = YES;
-	if (top(c)->taken != NO && now != NO) /* one before it may have been the one */
+	if (top(c)->taken != NO && now != NO) /* An earlier group may have been the one. */
 		now = top(c)->taken == YES ? NO : MAYBE;
 	begin_group(c, now, line, next);
 	c->guard = mpk_span_is(d->name, "ifndef") && now == MAYBE ? name : (struct mpk_span){ 0 };
 }
 
-/* "#ifndef X" and "#define X": what is between holds wherever X is not given another way. */
+/* "#ifndef X" and "#define X": the definition between holds wherever X is not defined otherwise. */
 static void pass_guard(struct conditions *c, bool guards)
 {
 	struct frame *f = top(c);

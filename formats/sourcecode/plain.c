@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plain.c - a source as what follows wants to read it: without comments, continued lines and strings of many lines
+/* plain.c - removes comments, line continuations and multi-line strings from a source
  *
- * Readers of kernels, of parameters and of words each met comments on their own, and missed some. Here a text
- * loses them once, before anything is read, as a compiler does it. Blanks take their place, so that the text
- * keeps its length and each word begins where it did: places in it are places in the file.
- */
+ * Readers of kernels, parameters and words each skipped comments themselves, and missed some.
+ * Here a text loses them once, before anything is read, as in a compiler. Blanks take their
+ * place, so that the text keeps its length and places in it are places in the file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,21 +12,21 @@
 #include "sourcecode/internal/sourcecode.h"
 #include "sourcecode/sourcecode.h"
 
-/* A text on its way. What a backslash joins is put together; the blanks follow. */
+/* A text in progress. Parts that a backslash joins are put together; the blanks follow. */
 struct cleaner {
 	struct mpk_span in;
 	uint8_t *out;
 	size_t put;      /* bytes of out */
-	size_t newlines; /* taken from the line, and not put yet: put + newlines is what was read */
-	bool nests;      /* comments may stand in comments: WGSL */
+	size_t newlines; /* read from the line and not written yet: put + newlines is what was read */
+	bool nests;      /* comments may contain comments: WGSL */
 	bool in_directive; /* its line goes on whatever is in it */
 	bool begins_line;
-	/* What was looked for to the end in vain is not looked for again. */
+	/* A vain search to the end is not repeated. */
 	bool endless_comment, endless_raw;
-	size_t endless_string; /* up to here a quote begins none */
+	size_t endless_string; /* up to here no quote begins a string */
 };
 
-/* After the backslashes at the ends of lines that stand at i; i: there is none. */
+/* Returns the position after the backslash-newlines at i; i: there is none. */
 static size_t skip_joints(struct mpk_span s, size_t i)
 {
 	for (;;) {
@@ -55,7 +54,7 @@ static void put_newlines(struct cleaner *c)
 	c->newlines = 0;
 }
 
-/* What is from i up to end, as blanks and ends of lines; those of a directive's wait for its end. */
+/* Writes the text from i to end as blanks and line ends; those of a directive wait for its end. */
 static void put_blanks(struct cleaner *c, size_t i, size_t end)
 {
 	for (; i < end; i++) {
@@ -68,7 +67,7 @@ static void put_blanks(struct cleaner *c, size_t i, size_t end)
 	}
 }
 
-/* The end of the comment whose slash is at i and whose second sign is at second. */
+/* Returns the end of the comment whose slash is at i and whose second character is at second. */
 static size_t comment_end(struct cleaner *c, size_t second)
 {
 	bool line = c->in.data[second] == '/';
@@ -88,11 +87,12 @@ static size_t comment_end(struct cleaner *c, size_t second)
 		if (!depth)
 			return i;
 	}
-	c->endless_comment |= !line; /* it stays, for whoever reads the text to find */
+	c->endless_comment |= !line; /* It stays, so that the reader of the text finds it. */
 	return line ? i : SIZE_MAX;
 }
 
-/* The end of the string that begins at i; SIZE_MAX: it has none in its line, and is none. */
+/* Returns the end of the string that begins at i; SIZE_MAX: it does not end in its line, and is
+ * no string. */
 static size_t string_end(struct cleaner *c, size_t i)
 {
 	int quote = c->in.data[i], sign;
@@ -133,7 +133,7 @@ static size_t raw_end(struct cleaner *c, size_t i)
 	return at ? (size_t)(at - s.data) + n + 2 : SIZE_MAX;
 }
 
-/* A name or a number, put together; 1'000 is one number. */
+/* Joins a name or a number; 1'000 is one number. */
 static size_t sourcecode_put_word(struct cleaner *c, size_t i)
 {
 	size_t from = i, end = i, put = c->put, next = i;
@@ -157,7 +157,7 @@ static size_t sourcecode_put_word(struct cleaner *c, size_t i)
 	return end;
 }
 
-/* A string keeps its bytes; one of many lines is empty then. */
+/* A string keeps its bytes; a multi-line string becomes empty. */
 static size_t sourcecode_put_string(struct cleaner *c, size_t i)
 {
 	size_t end = raw_end(c, i);
@@ -316,7 +316,7 @@ static void choice_fini(struct choice *c)
 	free(c->own);
 }
 
-/* Kernels come in the order of the text, so the search goes on where it was. */
+/* Kernels come in text order, so the search continues where it was. */
 static size_t program_at(const struct mpk_source_code_piece *pieces, size_t count, size_t off,
 			 size_t from)
 {
@@ -333,7 +333,7 @@ static size_t offset_of(const struct mpk_source_code *s, size_t kernel)
 	return (size_t)(s->kernels[kernel].name.data - s->plain.data);
 }
 
-/* The first program that defines a kernel, unless another one is called by its name. */
+/* Chooses the first program that defines a kernel, unless another is called by its name. */
 static enum mpk_code sourcecode_choose(struct choice *c, const struct mpk_source_code *s,
 				       const struct mpk_source_code_piece *pieces, size_t count,
 				       struct mpk_error *err)

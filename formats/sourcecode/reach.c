@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reach.c - which elements a kernel's threads touch, as far as its words tell
  *
- * Whoever launches a kernel wants to know what its index is compared with. A parser would tell it of
- * every text; here only the plain forms count, as in "int i = get_global_id(0); if (i < n) x[i] = 0;":
- * a wrong answer makes threads write outside of a buffer, none costs a question to a person.
- */
+ * Who launches a kernel wants to know what its index is compared with. Only plain forms count,
+ * as in "int i = get_global_id(0); if (i < n) x[i] = 0;": a wrong answer makes threads write
+ * outside of a buffer, a missing one costs a question to a person. */
 #include <stdlib.h>
 
 #include "base/compiler.h"
@@ -15,11 +14,11 @@
 
 enum { BODY_MAX = 256 * 1024, NAMES_MAX = 32, NESTING_MAX = 4 };
 
-/* A variable that holds a thread's index, or something that is computed from it. */
+/* A variable that holds a thread's index, or something computed from it. */
 struct index {
 	struct mpk_span name;
 	unsigned dim;
-	bool exact; /* it is the index, and stays it */
+	bool exact; /* it is the index and never changes */
 };
 
 struct body {
@@ -66,7 +65,7 @@ static bool is_joined(const struct body *b, size_t i)
 	return tok(b, i)->text.data + 1 == tok(b, i + 1)->text.data;
 }
 
-/* "=" alone, or the end of "+=" */
+/* "=" by itself, or the end of "+=". */
 static bool is_assignment(const struct body *b, size_t i)
 {
 	return is_punct(b, i, '=') && !is_punct(b, i + 1, '=') &&
@@ -119,8 +118,9 @@ static size_t skip_casts(const struct body *b, size_t i)
 	}
 }
 
-/* One factor: get_group_id(0), blockIdx.x. dim: the one it must be of; 3: any, and set then.
- * Returns  its end; i: it is none */
+/* Reads one factor: get_group_id(0), blockIdx.x. dim: the dimension it must have; 3: any, and
+ * set then.
+ * Returns  its end; i: there is none */
 static size_t match_factor(const struct body *b, size_t i, const char *opencl, const char *cuda,
 			   unsigned *dim)
 {
@@ -224,7 +224,8 @@ static size_t match_index(const struct body *b, size_t i, bool names, unsigned *
 	return end;
 }
 
-/* Whether a word depends on which thread of all this is; those of one block alone do not. */
+/* Whether a word depends on the thread among all threads; words for a thread within its block do
+ * not count. */
 static bool is_tainted(const struct body *b, size_t i)
 {
 	static const char *const words[] = { "get_global_id", "get_group_id", "blockIdx",
@@ -238,7 +239,7 @@ static bool is_tainted(const struct body *b, size_t i)
 	return find_index(b, tok(b, i)->text) != NULL;
 }
 
-/* What the assignment at i gives its variable. */
+/* Reads what the assignment at i gives its variable. */
 static void note_variable(struct body *b, size_t i)
 {
 	struct index v = { .name = tok(b, i - 1)->text };
@@ -265,7 +266,7 @@ static bool is_step_of_loop(const struct body *b, size_t name)
 	       is_punct(b, name - 3, '<');
 }
 
-/* Whether what is at i is written again: an index that changes is no index. */
+/* Whether the variable at i is written again: a changing index is no index. */
 static bool is_changed(const struct body *b, size_t i)
 {
 	bool compound = sourcecode_is_any(b, i + 1, "+-*/%&|^<>") && is_assignment(b, i + 2);
@@ -377,7 +378,7 @@ static void find_guards(const struct body *b, struct mpk_source_code_reach *out)
 			out->bound[d] = SIZE_MAX;
 }
 
-/* Both sides of a comparison, as far as its clause goes. */
+/* Returns both sides of a comparison, within its clause. */
 static void read_clause(const struct body *b, size_t order, bool *tainted, bool *limited)
 {
 	size_t depth = 0, i = order;
@@ -399,7 +400,7 @@ static void read_clause(const struct body *b, size_t order, bool *tainted, bool 
 
 /* --- parameters --------------------------------------------------------------------------- */
 
-/* "x[i]", of which nobody takes the address */
+/* "x[i]" whose address is not taken. */
 static bool is_plain_use(const struct body *b, size_t i)
 {
 	unsigned dim = 3;
@@ -482,7 +483,7 @@ enum mpk_code mpk_source_code_reach_read(const struct mpk_source_code_kernel *ke
 		(void)mpk_source_code_next_param(kernel, &at, &text);
 		mpk_source_code_param_read(text, &p);
 		b.names[i] = p.name;
-		/* a text too long to read may use them in any way */
+		/* A text too long to read may use them in any way. */
 		out->used[i] = out->otherwise[i] = out->reaches[i] = kernel->body.len > BODY_MAX;
 	}
 	if (kernel->body.len > BODY_MAX)

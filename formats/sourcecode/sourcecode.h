@@ -20,11 +20,12 @@
  * over the text; most texts are never asked. */
 
 enum mpk_source_code_list {
-	MPK_SOURCE_CODE_WORDS,     /* outside of comments, also in the lines of macros */
+	MPK_SOURCE_CODE_WORDS,     /* names outside of comments, also in the lines of macros */
 	MPK_SOURCE_CODE_MACROS,    /* what a "#define" makes */
-	MPK_SOURCE_CODE_TYPEDEFS,  /* what a typedef may make: all its words outside of braces */
+	MPK_SOURCE_CODE_TYPEDEFS,  /* possible typedef names: all words of a typedef outside of
+				    * braces */
 	MPK_SOURCE_CODE_CLASSES,   /* structs, classes and unions */
-	MPK_SOURCE_CODE_CONSTANTS, /* what the lines "#define" and "#undef" name, with its number */
+	MPK_SOURCE_CODE_CONSTANTS, /* names of "#define" and "#undef" lines, with their numbers */
 	MPK_SOURCE_CODE_LISTS,
 };
 
@@ -34,7 +35,7 @@ struct mpk_source_code_types; /* types.c */
 /* Set bytes and arena, with zeros after them. The text is borrowed. */
 struct mpk_source_code_index {
 	struct mpk_span bytes;
-	struct mpk_arena *arena; /* receives the lists, which end with it */
+	struct mpk_arena *arena; /* receives the lists, which are freed with it */
 	const struct mpk_source_code_words *lists[MPK_SOURCE_CODE_LISTS];
 	const struct mpk_source_code_types *types; /* NULL: not listed yet */
 	bool has_directives;                       /* what follows is known */
@@ -78,11 +79,11 @@ struct mpk_source_code_kernel {
 	struct mpk_span name;
 	struct mpk_span params; /* the text between the parentheses */
 	size_t param_count;
-	uint32_t line;          /* of the name, from 1 */
+	uint32_t line;          /* line of the name, from 1 */
 	uint32_t group[3];      /* @workgroup_size, reqd_work_group_size; zeros: not given
 				    * or not as numbers; 1 where left out */
 	uint32_t max_threads;   /* __launch_bounds__; 0: not given, or not as a number */
-	bool hides_group;       /* group is given, but by words that a preprocessor knows */
+	bool hides_group;       /* group is given, but by words that only a preprocessor knows */
 	bool hides_max_threads; /* as max_threads */
 	struct mpk_span body;   /* from after the parameters to the end of the definition */
 	struct mpk_span text;   /* the definition as it is, from its first word or attribute */
@@ -92,7 +93,7 @@ struct mpk_source_code_kernel {
 
 	/* CUDA C++: what decides about its symbol. */
 	bool extern_c;                                  /* the name itself is the symbol */
-	bool is_template, is_static;                    /* no symbol, or one of this file alone */
+	bool is_template, is_static;                    /* no symbol, or one local to this file */
 	struct mpk_span scopes[MPK_SOURCE_CODE_SCOPES]; /* namespaces, the outermost first */
 	size_t scope_count; /* more than MPK_SOURCE_CODE_SCOPES: too many to list, or one without a name */
 };
@@ -136,23 +137,24 @@ bool mpk_source_code_next_param(const struct mpk_source_code_kernel *kernel, siz
 struct mpk_span mpk_source_code_param(const struct mpk_source_code_kernel *kernel, size_t i);
 
 enum mpk_source_code_param_kind {
-	MPK_SOURCE_CODE_BUFFER, /* a pointer, but for LOCAL */
+	MPK_SOURCE_CODE_BUFFER, /* a pointer, except with LOCAL */
 	MPK_SOURCE_CODE_IMAGE,
 	MPK_SOURCE_CODE_LOCAL, /* a pointer to the memory of a work-group */
 	MPK_SOURCE_CODE_NUMBER,
-	MPK_SOURCE_CODE_VALUE,   /* passed by value and no number: a struct, a vector, a sampler */
-	MPK_SOURCE_CODE_UNKNOWN, /* its words and the text do not tell */
+	MPK_SOURCE_CODE_VALUE, /* passed by value and not a number: a struct, a vector, a sampler */
+	MPK_SOURCE_CODE_UNKNOWN, /* unknown from its words and the text */
 };
 
 struct mpk_source_code_param {
 	enum mpk_source_code_param_kind kind;
-	struct mpk_span name;       /* empty: it has none */
-	struct mpk_span class_name; /* of a type that is not the language's own; may be empty */
+	struct mpk_span name; /* empty: it has none */
+	struct mpk_span
+		class_name;     /* name of a type that is not the language's own; may be empty */
 	struct mpk_dtype dtype; /* of the number, or of what one pointer leads to; 0 bits: its words
 				     * do not tell */
 	unsigned pointers;      /* how many '*' */
 	bool is_global;         /* OpenCL: its own words say that it points to global memory */
-	bool read_only;         /* the kernel does not write where it points to */
+	bool read_only;         /* the kernel does not write the memory it points to */
 	/* The type that OpenCL C refuses as a parameter's (OpenCL C 6.11), and with it the whole text: "size_t",
 	 * ..., "a pointer to pointers"; NULL: it does not, as far as the words tell. */
 	const char *refused;

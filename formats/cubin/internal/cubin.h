@@ -13,16 +13,18 @@
 #include "cubin/cubin.h"
 #include "cubin/elf.h"
 
-/* How much stack a kernel needs with all that it calls, if anybody knows (FORMAT.md 4.1) */
+/* How much stack a kernel needs with everything that it calls, where that is known (FORMAT.md
+ * 4.1) */
 
 /* What the sections of a file say of one kernel's stack. */
 struct mpk_cubin_stack {
 	bool has_frame, has_total;
-	uint32_t frame; /* of the kernel alone; optimized, with what it calls */
-	uint32_t total; /* of it and all it calls; all ones: it was not to be found out */
+	uint32_t frame; /* frame of the kernel only; optimized, with what it calls */
+	uint32_t total; /* stack of it and everything it calls; all ones: the tools could not
+			 * determine it */
 	uint32_t inner; /* the largest frame of the functions in the kernel's own section */
 	bool calls;     /* functions that have sections of their own */
-	bool calls_out; /* through a pointer, a function that the file does not have */
+	bool calls_out; /* a call through a pointer, of a function that the file does not have */
 };
 
 /* mpk_cubin_stack_calls - note in stacks who calls what

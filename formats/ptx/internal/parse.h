@@ -21,9 +21,10 @@ struct mpk_ptx_reader {
 	struct mpk_ptx_param *params;
 	size_t param_cap;
 	struct mpk_strmap names;
-	struct mpk_token before; /* what the statement before began with */
-	const uint8_t *start;    /* of the statement, linking directives in front included */
-	const uint8_t *end;      /* after the brace of the last body */
+	struct mpk_token before; /* first token of the previous statement */
+	const uint8_t *start;    /* first byte of the statement, including linking directives
+				  * before it */
+	const uint8_t *end;      /* the byte after the brace of the last body */
 	bool has_target;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linkers put the names of sections and the section headers last. There they are replaced by longer
- * ones; anywhere else the old ones stay where they are, unused. */
+/* Linkers put the names of sections and the section headers last. There, longer ones replace
+ * them; anywhere else the old ones stay unused. */
 #include "elf/edit.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ struct tail {
 
 /* --- layout ---------------------------------------------------------------------- */
 
-/* Where everything but the names of sections and their headers ends. */
+/* Returns where everything but section names and headers ends. */
 static uint64_t end_of_others(const struct mpk_patch *p)
 {
 	const GElf_Ehdr *h = &p->elf.header;
@@ -45,8 +45,8 @@ static uint64_t end_of_others(const struct mpk_patch *p)
 	return end;
 }
 
-/* Where the new end may begin: in front of the old names when they and the headers are all that is
- * after, else at the end of the file. */
+/* Returns where the new end may begin: before the old names, if only they and the headers
+ * follow, else at the end of the file. */
 static uint64_t find_start(const struct mpk_patch *p)
 {
 	GElf_Shdr names = mpk_patch_section(p, p->elf.header.e_shstrndx);
@@ -134,8 +134,7 @@ static enum mpk_code append_put_header(const struct tail *t, size_t index, uint6
 	return MPK_OK;
 }
 
-/* The old names with the new ones after them, and the old headers, of which that of the names says
- * where these are now. */
+/* Writes the old and new names, and the old headers; the header of the names now points at them. */
 static enum mpk_code put_tables(const struct tail *t, struct mpk_error *err)
 {
 	const struct mpk_patch *p = t->p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names are asked for once an instruction, by code that may be hostile: every table is sorted once, and
- * a question is a binary search. */
+/* Names are looked up once for each instruction, in files that may be hostile: every table is
+ * sorted once, and a look-up is a binary search. */
 #include "elf/code.h"
 
 #include <inttypes.h>
@@ -13,16 +13,16 @@
 #include "elf/symbols.h"
 #include "object/object.h"
 
-/* There may be millions: they are kept small. */
+/* There may be millions, so they are small. */
 struct mpk_code_symbol {
 	uint64_t address;
 	uint64_t bytes;
 	const char *name;
-	const uint8_t *content; /* of files that are not ELF: its bytes */
-	uint32_t
-		section; /* 0 but for objects, so that addresses of different sections stay apart */
-	uint32_t home;   /* the section that it is in */
-	uint8_t rank;    /* of several at one address the least is meant */
+	const uint8_t *content; /* for files other than ELF: their bytes */
+	uint32_t section;       /* 0 except in objects, so that addresses of different sections stay
+			  * separate */
+	uint32_t home;          /* the section that it is in */
+	uint8_t rank;           /* of several at one address the lowest rank is meant */
 	bool is_function, thumb;
 };
 
@@ -42,7 +42,7 @@ static int compare_places(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
-/* By place, and at one the best first. */
+/* By place, and the best first at each place. */
 static int compare_symbols(const void *a, const void *b)
 {
 	const struct mpk_code_symbol *x = a, *y = b;
@@ -77,7 +77,7 @@ static int compare_names(const void *a, const void *b)
 
 /* --- ELF ---------------------------------------------------------------------------------------- */
 
-/* "$x", "$d.1": where code and data begin on ARM and RISC-V; nobody calls them so. */
+/* "$x", "$d.1": marks of code and data on ARM and RISC-V, which nobody uses as names. */
 static bool is_mapping(const char *name)
 {
 	return name[0] == '$' && name[1] && strchr("axtd", name[1]) &&
@@ -178,7 +178,7 @@ static enum mpk_code open_elf(struct mpk_span bytes, struct mpk_code_file *f, st
 	f->big_endian = f->elf.header.e_ident[EI_DATA] == ELFDATA2MSB;
 	f->relocatable = f->elf.header.e_type == ET_REL;
 	MPK_TRY(elf_code_read_symbols(f, err));
-	/* only of files of 64 bits the PLT is known (plt.c); the slots of objects are made by the linker */
+	/* The PLT is known only for 64-bit files (plt.c); the linker makes the slots of objects. */
 	if (!f->relocatable && f->bits == 64)
 		MPK_TRY(mpk_plt_names_read(&f->elf, &f->plt, err));
 	return read_amd(f, err);
@@ -186,8 +186,7 @@ static enum mpk_code open_elf(struct mpk_span bytes, struct mpk_code_file *f, st
 
 /* --- other object files --------------------------------------------------------------------------- */
 
-/* No marks, slots or relocations: in these formats names are all that is shown beside the
- * instructions. */
+/* No marks, slots or relocations: in these formats only names are shown beside the instructions. */
 static enum mpk_code open_object(struct mpk_span bytes, enum mpk_file_format format,
 				 struct mpk_code_file *f, struct mpk_error *err)
 {
@@ -220,7 +219,7 @@ static enum mpk_code open_object(struct mpk_span bytes, enum mpk_file_format for
 	return MPK_OK;
 }
 
-/* By name once, as functions are asked for by their names. */
+/* Sorted by name once, because functions are looked up by name. */
 static enum mpk_code sort_names(struct mpk_code_file *f, struct mpk_error *err)
 {
 	f->by_name = mpk_arena_array(f->arena, f->symbol_count, sizeof *f->by_name);
@@ -231,7 +230,7 @@ static enum mpk_code sort_names(struct mpk_code_file *f, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* out can be closed also after a failure: all that it has by then is in it. */
+/* out can be closed after a failure, too: everything that it owns is in it. */
 enum mpk_code mpk_code_file_open(struct mpk_span bytes, enum mpk_file_format format,
 				 struct mpk_arena *arena, struct mpk_code_file *out,
 				 struct mpk_error *err)
@@ -274,7 +273,8 @@ static bool section_bytes(const struct mpk_elf *e, const struct mpk_code_symbol 
 	return in <= h.sh_size && mpk_span_sub(e->bytes, h.sh_offset + in, h.sh_size - in, out);
 }
 
-/* Bytes up to the end of the section, which may lie before that of the segment; 0: not known. */
+/* Returns the bytes up to the end of the section, which may be before that of the segment; 0:
+ * unknown. */
 static uint64_t left_in_section(const struct mpk_elf *e, const struct mpk_code_symbol *s)
 {
 	GElf_Shdr h;
@@ -285,7 +285,7 @@ static uint64_t left_in_section(const struct mpk_elf *e, const struct mpk_code_s
 	return h.sh_size - (s->address - h.sh_addr);
 }
 
-/* A symbol without a size, as of code in assembly: up to the next symbol, or to the end of its
+/* Without a size, as in assembly code, a symbol reaches to the next one, or to the end of its
  * section. */
 static uint64_t guess_bytes(const struct mpk_code_file *f, const struct mpk_code_symbol *s,
 			    uint64_t most)
@@ -315,8 +315,8 @@ static bool elf_code_bytes_of(const struct mpk_code_file *f, const struct mpk_co
 	       out->len;
 }
 
-/* A symbol without a type is a function where code is; one of data in a section that is never run, such as
- * HIP's handle of a kernel, is none. */
+/* A symbol without a type is a function where code is. A symbol for data in a section that never
+ * runs, such as HIP's handle of a kernel, is not. */
 static bool may_be_code(const struct mpk_code_file *f, const struct mpk_code_symbol *s)
 {
 	GElf_Shdr h;
@@ -391,7 +391,8 @@ size_t mpk_code_file_symbols(const struct mpk_code_file *f, struct mpk_span *out
 
 /* --- names ----------------------------------------------------------------------------------------- */
 
-/* Who covers the address: of those that begin at the nearest place, the best one. Thousands may begin there. */
+/* Returns the symbol that covers the address: the best of those at the nearest place, where
+ * thousands may begin. */
 static const struct mpk_code_symbol *covering(const struct mpk_code_symbol *list, size_t count,
 					      size_t section, uint64_t address)
 {
@@ -415,8 +416,8 @@ static void put_with_offset(const char *name, uint64_t offset, struct mpk_strbuf
 		mpk_strbuf_printf(out, "+0x%" PRIx64, offset);
 }
 
-/* First what covers the address, then what a slot is filled with, then what a PLT entry leads
- * to: the last takes a look at the code there. */
+/* Tries in this order: the symbol that covers the address, the symbol that fills a slot, the
+ * target of a PLT entry, which requires reading code. */
 bool mpk_code_file_put_name(const struct mpk_code_file *f, size_t section, uint64_t address,
 			    struct mpk_strbuf *out)
 {
@@ -448,7 +449,7 @@ bool mpk_code_file_is_data(const struct mpk_code_file *f, size_t section, uint64
 	size_t low = 0, high = f->mark_count;
 
 	section = f->relocatable ? section : 0;
-	while (low < high) { /* the first mark after it */
+	while (low < high) { /* The first mark after the address. */
 		size_t mid = low + (high - low) / 2;
 		const struct mpk_code_mark *m = &f->marks[mid];
 

@@ -16,13 +16,13 @@
 #include "elf/reader.h"
 #include "elf/symbols.h"
 
-/* Line programs that are read for one file, bytes. */
+/* bytes of line programs that are read for one file */
 #define MPK_CODE_LINE_BYTES (UINT64_C(256) << 20)
 
-struct mpk_code_symbol;     /* what is at an address */
-struct mpk_code_mark;       /* that code or data begins */
-struct mpk_code_relocation; /* what a linker puts into code */
-struct mpk_code_fixups;     /* where the relocations of a section are */
+struct mpk_code_symbol;     /* names of addresses */
+struct mpk_code_mark;       /* marks of code and data */
+struct mpk_code_relocation; /* what a linker will put into code */
+struct mpk_code_fixups;     /* place of a section's relocations */
 
 /* One file. Zero-initialise; mpk_code_file_open; mpk_code_file_close. */
 struct mpk_code_file {
@@ -37,12 +37,12 @@ struct mpk_code_file {
 	struct mpk_code_symbol *symbols;
 	size_t symbol_count;
 	const struct mpk_code_symbol **by_name;
-	struct mpk_code_mark *marks; /* where code and data begin, on machines that say so */
+	struct mpk_code_mark *marks; /* marks of code and data, on machines that have them */
 	size_t mark_count;
 	struct mpk_plt_names plt;       /* slots of the global offset table */
 	struct mpk_code_fixups *fixups; /* sections of relocations, by the section they are for */
 	size_t fixup_count;
-	struct mpk_code_relocation *relocations; /* of the section that was asked for last */
+	struct mpk_code_relocation *relocations; /* relocations of the section that was used last */
 	size_t relocation_count, relocated;
 	uint64_t line_budget; /* bytes of line programs that may still be read */
 	uint64_t
@@ -52,10 +52,10 @@ struct mpk_code_file {
 
 struct mpk_code_function {
 	const char *symbol;
-	uint64_t address;      /* of the first instruction, also of Thumb code */
+	uint64_t address;      /* address of the first instruction, also of Thumb code */
 	struct mpk_span bytes; /* borrowed from the file */
 	size_t section;        /* for the questions below */
-	size_t home;           /* the section that it is in, by its number */
+	size_t home;           /* number of the section that it is in */
 	bool thumb;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code_fixups.c - what is known of a function's instructions beside their bytes: what a linker will put into the code of an
- * object, where there is nothing yet, and the source lines, from the debug information of the file */
+/* code_fixups.c - what is known of a function's instructions beside their bytes: the relocations
+ * of an object, and source lines from the debug information */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,8 @@ static int compare_fixups(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Only which sections belong together; the relocations of a section are read when a function of
- * it is shown. */
+/* Only which sections belong together; relocations are read when a function of the section is
+ * shown. */
 static bool read_fixups(struct mpk_code_file *f)
 {
 	GElf_Shdr h;
@@ -54,7 +54,7 @@ static bool read_fixups(struct mpk_code_file *f)
 	return true;
 }
 
-/* x86-64 counts from after the four bytes that are filled. */
+/* x86-64 counts from the end of the four bytes that are filled. */
 static int64_t plain_addend(uint16_t machine, uint64_t type, int64_t addend)
 {
 	switch (type) {
@@ -69,8 +69,7 @@ static int64_t plain_addend(uint16_t machine, uint64_t type, int64_t addend)
 	}
 }
 
-/* A relocation against a section has a symbol without a name: the section's own name is shown
- * then. */
+/* A relocation against a section has a symbol without a name: the section's name is shown. */
 static const char *target_name(const struct mpk_code_file *f, const struct mpk_symtab *symbols,
 			       uint64_t index)
 {
@@ -81,7 +80,7 @@ static const char *target_name(const struct mpk_code_file *f, const struct mpk_s
 	return s.name[0] ? s.name : s.section ? mpk_elf_section_name(&f->elf, s.section) : NULL;
 }
 
-/* What cannot be read is left out: a listing without names is better than none. */
+/* Unreadable relocations are skipped: a listing without names is better than none. */
 static void add_relocations(struct mpk_code_file *f, const GElf_Shdr *h)
 {
 	size_t count = mpk_elf_relocations(&f->elf, h);
@@ -106,8 +105,7 @@ static void add_relocations(struct mpk_code_file *f, const GElf_Shdr *h)
 	}
 }
 
-/* Kept for the section of the last call. Functions are asked for one after the other, mostly of
- * one section. */
+/* Kept for the section of the last call: consecutive functions are mostly in one section. */
 static void read_relocations(struct mpk_code_file *f, size_t section)
 {
 	const struct mpk_code_fixups key = { .target = section };

@@ -27,7 +27,7 @@ struct list {
 	size_t count, cap;
 };
 
-/* What is kept lies in the arena by then. */
+/* What is kept is in the arena by then. */
 static void device_code_list_fini(struct list *l)
 {
 	free(l->items);
@@ -62,7 +62,7 @@ static uint64_t packed_bytes(struct mpk_span section, size_t at)
 	return bytes ? bytes : until_next(section, at);
 }
 
-/* Decides between a container and bytes of another kind, for which no length is asked. */
+/* Distinguishes a container from other bytes, without a length. */
 static bool begins_container(struct mpk_span bytes)
 {
 	return mpk_fatbin_is(bytes) || mpk_offload_is(bytes) || mpk_offload_is_packed(bytes) ||
@@ -178,7 +178,7 @@ static enum mpk_code device_code_add_section(const struct mpk_elf *elf, const GE
 
 /* --- code among other data ----------------------------------------------------------------- */
 
-/* A part of the file that is told of elsewhere: a blob, code that getters name. */
+/* A part of the file that is described elsewhere: a blob, code that getters name. */
 static int by_place(const void *a, const void *b)
 {
 	const struct mpk_span *x = a, *y = b;
@@ -204,7 +204,7 @@ static enum mpk_code list_known(const struct mpk_image *image, struct mpk_arena 
 	return MPK_OK;
 }
 
-/* What is found in a part of a section. */
+/* The containers found in a part of a section. */
 static enum mpk_code add_found(struct mpk_span part, uint64_t off, const char *section,
 			       struct list *l, struct mpk_error *err)
 {
@@ -224,7 +224,7 @@ static enum mpk_code add_found(struct mpk_span part, uint64_t off, const char *s
 	return MPK_OK;
 }
 
-/* Searches a section between the parts that are known. */
+/* Searches a section between the known parts. */
 static enum mpk_code search_section(struct mpk_span bytes, uint64_t off, const char *section,
 				    const struct mpk_span *known, size_t known_count,
 				    struct list *l, struct mpk_error *err)
@@ -288,12 +288,12 @@ static enum mpk_code find_in_sections(const struct mpk_elf *elf, const struct mp
 		    mpk_elf_section(elf, i, &h, NULL) != MPK_OK || !may_embed(&h, name) ||
 		    h.sh_size > left || !mpk_span_sub(elf->bytes, h.sh_offset, h.sh_size, &bytes))
 			continue;
-		left -= h.sh_size; /* sections that overlap would be read again and again */
+		left -= h.sh_size; /* Overlapping sections would be read again and again. */
 		MPK_TRY(search_section(bytes, elf->base + h.sh_offset, name, known, known_count, l,
 				       err));
 		if (l->count == before)
 			continue;
-		/* the name is copied, as the image outlives the open ELF file */
+		/* The name is copied, as the image outlives the open ELF file. */
 		kept = mpk_arena_text(arena, mpk_span_str(name));
 		MPK_TRY_ALLOC(kept, err);
 		for (size_t k = before; k < l->count; k++)
@@ -321,7 +321,7 @@ enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, const struct mpk_im
 		    mpk_elf_section(elf, i, &h, NULL) != MPK_OK || h.sh_type == SHT_NOBITS ||
 		    !h.sh_size || h.sh_size > left)
 			continue;
-		left -= h.sh_size; /* sections that overlap would be read again and again */
+		left -= h.sh_size; /* Overlapping sections would be read again and again. */
 		MPK_TRY(device_code_add_section(elf, &h, name, arena, &l, err));
 	}
 	MPK_TRY(list_known(image, &scratch, &known, &known_count, err));
@@ -351,7 +351,7 @@ static void free_items(struct mpk_image_device **items)
 	free(*items);
 }
 
-/* Images by themselves have no length but that of the file. */
+/* A bare image is as long as the file. */
 static bool begins_with_container(struct mpk_span bytes)
 {
 	return mpk_fatbin_is(bytes) || mpk_offload_is(bytes) || mpk_offload_is_packed(bytes);

@@ -36,7 +36,7 @@ static size_t fatbin_bytes(struct mpk_span bytes)
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_fatbin list;
 
-	/* one without images has nothing to show */
+	/* Without images it has nothing to show. */
 	if (mpk_fatbin_read(bytes, &scratch, &list, NULL) != MPK_OK || !list.entry_count)
 		return 0;
 	for (size_t i = 0; i < list.entry_count; i++)
@@ -85,7 +85,7 @@ static size_t bundle_bytes(struct mpk_span bytes)
 	return (size_t)list.used;
 }
 
-/* What is packed has to unpack to the beginning of a bundle. */
+/* Compressed bytes must decompress to the beginning of a bundle. */
 static size_t packed_bytes(struct mpk_span bytes)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -130,7 +130,7 @@ static size_t spirv_bytes(struct mpk_span bytes)
 		uint32_t head = mpk_load_u32(bytes.data + at), op = head & 0xffff;
 		size_t words = head >> 16;
 
-		/* behind a function another one may begin, or the module ends */
+		/* Another function may follow, or the module ends. */
 		if (end == at && !((op == FUNCTION && words == 5) || (op == LINE && words == 4) ||
 				   (op == NO_LINE && words == 1) || (op == EXT_INST && words > 4)))
 			return end;
@@ -155,7 +155,8 @@ static size_t spirv_bytes(struct mpk_span bytes)
 
 /* --- by magic -------------------------------------------------------------------------------------------- */
 
-/* A magic number, and the two bytes of it that are looked for: those that other data have least often. */
+/* A magic number, and the two of its bytes that are searched: those that are rarest in other
+ * data. */
 static const struct magic {
 	uint8_t bytes[4];
 	uint8_t pair; /* where they begin */
@@ -183,7 +184,7 @@ static inline chunk load(const uint8_t *at)
 	return out;
 }
 
-/* Where both bytes of one of the pairs are, 0xff. */
+/* Gives 0xff where both bytes of one of the pairs are. */
 static inline chunk pairs_at(const uint8_t *at)
 {
 	chunk x = load(at), y = load(at + 1);
@@ -193,7 +194,8 @@ static inline chunk pairs_at(const uint8_t *at)
 	       (chunk)((x == 0x10) & (y == 0xad)) | (chunk)((x == 0x23) & (y == 0x07));
 }
 
-/* The first step of STEP_BYTES from `at` on that may have a pair; what is too short for a step may. */
+/* Returns the first step of STEP_BYTES from `at` on that may have a pair; the remainder of less
+ * than a step may. */
 static const uint8_t *skip_others(const uint8_t *at, const uint8_t *end)
 {
 	for (; (size_t)(end - at) > STEP_BYTES; at += STEP_BYTES) {
@@ -207,7 +209,7 @@ static const uint8_t *skip_others(const uint8_t *at, const uint8_t *end)
 	return at;
 }
 
-/* The magic number of which a pair begins at an offset; NULL: there is none. */
+/* Returns the magic number of which a pair begins at an offset; NULL: there is none. */
 static const struct magic *magic_of_pair(struct mpk_span bytes, size_t at)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(magics); i++) {
@@ -228,7 +230,7 @@ size_t mpk_device_find(struct mpk_span bytes, size_t *at)
 	for (size_t i = first; i + 4 <= bytes.len;) {
 		size_t until;
 
-		/* what a sparse file does not have is zeros, and costs nothing */
+		/* Holes of a sparse file are zeros, and cost nothing. */
 		if (i >= next_hole) {
 			i += mpk_window_hole(from(bytes, i));
 			next_hole = i + HOLE_BYTES;

@@ -75,12 +75,12 @@ struct mpk_elf_append {
 	struct mpk_span text;
 };
 
-/* What is to be written. */
+/* The new file. */
 struct mpk_elf_appended {
-	struct mpk_span header;            /* at the beginning of the file */
-	uint64_t tail_at;                  /* where the new end begins */
-	struct mpk_span tail;              /* to the new end of the file, which is never shorter */
-	uint64_t text_off[MPK_APPEND_MAX]; /* of each note, in the new file */
+	struct mpk_span header; /* bytes at the beginning of the file */
+	uint64_t tail_at;       /* offset at which the new end begins */
+	struct mpk_span tail;   /* bytes to the new end of the file, which never shrinks */
+	uint64_t text_off[MPK_APPEND_MAX]; /* offset of each note in the new file */
 };
 
 /* mpk_elf_append - plan count <= MPK_APPEND_MAX notes more, for a library or an object

@@ -69,7 +69,7 @@ static enum mpk_code elf_image_collect(const struct mpk_symtab *t, struct list *
 	return MPK_OK;
 }
 
-/* The first end that follows a beginning; NULL: there is none, this is no code. */
+/* Returns the first end after a beginning; NULL: there is none, so this is no code. */
 static const struct mpk_symbol *end_of(const struct list *l, const struct mpk_symbol *begin,
 				       struct mpk_arena *scratch)
 {
@@ -110,8 +110,8 @@ static uint64_t elf_bytes(struct mpk_span bytes)
 	return end;
 }
 
-/* Code that was put in place of longer code is followed by zeros. They are none of it unless the
- * code itself says that it is as long. */
+/* Zeros follow code that replaced longer code. They do not belong to it unless the code itself
+ * says so. */
 static struct mpk_span used(struct mpk_span room)
 {
 	static const char elf[] = "\177ELF";
@@ -142,7 +142,7 @@ static int elf_image_by_place(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* Objects of one library may each have one of a name: it is local to them. */
+/* Objects of one library may each have a local one of the same name. */
 static enum mpk_code name_all(struct mpk_image_code *codes, size_t count, const struct list *l,
 			      struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -177,7 +177,7 @@ static enum mpk_code elf_image_place(const struct mpk_elf *elf, const struct mpk
 	return MPK_OK;
 }
 
-/* What overlaps is no code that a linker put there, and would be read more than once. */
+/* Overlapping code does not come from a linker, and would be read more than once. */
 static size_t elf_image_settle(struct mpk_image_code *codes, size_t count)
 {
 	size_t kept = 0;
@@ -253,7 +253,7 @@ static enum mpk_code elf_embedded(const struct mpk_elf *elf, struct mpk_arena *a
 	return code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-/* The null symbol, which begins every table, is left out. */
+/* Skips the null symbol at the beginning of every table. */
 static enum mpk_code elf_image_get(const void *self, size_t index, struct mpk_symbol *out,
 				   struct mpk_error *err)
 {
@@ -395,7 +395,7 @@ static enum mpk_code fill_image(const struct mpk_elf *elf, const enum mpk_genera
 	return mpk_elf_needed(elf, arena, &image->needed, &image->needed_count, err);
 }
 
-/* Names are looked for where they all are first: a library may have a hundred thousand. */
+/* Searches the table of names first: a library may have a hundred thousand symbols. */
 static enum mpk_code find_carrier(const struct mpk_elf *elf, struct mpk_span *out,
 				  struct mpk_error *err)
 {

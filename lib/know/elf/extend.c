@@ -13,7 +13,7 @@
 struct plan {
 	const struct mpk_patch *p;
 	struct mpk_patch_symbol stub;
-	uint64_t added; /* bytes that content has more than the stub */
+	uint64_t added; /* bytes by which content is longer than the stub */
 	uint64_t load;  /* file offset of the segment's header; 0: an object */
 	GElf_Phdr segment;
 };
@@ -103,7 +103,7 @@ static enum mpk_code check_layout(const struct mpk_patch *p, struct plan *plan,
 
 /* --- moving what follows --------------------------------------------------------- */
 
-/* Sections of no size may share an offset: their order in the table decides. */
+/* Sections of no size may share an offset; their order in the table decides. */
 static int by_offset(const void *a, const void *b)
 {
 	const struct trailing *x = a, *y = b;
@@ -113,7 +113,7 @@ static int by_offset(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-/* What follows the blob, in order; the section headers close the file.
+/* Lists what follows the blob, in order; the section headers close the file.
  * @list    room for every section */
 static size_t collect_trailing(const struct mpk_patch *p, uint64_t end, struct trailing *list)
 {
@@ -149,8 +149,8 @@ static enum mpk_code check_packed(const struct mpk_patch *p, const struct traili
 	return MPK_OK;
 }
 
-/* Appends all that follows the blob, after end, and patches the offsets of what moved: the
- * headers go out last, with all patches in them. */
+/* Appends everything that follows the blob, after end, and patches the offsets of what moved.
+ * The headers come last, with all patches. */
 static enum mpk_code put_trailing(const struct mpk_patch *p, const struct trailing *list,
 				  size_t count, uint64_t end, struct mpk_rope *out,
 				  struct mpk_error *err)
@@ -173,7 +173,7 @@ static enum mpk_code put_trailing(const struct mpk_patch *p, const struct traili
 	return MPK_OK;
 }
 
-/* Symbols in both tables, section and segment: the places where the old size is written. */
+/* Symbols in both tables, section and segment: the places of the old size. */
 static enum mpk_code patch_sizes(const struct mpk_patch *p, const struct plan *plan, uint64_t size,
 				 struct mpk_error *err)
 {

@@ -67,7 +67,7 @@ static enum mpk_container container_of(enum mpk_file_format format, enum mpk_obj
 struct source {
 	const struct mpk_object *object;
 	const struct mpk_object_reader *reader;
-	struct mpk_arena *arena; /* receives what C initializers stand for */
+	struct mpk_arena *arena; /* receives the values of C initializers */
 };
 
 /* mpk_symbol.section is the index of the symbol, so that what is asked of it later is found. */
@@ -121,7 +121,7 @@ static const char *object_image_section(const void *self, const struct mpk_symbo
 
 /* --- the image -------------------------------------------------------------------------------- */
 
-/* A machine that has no number in ELF is named by the number it has in its own format. */
+/* A machine without a number in ELF is named by its number in its own format. */
 static enum mpk_code name_machine(const struct mpk_object *object, struct mpk_arena *arena,
 				  struct mpk_image *image, struct mpk_error *err)
 {
@@ -264,7 +264,7 @@ static bool is_executorch(struct mpk_span bytes)
 	return has_identifier(bytes, 4, "ET12");
 }
 
-/* Usually a zip file at the same time. */
+/* Such a file is usually a zip file, too. */
 static bool is_iree(struct mpk_span bytes)
 {
 	return has_identifier(bytes, 8, "IREE") || is_zip_of(bytes, "module.fb");
@@ -296,7 +296,7 @@ static bool is_manifest(struct mpk_span bytes)
 	       mpk_code_has_word(bytes, "[[module]]");
 }
 
-/* Pages have words of every language that they tell of. */
+/* Web pages contain words of every language that they describe. */
 static bool is_page(struct mpk_span bytes)
 {
 	const struct mpk_code_format *f = mpk_code_format_of(bytes);
@@ -306,7 +306,7 @@ static bool is_page(struct mpk_span bytes)
 
 /* --- the tables ------------------------------------------------------------------------- */
 
-/* In order: what is first is the closer word for what follows. */
+/* In order: the first is the best word for what follows. */
 static const struct {
 	const char *magic; /* or */
 	bool (*is)(struct mpk_span bytes);

@@ -27,7 +27,7 @@ enum mpk_code mpk_file_read_object(enum mpk_file_format format, struct mpk_span 
 
 struct mpk_foreign {
 	const char *what; /* static: "PTX text", "a GGUF model" */
-	char how[160];    /* "pack it as 'data' of ..."; "": there is nothing to say */
+	char how[160];    /* "pack it as 'data' of ..."; "": no advice */
 };
 
 /* mpk_foreign_find - recognise a file that is no library, archive or blob, and kernels that are ELF

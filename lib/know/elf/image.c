@@ -136,11 +136,11 @@ static enum mpk_code find_member(const struct mpk_member *members, size_t count,
 			MPK_QUOTE(mpk_span_str(name)), count);
 }
 
-/* What a compressed archive may unpack to; objects are never near it. */
+/* The most that a compressed archive may decompress to; objects are far from it. */
 #define UNPACKED_MAX ((uint64_t)1 << 30)
 
-/* Compressed bytes can expand a thousandfold: the limit follows from what deflate can do, and
- * from what is useful. */
+/* Compressed bytes can expand a thousandfold: the limit follows from deflate's possibilities and
+ * from usefulness. */
 static uint64_t unpacked_max(uint64_t packed)
 {
 	uint64_t limit = mpk_deflate_limit(packed);
@@ -167,7 +167,7 @@ static enum mpk_code read_file(enum mpk_file_format format, struct mpk_span byte
 
 /* --- archives -------------------------------------------------------------------- */
 
-/* What bytes are. Machine code of GPUs is in ELF files, too, so it is asked for first. */
+/* Returns the kind of bytes. GPU code is in ELF files, too, so it is tried first. */
 static enum mpk_file_format format_of_bytes(struct mpk_span bytes)
 {
 	return mpk_file_is_device(bytes) ? MPK_FILE_DEVICE : mpk_file_format_of(bytes);
@@ -188,7 +188,8 @@ static bool file_is_csource(struct mpk_span bytes)
 	return mpk_span_has(bytes, mpk_generation_get(MPK_GEN_CURRENT)->function_prefix);
 }
 
-/* What a member is; MPK_FILE_BLOB: nothing that is linked. Sources are recognised by their names. */
+/* Returns the kind of a member; MPK_FILE_BLOB: not linked. Sources are recognised by their
+ * names. */
 static enum mpk_file_format image_format_of(const struct mpk_member *m)
 {
 	enum mpk_file_format format = format_of_bytes(m->bytes);
@@ -347,7 +348,7 @@ static enum mpk_code add_others(const struct mpk_member *members, size_t count, 
 static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *arena,
 			      struct mpk_image *out, struct mpk_error *err);
 
-/* @linked  whether members are linked together, as objects are, or stand for one another */
+/* @linked  whether members are linked together, like objects, or are alternatives */
 static enum mpk_code read_members(const struct mpk_member *members, size_t count, bool linked,
 				  const char *wanted, struct mpk_arena *arena,
 				  struct mpk_image *out, struct mpk_error *err)
@@ -399,7 +400,7 @@ static enum mpk_code device_file_check(const struct mpk_image *image, struct mpk
 	return code;
 }
 
-/* A member, or a whole input that has no name: then its text alone can tell that it is C. */
+/* A member, or a whole input without a name: then only its text can tell that it is C. */
 static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *arena,
 			      struct mpk_image *out, struct mpk_error *err)
 {
@@ -430,7 +431,7 @@ static enum mpk_code read_archive(struct mpk_span bytes, const char *member,
 	return MPK_OK;
 }
 
-/* One of its files is loaded, as the machine wants; here the first that has a module is taken for all. */
+/* A loader chooses one of its files by machine; here the first with a module stands for all. */
 static enum mpk_code read_universal(struct mpk_span bytes, const char *member,
 				    struct mpk_arena *arena, struct mpk_image *out,
 				    struct mpk_error *err)

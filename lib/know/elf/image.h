@@ -51,7 +51,7 @@ enum mpk_file_format {
 struct mpk_image_code {
 	const char *name;      /* "my_kernels"; unique in its file */
 	const char *symbol;    /* "__tvm_ffi__cubin_my_kernels" */
-	struct mpk_span bytes; /* without zeros that fill its room */
+	struct mpk_span bytes; /* without the zeros that fill its room */
 	uint64_t off;          /* in the input file */
 	uint64_t room_bytes;   /* up to the symbol that ends it */
 	const char *member;    /* archive or tar member; NULL: the image's own */
@@ -60,28 +60,28 @@ struct mpk_image_code {
 /* A container of device code in a section of its own (device_code.c). */
 struct mpk_image_device {
 	const char *section;   /* ".nv_fatbin"; MPK_DEVICE_FILE: the file is the container */
-	size_t index;          /* among those of the file: ".nv_fatbin:3" */
+	size_t index;          /* number among those of the file: ".nv_fatbin:3" */
 	struct mpk_span bytes; /* of the container */
 	uint64_t off;          /* in the input file */
 	const char *member;    /* archive or tar member; NULL: the image's own */
-	bool is_found; /* among other data (device_find.c), and not in a section that is for it */
+	bool is_found;         /* found among other data (device_find.c), not in a section for it */
 };
 
 struct mpk_image {
 	enum mpk_container container;
-	const char *member; /* archive or tar member the rest speaks of, else NULL */
+	const char *member; /* archive or tar member that the other fields describe, else NULL */
 	enum mpk_file_format format;
 	struct mpk_span bytes;   /* the file of that format inside the input */
 	uint64_t bytes_off;      /* its offset in the input file, or, when is_packed, in
 				    * what the input file unpacks to */
 	bool is_packed;          /* the input is compressed, or carries the library among other
 				* bytes; bytes are in the arena */
-	struct mpk_span carrier; /* of a standalone library: what it carries the library as
+	struct mpk_span carrier; /* standalone library: the bytes that contain the library
 				  * (standalone/standalone.h); empty: it is none */
-	const char *executor;    /* the version of the executor in it; NULL: none */
+	const char *executor;    /* version of the executor in it; NULL: none */
 	bool is_linked;          /* the executor has the host code linked in */
-	uint64_t packed_bytes;   /* of what is carried packed with zstd: as it lies in the file, */
-	uint64_t unpacked_bytes; /* and unpacked; 0: nothing is */
+	uint64_t packed_bytes;   /* compressed contents: their size in the file, */
+	uint64_t unpacked_bytes; /* and decompressed; 0: nothing is compressed */
 
 	uint16_t machine;         /* EM_*; 0: a bare blob, C, or no number of ELF's */
 	const char *machine_name; /* "x86-64", "AArch64", "S390", ...; "machine 0x1234"; NULL:
@@ -94,28 +94,29 @@ struct mpk_image {
 	uint16_t type; /* ET_* */
 
 	bool has_blob;
-	enum mpk_generation gen;    /* of the blob; without one: of the functions */
+	enum mpk_generation gen;    /* generation of the blob; without a blob, of the functions */
 	bool gen_known;             /* false: neither blob nor symbols tell the generation */
 	bool standalone;            /* the library loads the blob's kernels itself */
 	struct mpk_span blob;       /* st_size bytes when known, else to the section's end, or what
 				     * the blob itself says; of C in the arena */
-	uint64_t blob_off;          /* of blob, or of the initializer, in the input file */
+	uint64_t blob_off;          /* offset of blob, or of the initializer, in the input file */
 	uint64_t blob_address;      /* st_value */
 	uint64_t blob_symbol_bytes; /* st_size; 0 when unknown */
 	const char *blob_symbol;    /* with the system-lib prefix, if any */
 	const char *blob_section;   /* ".rodata", ".lrodata"; NULL without section headers */
 	const char *prefix;         /* system-lib prefix; "" when none */
-	struct mpk_note note;       /* the package note, of carrier where there is one; name
-				     * NULL: there is none */
-	const char *lost_blob;      /* symbol of a blob that a package note tells of and no symbol
-				     * table; NULL when all is there */
+	struct mpk_note note;       /* the package note, of carrier where there is one; name NULL:
+				     * none */
+	const char *lost_blob;      /* symbol of a blob that only a package note names, not a
+				     * symbol table; NULL when all is there */
 
 	enum mpk_convention convention;
 	const struct mpk_image_function
 		*functions; /* sorted by name (text/phrase.h); TVM's own helper
 						     * symbols and ctx pointers left out */
 	size_t function_count;
-	/* functions that give a text about another: its name after "_metadata_" or "_doc_" */
+	/* functions that return a text about another function: its name after "_metadata_" or
+	 * "_doc_" */
 	const struct mpk_image_function *getters;
 	size_t getter_count;
 

@@ -24,16 +24,15 @@ struct mpk_x86 {
 	unsigned map; /* 0: one byte; 1: after 0f; 2: after 0f 38; 3: after 0f 3a */
 	uint8_t opcode;
 	bool wide;      /* REX.W */
-	uint8_t prefix; /* 66, f2 or f3 of those that choose an instruction; 0: none */
+	uint8_t prefix; /* the prefix 66, f2 or f3 that selects the instruction; 0: none */
 	bool is_vex;
 	bool has_modrm;
-	unsigned
-		reg; /* the register that ModRM names beside the operand, or the number of the operation */
+	unsigned reg;    /* the register in ModRM's reg field, or the number of the operation */
 	bool is_memory;  /* the operand is memory, */
-	unsigned rm;     /* else this register; of memory the base */
+	unsigned rm;     /* else this register; for memory the base */
 	bool is_rip;     /* memory: the base is the next instruction */
 	bool is_indexed; /* memory: it has an index, or no base */
-	int32_t disp;    /* memory: bytes from the base */
+	int32_t disp;    /* memory: displacement in bytes */
 	unsigned imm_bytes;
 	uint64_t imm; /* signed ones are extended */
 };
@@ -42,7 +41,7 @@ struct mpk_x86 {
  * Returns  false: it is none that is known here, or does not end in the code */
 bool mpk_x86_read(struct mpk_span code, struct mpk_x86 *out);
 
-enum { MPK_AARCH64_XZR = 31 }; /* or the stack pointer: no address that code computes stays there */
+enum { MPK_AARCH64_XZR = 31 }; /* or the stack pointer: no computed address stays there */
 
 static inline uint64_t mpk_aarch64_signed(uint64_t value, int bits)
 {

@@ -18,8 +18,8 @@
 #include "text/json.h"
 #include "text/json_read.h"
 
-/* A real file has a handful of notes. Files can name the same bytes as notes many times, so what is
- * looked at is limited. */
+/* A real file has few notes. A file can name the same bytes as notes many times, so the number
+ * that is read is limited. */
 enum { NOTES_MAX = 1000, NOTE_HEADER = 12 };
 
 struct walk {
@@ -30,7 +30,7 @@ struct walk {
 	bool ended;
 };
 
-/* The note at *at of a list, which is moved past it; false at the end. */
+/* Reads the note at *at of a list and moves past it; false at the end. */
 static bool next_note(const struct mpk_elf *e, uint64_t off, uint64_t size, uint64_t align,
 		      uint64_t *at, struct mpk_elf_note *out)
 {
@@ -47,7 +47,7 @@ static bool next_note(const struct mpk_elf *e, uint64_t off, uint64_t size, uint
 	out->off = start + body;
 	if (!mpk_align_up(*at + body + text, align, at))
 		return false;
-	*at = *at < size ? *at : size; /* the last one may lack its padding */
+	*at = *at < size ? *at : size; /* The last note may lack its padding. */
 	return true;
 }
 
@@ -81,7 +81,7 @@ void mpk_elf_notes(const struct mpk_elf *e, bool (*see)(void *data, const struct
 			see_list(&w, segment.p_offset, segment.p_filesz, segment.p_align);
 }
 
-/* A real file has one. */
+/* A real file has one package note. */
 enum { TEXTS_MAX = 50 };
 
 /* --- writing --------------------------------------------------------------------- */
@@ -143,8 +143,8 @@ static bool parse_digest(const char *text, uint8_t out[MPK_XXH128_BYTES])
 	return text[2 * (size_t)MPK_XXH128_BYTES] == '\0';
 }
 
-/* The member as our writer lays it out, which no other text can hold, for quotes within
- * texts are escaped. Laid out otherwise, a note can be read, not renewed. */
+/* Finds the member as our writer prints it, which no other text can contain, because quotes
+ * inside texts are escaped. A note with another layout can be read, not renewed. */
 static uint64_t find_digits(const struct mpk_elf_note *n, const char *digits)
 {
 	char member[64];
@@ -224,8 +224,8 @@ enum mpk_code mpk_note_compare(const struct mpk_note *note, const uint8_t digest
 		"the blob is damaged: it has not the digest that the file's note tells; to go on with it as it is, remove the note: objcopy --remove-section " MPK_NOTE_SECTION);
 }
 
-/* The bytes are read through the file where there is one, so that gigabytes of blob do not
- * become resident. */
+/* Reads the bytes through the file where there is one, so that gigabytes of blob do not become
+ * resident. */
 enum mpk_code mpk_note_digest(struct mpk_span blob, const struct mpk_mapping *map,
 			      const struct mpk_tap *tap, struct mpk_arena *arena,
 			      uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)

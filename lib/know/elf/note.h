@@ -34,16 +34,16 @@ struct mpk_tap;
 	MPK_NOTE_OWNER "\0{\"type\":\"mpack\"" /* what a file with one of ours has in it */
 #define MPK_NOTE_TYPE UINT32_C(0xcafe1a7e)
 
-/* What a note's text may have at most, bytes with the NUL; and half a build id. */
+/* Most bytes of a note's text, with its NUL; and half a build id. */
 enum { MPK_NOTE_TEXT_MAX = 16 * 1024, MPK_NOTE_ID_HALF = 8 };
 
 struct mpk_note {
-	const char *name;                 /* of the package; NULL: there is no package note */
-	const char *symbol;               /* of the blob that it tells of */
+	const char *name;                 /* name of the package; NULL: there is no package note */
+	const char *symbol;               /* symbol of the blob that it describes */
 	uint8_t digest[MPK_XXH128_BYTES]; /* all zero until the blob is known */
-	uint64_t digits_off;              /* where the digits stand in the ELF file */
-	uint64_t id_off;                  /* of the build id, when it has 16 bytes and the first
-					   * half are the digest's; else 0 */
+	uint64_t digits_off;              /* offset of the digits in the ELF file */
+	uint64_t id_off;                  /* offset of the build id, when it has 16 bytes and the
+					   * first half are the digest's; else 0 */
 };
 
 /* mpk_note_text - the note's JSON in arena; one of MPK_NOTE_TEXT_MAX bytes or more is

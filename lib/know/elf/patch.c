@@ -27,7 +27,7 @@ static bool overlap(const struct table *a, const struct table *b)
 	return start - a->off < a->bytes && start - b->off < b->bytes;
 }
 
-/* A table that lies within another would change under the hands of whoever patches it. */
+/* A table inside of another would change while the other is patched. */
 static enum mpk_code check_overlaps(const struct mpk_patch *p, struct mpk_error *err)
 {
 	const GElf_Ehdr *h = &p->elf.header;
@@ -58,8 +58,8 @@ static enum mpk_code check_overlaps(const struct mpk_patch *p, struct mpk_error 
 	return MPK_OK;
 }
 
-/* What is patched must stand in tables of the usual form: section numbers beyond 0xff00, which
- * stand elsewhere than in their fields, are not worth the trouble for a library of ours. */
+/* Patched fields must be in tables of the usual form: section numbers beyond 0xff00, which are
+ * stored elsewhere, are not supported for a library of ours. */
 static enum mpk_code check_form(const struct mpk_patch *p, struct mpk_error *err)
 {
 	const GElf_Ehdr *h = &p->elf.header;
@@ -75,8 +75,7 @@ static enum mpk_code check_form(const struct mpk_patch *p, struct mpk_error *err
 	return check_overlaps(p, err);
 }
 
-/* Closed again where the form is not one that can be patched: the caller gets a whole one or
- * none. */
+/* Closes it where the form cannot be patched: the caller gets a whole one or none. */
 enum mpk_code mpk_patch_open(const struct mpk_private *file, struct mpk_patch *out,
 			     struct mpk_error *err)
 {
@@ -138,8 +137,7 @@ uint64_t mpk_patch_segment_at(const struct mpk_patch *p, size_t index)
 	return p->elf.header.e_phoff + index * MPK_PATCH_SIZE(p, Phdr);
 }
 
-/* Index 0 and what cannot be read give a section of type SHT_NULL, which every caller passes
- * over. */
+/* Index 0 and unreadable indices give a section of type SHT_NULL, which every caller skips. */
 GElf_Shdr mpk_patch_section(const struct mpk_patch *p, size_t index)
 {
 	GElf_Shdr s = { .sh_type = SHT_NULL };
@@ -183,8 +181,7 @@ static size_t section_at(const struct mpk_patch *p, uint64_t address)
 	return 0;
 }
 
-/* The offset of each entry is handed on, because callers change entries in the file, not their
- * copies. */
+/* Passes on the offset of each entry, because callers change entries in the file, not copies. */
 static enum mpk_code see_table(const struct mpk_patch *p, size_t section, mpk_patch_see_fn *see,
 			       void *data, struct mpk_error *err)
 {
@@ -199,7 +196,7 @@ static enum mpk_code see_table(const struct mpk_patch *p, size_t section, mpk_pa
 	return MPK_OK;
 }
 
-/* Both tables: strip removes .symtab, loaders read .dynsym, and the two must go on to agree. */
+/* Changes both tables: strip removes .symtab, loaders read .dynsym, and the two must agree. */
 enum mpk_code mpk_patch_symbols(const struct mpk_patch *p, mpk_patch_see_fn *see, void *data,
 				struct mpk_error *err)
 {

@@ -17,7 +17,7 @@
 #include "elf/instructions.h"
 #include "elf/symbols.h"
 
-/* jmp *slot(%rip), after the endbr64 that CET asks for. */
+/* Recognises jmp *slot(%rip), after the endbr64 that CET requires. */
 static bool x86_64_slot(struct mpk_span code, uint64_t address, uint64_t *slot)
 {
 	size_t at = code.len >= 4 && mpk_load_u32(code.data) == 0xfa1e0ff3 ? 4 : 0;
@@ -115,7 +115,8 @@ static enum mpk_code read_slots(const struct mpk_elf *e, int64_t where, int64_t 
 	return mpk_elf_chunk(e, &table, &out->relocations, &out->count, err);
 }
 
-/* The symbol and the address of the slot of one relocation; NULL: it needs none, as IRELATIVE ones. */
+/* Returns the symbol and the slot's address of one relocation; NULL: it needs none, such as
+ * IRELATIVE. */
 static const char *slot_name(const struct slots *s, size_t index, uint64_t *slot)
 {
 	struct mpk_symbol symbol;
@@ -196,7 +197,7 @@ static bool aarch64_target(struct mpk_span code, size_t at, uint64_t address, ui
 	       mpk_aarch64_branch(mpk_load_u32(code.data + at), address + at, out);
 }
 
-/* Longer functions are not looked at: the question is only whether one does nothing but call
+/* Longer functions are not read: the question is only whether a function does nothing but call
  * another. */
 size_t mpk_elf_callees(const struct mpk_elf *e, const struct mpk_plt_names *plt, uint64_t address,
 		       uint64_t bytes, struct mpk_callee *out, size_t most)

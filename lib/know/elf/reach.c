@@ -185,8 +185,8 @@ struct sweep {
 	void *arg;
 };
 
-/* A branch leads to a piece, or through an entry of the procedure linkage table; any other is within its piece or
- * none at all. */
+/* A branch leads to a piece, or through an entry of the procedure linkage table; any other stays
+ * inside its piece or is not a branch. */
 static void tell_branch(const struct sweep *s, uint64_t from, uint64_t to)
 {
 	struct mpk_reach_ref ref = { .from = from, .to = to, .reg = no_register };
@@ -326,7 +326,7 @@ static void reach_take_relocation(void *arg, const struct mpk_relocation *r)
 		take_initializer(in, (uint64_t)r->addend);
 }
 
-/* Words of the array that a relocation fills with what is there. */
+/* Words of the array that a relocation fills with the address of its contents. */
 static void take_words(const struct initializers *in)
 {
 	struct mpk_span bytes;

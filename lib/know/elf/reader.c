@@ -130,7 +130,7 @@ static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
 		return corrupt(e, h->e_shoff, "section headers have an impossible size", err);
 	MPK_TRY(check_table(e, h->e_shoff, h->e_shnum ? h->e_shnum : 1, h->e_shentsize,
 			    "section headers", err));
-	/* the first that is asked for reads all of them */
+	/* The first request reads all of them. */
 	errno = 0;
 	if (elf_getshdrnum(e->elf, &e->section_count) != 0 ||
 	    (e->section_count && !gelf_getshdr(elf_getscn(e->elf, 0), &shdr)))
@@ -151,8 +151,8 @@ static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
 /* A PT_LOAD segment. A file may have thousands, and addresses are looked up for every symbol. */
 struct mpk_elf_load {
 	uint64_t address, off;
-	uint64_t bytes;  /* that stand in the file */
-	uint64_t memory; /* with the zeros after them */
+	uint64_t bytes;  /* bytes in the file */
+	uint64_t memory; /* bytes with the zeros after them */
 	uint32_t flags;  /* PF_ */
 	size_t index;
 };
@@ -166,7 +166,7 @@ static int reader_by_address(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Segments of no size in memory load nothing and would only confuse the search. */
+/* Segments of no size in memory load nothing, so they are skipped. */
 static enum mpk_code index_loads(struct mpk_elf *e, struct mpk_error *err)
 {
 	GElf_Phdr p;
@@ -291,7 +291,7 @@ bool mpk_elf_segment(const struct mpk_elf *e, size_t index, GElf_Phdr *out)
 	return index < e->segment_count && gelf_getphdr(e->elf, (int)index, out);
 }
 
-/* The last that begins there or before, or NULL: segments do not overlap, or nobody could tell what is loaded. */
+/* Returns the last segment that begins there or before, or NULL: valid segments do not overlap. */
 static const struct mpk_elf_load *load_at(const struct mpk_elf *e, uint64_t address)
 {
 	const struct mpk_elf_load behind = { .address = address, .index = SIZE_MAX };
@@ -327,7 +327,7 @@ bool mpk_elf_at_address(const struct mpk_elf *e, uint64_t address, struct mpk_sp
 
 const char *mpk_elf_string(struct mpk_span table, uint64_t at)
 {
-	/* of names that overlap each would be searched for the NUL of all */
+	/* With overlapping names, each search for a NUL would read all of them. */
 	if (at >= table.len ||
 	    (table.data[table.len - 1] && !memchr(table.data + at, 0, table.len - (size_t)at)))
 		return NULL;
@@ -344,7 +344,7 @@ enum mpk_code mpk_elf_chunk(const struct mpk_elf *e, const struct mpk_elf_table 
 	if (!mpk_span_sub(e->bytes, off, size, &ignored))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + off,
 				       "the %s ends beyond the end of the file", table->what);
-	/* A table has whole entries; a rest is a sign of damage. */
+	/* A table has whole entries; a remainder is a sign of damage. */
 	if (size % each)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + off,
 				       "the %s has %" PRIu64 " bytes, which is no multiple of %zu",
@@ -362,8 +362,7 @@ enum mpk_code mpk_elf_chunk(const struct mpk_elf *e, const struct mpk_elf_table 
 	return MPK_OK;
 }
 
-/* Out of the bytes themselves, without libelf: for places where the file has no table that
- * libelf knows. */
+/* Reads the bytes directly, without libelf, where the file has no table that libelf knows. */
 bool mpk_elf_u32(const struct mpk_elf *e, uint64_t off, uint32_t *out)
 {
 	struct mpk_span s;

@@ -32,7 +32,7 @@ struct mpk_elf_extended;
 struct mpk_elf {
 	Elf *elf;
 	struct mpk_span bytes; /* the ELF file; borrowed */
-	uint64_t base;         /* its offset in the input: errors count from there */
+	uint64_t base;         /* its offset in the input, from which errors count */
 	GElf_Ehdr header;
 	size_t section_count; /* 0: no section headers; index 0 included */
 	size_t segment_count;
@@ -40,7 +40,7 @@ struct mpk_elf {
 	struct mpk_elf_load *loads; /* what is loaded, by address; the file's */
 	size_t load_count;
 	struct mpk_elf_extended
-		*extended; /* sections of large indices, by table of symbols; the file's */
+		*extended; /* sections of large indices, by symbol table; the file's */
 	size_t extended_count;
 };
 
@@ -93,7 +93,7 @@ static inline struct mpk_span mpk_elf_strings(struct mpk_span table)
 /* mpk_elf_string - the NUL-terminated string at offset at of a string table, or NULL */
 const char *mpk_elf_string(struct mpk_span table, uint64_t at);
 
-/* Where an array lies in a file. */
+/* The place of an array in a file. */
 struct mpk_elf_table {
 	uint64_t off, size; /* bytes */
 	Elf_Type type;

@@ -19,7 +19,7 @@ enum {
 
 /* Where the content goes when it does not fit. */
 struct room {
-	uint64_t header; /* file offset of the program header to be used */
+	uint64_t header; /* file offset of the program header to use */
 	uint64_t align;  /* of segments, bytes */
 	uint64_t off, addr;
 };
@@ -146,7 +146,7 @@ static enum mpk_code shift_symbol(void *data, const struct mpk_symbol *s, uint64
 		     err);
 }
 
-/* All numbers of sections from `from` on, wherever they stand. */
+/* Increases all section numbers from `from` on, wherever they are. */
 static enum mpk_code shift_numbers(const struct mpk_patch *p, size_t from, struct mpk_error *err)
 {
 	MPK_TRY(mpk_patch_symbols(p, shift_symbol, &(struct shifting){ p, from }, err));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two ways to the symbols that a loader sees: by section headers, which tell sizes, and by
- * PT_DYNAMIC, which does not, for files that have lost their section headers. */
+/* Finds the symbols that a loader sees in two ways: by section headers, which give sizes, and by
+ * PT_DYNAMIC, which does not, for files without section headers. */
 #include "elf/symbols.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static enum mpk_code open_strings(const struct mpk_elf *e, size_t link, struct m
 	return MPK_OK;
 }
 
-/* The SHT_SYMTAB_SHNDX section that belongs to symbol table index, if any. */
+/* Returns the SHT_SYMTAB_SHNDX section for symbol table index, if any. */
 static enum mpk_code open_extended(const struct mpk_elf *e, size_t index, struct mpk_symtab *t,
 				   struct mpk_error *err)
 {
@@ -208,7 +208,7 @@ enum mpk_code mpk_symtab_loaded(const struct mpk_elf *e, struct mpk_symtab *out,
 	if (ignored.code == MPK_E_NOMEM)
 		return mpk_fail_nomem(err);
 	code = open_loader_table(e, out, listed.count ? &ignored : err);
-	/* a hash table leaves out symbols; one that is damaged tells no count, or a wrong one */
+	/* A hash table omits symbols; a damaged one gives no count, or a wrong one. */
 	if (listed.count && code != MPK_E_NOMEM) {
 		*out = listed;
 		return MPK_OK;

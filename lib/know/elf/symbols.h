@@ -15,7 +15,7 @@ struct mpk_symtab {
 	Elf_Data *extended; /* section indices beyond 0xff00, or NULL */
 	size_t count;
 	struct mpk_span strings;
-	uint64_t off; /* of the table in the file, for messages */
+	uint64_t off; /* offset of the table in the file, for messages */
 };
 
 /* mpk_symtab_dynamic - what a loader sees: .dynsym, or without section headers the table
@@ -80,7 +80,7 @@ enum mpk_code mpk_dynamic_strings(const struct mpk_elf *e, Elf_Data *dynamic, si
 struct mpk_version_need {
 	const char *file;    /* "libc.so.6" */
 	const char *version; /* "GLIBC_2.34" */
-	bool weak;           /* a loader goes on without it */
+	bool weak;           /* a loader continues without it */
 };
 
 /* mpk_versions_needed, mpk_versions_defined - in file order
@@ -95,9 +95,9 @@ enum mpk_code mpk_versions_defined(const struct mpk_elf *e, struct mpk_arena *ar
 
 /* A version by its index, as the tables of a file have it. */
 struct mpk_version {
-	const char *name; /* "GLIBC_2.34"; NULL: the file has none of that index */
-	const char *file; /* of which library it is wanted; NULL: the file defines it */
-	bool is_hidden;   /* wanted by exactly this name */
+	const char *name; /* "GLIBC_2.34"; NULL: the file has no such index */
+	const char *file; /* library that it is required of; NULL: the file defines it */
+	bool is_hidden;   /* required by exactly this name */
 };
 
 /* Versions of symbols; names are views of the file. */
@@ -105,9 +105,8 @@ struct mpk_versions {
 	const struct mpk_elf *elf;
 	struct mpk_version *items; /* by index */
 	size_t count;
-	uint64_t
-		symbols_off; /* of the table that gives each symbol its index, in the file; 0: there is none */
-	bool defines; /* it defines versions, if only its own name */
+	uint64_t symbols_off; /* offset of the table that gives each symbol its index; 0: none */
+	bool defines;         /* it defines versions, perhaps only its own name */
 };
 
 /* mpk_versions_read - both tables, and where those of symbols are
@@ -127,7 +126,7 @@ struct mpk_undefined {
 	const char *name;
 	size_t index;     /* of the symbol */
 	bool has_version; /* it belongs to a library with symbol versions */
-	bool any_version; /* the file wants versions of some library */
+	bool any_version; /* the file requires versions of some library */
 };
 
 /* mpk_versions_undefined - the undefined dynamic symbols but weak ones, in file order
@@ -144,11 +143,11 @@ enum mpk_code mpk_versions_undefined(const struct mpk_elf *e, struct mpk_arena *
 /* A slot and the symbol that fills it. */
 struct mpk_plt_name {
 	uint64_t slot;
-	size_t order; /* of its relocation; those of DT_JMPREL first */
+	size_t order; /* index of its relocation; those of DT_JMPREL first */
 	const char *name;
 };
 
-/* All of a file: calls ask for one after the other, and there are as many of both as the file has room for. */
+/* The slots of a file, read once: every call asks, and the file may have as many of both as fit. */
 struct mpk_plt_names {
 	struct mpk_plt_name *items; /* by slot */
 	size_t count;
@@ -176,11 +175,11 @@ void mpk_plt_names_fini(struct mpk_plt_names *names);
 
 /* Where a call leads. */
 struct mpk_callee {
-	uint64_t address;   /* in the file; of a call through the PLT that of its entry there */
-	const char *symbol; /* what the PLT entry leads to; NULL: no PLT entry */
+	uint64_t address;   /* offset in the file; for a call through the PLT that of its entry */
+	const char *symbol; /* the symbol behind the PLT entry; NULL: not a PLT entry */
 };
 
-/* Code that a tail call fits in, with all that a compiler puts around it when it does not optimise. */
+/* Most code around a tail call, with everything that a compiler adds without optimisation. */
 enum { MPK_CALLER_BYTES = 96 };
 
 /* mpk_elf_callees - direct calls and jumps of x86-64 and AArch64 code

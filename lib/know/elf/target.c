@@ -14,7 +14,7 @@
 #include "elf/reader.h"
 
 static const struct arch {
-	const char *prefix; /* of the triple; the first row that fits counts */
+	const char *prefix; /* beginning of the triple; the first fitting row counts */
 	uint16_t machine;
 	uint8_t elf_class, elf_data;
 } arches[] = {
@@ -103,7 +103,7 @@ struct mpk_target mpk_target_parse(const char *triple)
 	return t;
 }
 
-/* The name that the table has for it; the first of several, as "i386" for all of its kind. */
+/* Returns the table's name for it; the first of several, such as "i386". */
 static const char *machine_name(unsigned machine, uint8_t class, uint8_t data, char *out,
 				size_t size)
 {
@@ -157,7 +157,7 @@ static enum mpk_code check_object(const struct mpk_target *target, enum mpk_file
 			name ? name : "another machine", target->triple);
 }
 
-/* What is no object at all, a blob or a C file, agrees with every target. */
+/* Files that are no objects, a blob or a C file, agree with every target. */
 enum mpk_code mpk_target_check(const struct mpk_target *target, struct mpk_span bytes,
 			       struct mpk_error *err)
 {

@@ -12,10 +12,10 @@
 enum mpk_object_format { MPK_OBJECT_ELF, MPK_OBJECT_MACHO, MPK_OBJECT_COFF, MPK_OBJECT_WASM };
 
 struct mpk_target {
-	const char *triple; /* as it was named, or this machine's */
+	const char *triple; /* the given triple, or this machine's */
 	enum mpk_object_format format;
-	uint16_t machine;  /* ELF: EM_*; 0: an architecture this program does
-					 * not know, for LLVM to judge */
+	uint16_t machine;  /* ELF: EM_*; 0: an architecture that this program does not know; LLVM
+			    * decides */
 	uint8_t elf_class; /* ELFCLASS32, ELFCLASS64 */
 	uint8_t elf_data;  /* ELFDATA2LSB, ELFDATA2MSB */
 	bool is_native;    /* what cc makes here when nothing else is said */

@@ -31,7 +31,7 @@ enum {
 struct table {
 	const struct mpk_elf *elf;
 	struct mpk_span strings;
-	uint64_t off;  /* of the record that comes next, in the file */
+	uint64_t off;  /* offset in the file of the next record */
 	uint64_t left; /* records of the table */
 };
 
@@ -53,7 +53,7 @@ static bool u16(const struct table *t, uint64_t off, uint16_t *out)
 	return true;
 }
 
-/* left is 0 when there is no such table, and when it has no count of its own (count_tag 0). */
+/* left is 0 when there is no such table or it has no count (count_tag 0). */
 static enum mpk_code open_table(const struct mpk_elf *e, int64_t tag, int64_t count_tag,
 				struct table *out, struct mpk_error *err)
 {
@@ -223,7 +223,7 @@ enum mpk_code mpk_versions_undefined(const struct mpk_elf *e, struct mpk_arena *
 
 enum { VERSYM_HIDDEN = 0x8000, INDICES = VERSYM_MASK + 1 };
 
-/* The entry of an index, which the tables may name in any order. */
+/* Returns the entry of an index; the tables may name indices in any order. */
 static struct mpk_version *version_at(struct mpk_versions *v, uint16_t index)
 {
 	index &= VERSYM_MASK;

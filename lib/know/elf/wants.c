@@ -26,9 +26,9 @@ static const struct lookup {
 enum {
 	NAME_MAX_BYTES = 256,
 	BEFORE_BYTES = 96,
-	ASIDE_BYTES = 128,   /* how far from its place an address may be computed */
-	BYTES_EACH = 16,     /* of code, for each thing that it wants */
-	PIECE_MAX = 1 << 16, /* texts of one piece, and lookups */
+	ASIDE_BYTES = 128,   /* how far from its use an address may be computed */
+	BYTES_EACH = 16,     /* bytes of code for each name that it wants */
+	PIECE_MAX = 1 << 16, /* texts of one piece, and look-ups */
 };
 
 /* A text that code points at. */
@@ -44,10 +44,10 @@ struct found_lookup {
 	bool by_pointer;
 };
 
-/* One piece at work; the lists are used again for the next. */
+/* A piece in progress; its lists are reused for the next. */
 struct work {
 	struct mpk_wants *out;
-	struct mpk_strmap own;     /* functions that the library defines: their pieces */
+	struct mpk_strmap own;     /* functions that the library defines, as pieces */
 	struct mpk_strmap missing; /* symbols that it does not define */
 	struct pointer {
 		uint64_t address;
@@ -192,7 +192,7 @@ static void take_reference(struct work *w, const char *symbol, uint64_t from)
 	size_t piece;
 
 	if (mpk_strmap_find(&w->own, name, &piece)) {
-		/* which other libraries may define first */
+		/* Other libraries may define it first. */
 		add_edge(w, piece);
 		add_want(w, MPK_WANT_SYMBOL, symbol);
 		return;
@@ -270,8 +270,8 @@ static unsigned register_of_argument(const struct mpk_elf *e, unsigned index)
 	return e->header.e_machine == EM_X86_64 ? x86_64[index] : index;
 }
 
-/* The last text before a call; one in the register of the argument before others.
- * @first   of the texts that may be near; moves on with the calls */
+/* Returns the last text before a call; a text in the argument's register before others.
+ * @first   first text that may be near; moves on with the calls */
 static void name_of_call(struct work *w, const struct found_lookup *f, size_t *first)
 {
 	unsigned reg = register_of_argument(w->out->reach.elf, f->argument);

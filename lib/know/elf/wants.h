@@ -25,10 +25,10 @@ struct mpk_reach {
 };
 
 enum mpk_reach_kind {
-	MPK_REACH_CODE, /* another piece, which is called or handed on */
+	MPK_REACH_CODE, /* another piece that is called or passed on */
 	MPK_REACH_SYMBOL, /* by way of the global offset table or its procedures: a call, or an address */
-	MPK_REACH_DATA, /* an address of the library, which is no beginning of a piece */
-	MPK_REACH_LOAD, /* the same, from which is read */
+	MPK_REACH_DATA, /* an address of the library that is no beginning of a piece */
+	MPK_REACH_LOAD, /* the same, for reading */
 };
 
 struct mpk_reach_ref {
@@ -37,7 +37,7 @@ struct mpk_reach_ref {
 	uint64_t to;        /* address that is meant */
 	size_t piece;       /* CODE: its index */
 	const char *symbol; /* SYMBOL */
-	unsigned reg;       /* that gets it, as the machine counts them; ~0u: none */
+	unsigned reg;       /* argument that receives it, by machine number; ~0u: none */
 };
 
 /* mpk_reach_open - find the pieces
@@ -67,13 +67,14 @@ enum mpk_code mpk_reach_initializers(const struct mpk_reach *r,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
 enum mpk_want_kind {
-	MPK_WANT_SYMBOL, /* undefined, or a pointer to be filled, or its own by way of a procedure linkage table */
-	MPK_WANT_NAME, /* of a function that is looked up */
+	MPK_WANT_SYMBOL, /* undefined, or a pointer to be filled, or its own through a procedure
+			  * linkage table */
+	MPK_WANT_NAME,   /* name of a function that is looked up */
 };
 
 struct mpk_want {
 	const char *name; /* in the file */
-	uint32_t piece;   /* of mpk_reach: whose code wants it */
+	uint32_t piece;   /* mpk_reach: whose code wants it */
 	uint8_t kind;     /* enum mpk_want_kind */
 };
 
@@ -89,7 +90,7 @@ struct mpk_wants {
 	size_t count, cap;
 	struct mpk_want_edge *edges; /* by to */
 	size_t edge_count, edge_cap;
-	size_t most; /* of each list: as many as compilers may make; a file of nothing else has more */
+	size_t most; /* most entries of each list: as many as compilers may make */
 };
 
 /* mpk_wants_read - search all code of a library

@@ -29,7 +29,7 @@ struct block {
 	uint8_t follows;
 };
 
-/* Opcodes below 40 are eight groups of eight that look alike. */
+/* Opcodes below 40 are eight similar groups of eight. */
 static const struct block arithmetic[] = {
 	{ 3, MODRM }, { 4, IMM8 }, { 5, IMM32 }, { 7, UNKNOWN }
 };
@@ -113,7 +113,7 @@ static uint64_t next_signed(struct reader *r, unsigned bytes)
 	return value;
 }
 
-/* Vector prefixes have REX's bits, the map and the prefix in themselves. */
+/* Vector prefixes contain REX's bits, the map and the prefix. */
 static void read_vex(struct reader *r, uint8_t first, struct mpk_x86 *out)
 {
 	static const uint8_t prefixes[] = { 0, 0x66, 0xf3, 0xf2 };
@@ -204,7 +204,7 @@ static unsigned immediate_bytes(enum follows follows, const struct reader *r,
 		return 2;
 	case ENTER:
 		return 3;
-	case IMM32: /* branches always have 32 bits */
+	case IMM32: /* Branches always have 32 bits. */
 		return i->opcode == 0xe8 || i->opcode == 0xe9 || i->map == 1 ? 4 : full;
 	case MODRM_IMM32:
 		return full;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - what other tools have made: whether objects and libraries are for the machine, and whether a loader will find
- * in a finished file what was packed */
+/* check.c - checks the output of other tools: objects and libraries are for the machine, and a
+ * loader will find in the finished file what was packed */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,10 +59,10 @@ enum mpk_code mpk_link_check(const struct mpk_compilation *c, const char *linked
 
 /* --- a finished file, read once more --------------------------------------------- */
 
-/* Its blob was hashed while it was copied, so comparing the
- * length and the first bytes is enough to find a linker that dropped or moved it. */
+/* Its blob was hashed while it was copied, so comparing the length and the first bytes suffices
+ * to find a linker that dropped or moved it. */
 
-/* Whether a blob begins as what was packed does. */
+/* Whether a blob begins like the packed one. */
 static enum mpk_code compare_beginning(struct mpk_span blob, const struct mpk_rope *packed,
 				       struct mpk_error *err)
 {
@@ -87,7 +87,7 @@ static enum mpk_code confirm(struct mpk_span bytes, const struct mpk_rope *blob,
 	struct mpk_image image = { 0 };
 	struct mpk_span packed;
 
-	/* what a standalone library carries is looked at by whoever needs it: it is as large as its model */
+	/* Each reader checks what a standalone library contains, which is as large as its model. */
 	MPK_TRY(mpk_image_carrier(bytes, &packed, err));
 	if (!packed.len) {
 		MPK_TRY(mpk_image_open(bytes, NULL, arena, &image, err));

@@ -23,7 +23,7 @@ static enum mpk_code compile_judge(const struct mpk_job *job, const struct mpk_p
 
 	switch (end->how) {
 	case MPK_PROCESS_LEFT_OUT:
-	case MPK_PROCESS_LATE: /* jobs have all the time they want, and nobody listens to them */
+	case MPK_PROCESS_LATE: /* Jobs have no time limit and no messages. */
 	case MPK_PROCESS_STOPPED:
 		break;
 	case MPK_PROCESS_RETURNED:
@@ -74,7 +74,7 @@ static struct mpk_process tool_process(const struct mpk_compilation *c, const ch
 	};
 }
 
-/* Announce and run one tool; nothing is run in a dry run
+/* Announces and runs one tool; a dry run runs nothing.
  * @what    for messages: "linking" */
 static enum mpk_code tool_run(struct mpk_compilation *c, const char *const *argv, const char *what,
 			      struct mpk_error *err)
@@ -104,9 +104,8 @@ void mpk_llvm_confine(const struct mpk_compilation *c)
 
 /* --- compilers ------------------------------------------------------------------- */
 
-/* Directories would get into debug information and __FILE__: what is named from the
- * manifest's folder goes by its name there. Where several maps fit, compilers take the
- * last. */
+/* Folders would get into debug information and __FILE__, so files of the manifest's folder go by
+ * their names there. Where several maps fit, compilers take the last. */
 static void add_prefix_maps(const struct mpk_compilation *c, struct mpk_argv *v)
 {
 	const struct mpk_toolchain *t = c->tools;
@@ -131,12 +130,12 @@ static void add_flags(const struct mpk_compilation *c, struct mpk_argv *v, const
 	if (t->lists_headers)
 		mpk_argv_add(v, "-MD");
 	mpk_argv_add(v, "-O2");
-	/* clang refuses it for Windows, where every object may go into a library */
+	/* Clang refuses it for Windows, where every object may become part of a library. */
 	if (t->target.format != MPK_OBJECT_COFF)
 		mpk_argv_add(v, "-fPIC");
 	add_prefix_maps(c, v);
 	/* GCC puts random numbers into names that must differ between objects */
-	/* distcc takes what ends like a source for the source */
+	/* distcc takes an argument that ends like a source for the source. */
 	mpk_argv_printf(v, "-frandom-seed=%s:", seed);
 	if (own)
 		mpk_argv_add_all(v, own);
@@ -187,7 +186,7 @@ enum mpk_code mpk_llvm_job(struct mpk_compilation *c, const char *name, const ch
  * section ends with the blob (elf/edit.h), and the user's flags come after that, because a
  * linker takes from a library only what objects before it on the line have asked for. */
 
-/* Its bytes, not its name: the same package may be built from another folder. */
+/* By its bytes, not its name: the same package may be built from another folder. */
 static enum mpk_code hash_file(struct mpk_digest *d, const char *path, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
@@ -219,8 +218,8 @@ enum mpk_code mpk_link_hash(const struct mpk_compilation *c, const char *symbol,
 	return MPK_OK;
 }
 
-/* All members of an archive: nothing refers to the functions that a caller looks up by
- * name, so the linker would leave them out. As .a and .tar output hold them, too. */
+/* Links all members of an archive: nothing refers to functions that are looked up by name, so
+ * the linker would drop them. Outputs .a and .tar contain them, too. */
 static void add_object(struct mpk_argv *v, const struct mpk_toolchain *t, enum mpk_source_kind kind,
 		       const char *object)
 {
@@ -254,7 +253,7 @@ enum mpk_code mpk_link_run(struct mpk_compilation *c, const struct mpk_link *l,
 	struct mpk_argv v = { .arena = c->arena };
 	char digits[MPK_DIGEST_TEXT];
 
-	/* the driver of C++ knows the libraries that its code needs */
+	/* The C++ driver knows the libraries that its code needs. */
 	mpk_argv_add_all(&v, has_cxx(c) ? &t->cxx : &t->cc);
 	mpk_argv_add(&v, "-shared");
 	if (t->target.format == MPK_OBJECT_ELF) {

@@ -13,14 +13,14 @@
 #include "toolchain/toolchain.h"
 
 struct headers_reader {
-	const char *folder; /* of generated sources, which are nobody's */
+	const char *folder; /* names of generated sources, which belong to nobody */
 	struct mpk_arena *arena;
 	struct mpk_strmap known;
 	const char **items; /* from malloc */
 	size_t count, cap;
 };
 
-/* How many bytes of a name stand at a place, and which one they mean; 0: the name ends. */
+/* Returns how many bytes of a name are here, and which byte they mean; 0: the name ends. */
 static size_t next_byte(struct mpk_span s, size_t at, char *out)
 {
 	uint8_t c = s.data[at], next = at + 1 < s.len ? s.data[at + 1] : '\n';
@@ -30,7 +30,8 @@ static size_t next_byte(struct mpk_span s, size_t at, char *out)
 		return 0;
 	if (c == '$' && next == '$')
 		return 2;
-	/* "\" before a blank or "#"; at the end of a line it continues the rule; else it is one */
+	/* "\\" before a blank or "#" escapes it; at the end of a line it continues the rule;
+	 * elsewhere it is a backslash. */
 	if (c == '\\' && (next == ' ' || next == '#')) {
 		*out = (char)next;
 		return 2;
@@ -65,7 +66,7 @@ static enum mpk_code add_header(struct headers_reader *r, struct mpk_span name,
 	return MPK_OK;
 }
 
-/* The names behind the first colon that a blank follows. */
+/* Reads the names behind the first colon that a blank follows. */
 static enum mpk_code read_rule(struct headers_reader *r, struct mpk_span rule,
 			       struct mpk_error *err)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keep.c - objects once more, for the link of a library that carries its executor
+/* keep.c - copies of objects for the link of a library that contains its executor
  *
- * That library gives the functions of its models the names by which tvm-ffi finds functions, "__tvm_ffi_main". Compiled
- * code has its entry by such a name, too, and each kernel. So the copies of its objects get another prefix of the same
- * length, written over the old one in their tables of strings.
- */
+ * That library gives the functions of its models the names by which tvm-ffi finds functions,
+ * "__tvm_ffi_main". Compiled code names its entry and each kernel so, too. So the copies get
+ * another prefix of the same length, written over the old one in their string tables. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,7 @@ struct keeping {
 	struct mpk_arena *arena;
 	struct mpk_mapping *maps;
 	struct mpk_private *copies;
-	bool *is_left_out; /* objects of the blob alone */
+	bool *is_left_out; /* number of objects that only hold the blob */
 	bool is_usable;    /* all others */
 };
 
@@ -39,7 +38,7 @@ static bool is_renamed(const char *name)
 	return strncmp(name, MPK_FUNCTION_PREFIX, PREFIX_BYTES) == 0;
 }
 
-/* How many bytes before each byte of the strings are written over. */
+/* Number of bytes before each byte of the strings that are overwritten. */
 static enum mpk_code count_written(const struct mpk_symtab *table, uint32_t *before, bool *any,
 				   struct mpk_error *err)
 {
@@ -59,7 +58,7 @@ static enum mpk_code count_written(const struct mpk_symtab *table, uint32_t *bef
 	return MPK_OK;
 }
 
-/* Names may end alike and then share their bytes: one that would change with another is not to be touched. */
+/* Names with equal ends may share their bytes: a name that would change with another must stay. */
 static enum mpk_code are_apart(const struct mpk_symtab *table, const uint32_t *before, bool *apart,
 			       struct mpk_error *err)
 {
@@ -95,7 +94,7 @@ static enum mpk_code write_names(const struct mpk_symtab *table, struct mpk_span
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
-/* A link-time optimizer has the names once more, in its own code. */
+/* A link-time optimizer stores the names again, in its own code. */
 static bool has_other_code(const struct mpk_elf *elf)
 {
 	for (size_t i = 1; i < elf->section_count; i++) {
@@ -108,7 +107,7 @@ static bool has_other_code(const struct mpk_elf *elf)
 	return false;
 }
 
-/* @file    one object, data the same bytes to be changed */
+/* @file    one object; data has the same bytes, to be changed */
 static enum mpk_code rename_object(struct keeping *k, struct mpk_span file, uint8_t *data,
 				   struct mpk_error *err)
 {
@@ -131,7 +130,7 @@ static enum mpk_code rename_object(struct keeping *k, struct mpk_span file, uint
 	return any && k->is_usable ? write_names(&table, file, data, err) : MPK_OK;
 }
 
-/* The index of an archive names the symbols of its members as well, by the same bytes. */
+/* The index of an archive has the names of its members' symbols, too, with the same bytes. */
 static enum mpk_code rename_archive(struct keeping *k, struct mpk_span file, uint8_t *data,
 				    struct mpk_error *err)
 {

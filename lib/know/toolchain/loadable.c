@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects to a library, as mpack build makes one for a package that has host code and no blob: here
- * the blob, if there is one, is in one of the objects. An archive's members are linked as files of
- * their own where the archive itself cannot be given to the linker: a .tar, an archive in another
- * file, one member alone. */
+/* Links objects to a library, as mpack build does for a package of host code without a blob; if
+ * there is a blob, it is in one of the objects. An archive's members are linked as separate
+ * files where the linker cannot take the archive itself: a .tar, an archive inside another file,
+ * a single member. */
 
 #include <elf.h>
 #include <errno.h>
@@ -29,14 +29,13 @@ struct job {
 
 /* --- what is linked -------------------------------------------------------------- */
 
-/* A word on a command line that no tool takes for an option or a file of options. */
+/* Makes a word of a command line that no tool takes for an option or a file of options. */
 static const char *as_operand(struct mpk_arena *arena, const char *path)
 {
 	return path[0] == '/' ? path : mpk_arena_printf(arena, "./%s", path);
 }
 
-/* The kind of a member: what begins as an ELF file is one whatever it is called, anything else
- * goes by its name. */
+/* The kind of a member: an ELF file by its bytes, anything else by its name. */
 static bool loadable_classify(const char *name, struct mpk_span bytes, enum mpk_source_kind *out)
 {
 	if (mpk_span_starts(bytes, ELFMAG)) {
@@ -55,7 +54,7 @@ static enum mpk_code loadable_add_file(struct job *j, const char *path, enum mpk
 	return MPK_OK;
 }
 
-/* Checked here and not with all other sources, because here a member has its name. */
+/* Checked here and not with other sources, because here a member has its name. */
 static enum mpk_code check_member(const struct job *j, const char *name, struct mpk_span bytes,
 				  struct mpk_error *err)
 {
@@ -103,7 +102,7 @@ static enum mpk_code add_member(struct job *j, const char *name, struct mpk_span
 static enum mpk_code loadable_add_all(struct job *j, struct mpk_error *err)
 {
 	const struct mpk_image *image = j->options->image;
-	/* of members the one with the blob can be told from the others */
+	/* a member with the blob can be told from the others */
 	bool in_place = !image->is_packed && !j->options->member_alone &&
 			(!j->options->objects || image->container == MPK_CONTAINER_ELF_OBJ);
 
@@ -168,7 +167,7 @@ static const uint8_t *loadable_find(struct mpk_span line, const char *word)
 	return memmem(line.data, line.len, word, strlen(word));
 }
 
-/* The line that says why, among those that only say where. */
+/* Returns the line that says why, among lines that only say where. */
 static struct mpk_span telling_line(struct mpk_span log)
 {
 	static const char *const signs[] = { "error:",       "relocation",  "multiple definition",
@@ -207,7 +206,7 @@ static const char *advice(struct mpk_span line)
 	return loadable_find(line, "relocation") ? "; compile it with -fPIC" : "";
 }
 
-/* Without the linker's path, and without our folder, which is gone when the user reads this. */
+/* Without the linker's path and without our folder, which is gone when the user reads this. */
 static void explain_tool(const struct job *j, struct mpk_span log, struct mpk_error *err)
 {
 	struct mpk_span line = telling_line(log);
@@ -228,7 +227,7 @@ static void loadable_explain(const struct job *j, const char *log_path, struct m
 	if (err->code == MPK_E_CONFLICT)
 		mpk_error_prefix(err, "it cannot be linked for this machine: ");
 	else if (strstr(err->text, "cannot start"))
-		/* the advice of that message is an option of mpack */
+		/* The advice of that message is an option of mpack. */
 		(void)mpk_fail(
 			err, MPK_E_LOAD,
 			"it has to be linked before it can be called, and there is no compiler '%s'; install it, or name another in CC",
@@ -255,7 +254,7 @@ static void ignore_text(void *data, const char *text)
 	(void)text;
 }
 
-/* What a broken linker leaves would fail later, with less to say. */
+/* The output of a broken linker would fail later, with a worse message. */
 static enum mpk_code confirm_library(const struct mpk_compilation *c, const char *path,
 				     struct mpk_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sources.c - host sources: what each is by its name, and all of them to objects */
+/* sources.c - host sources: their kinds, by name, and their compilation to objects */
 #include <string.h>
 
 #include "io/mapping.h"
@@ -55,7 +55,7 @@ struct ir_task {
 	const char *object;
 };
 
-/* In a child process, because LLVM ends the process when it is given IR that it cannot compile. */
+/* Runs in a child process, because LLVM ends the process on IR that it cannot compile. */
 static enum mpk_code run_ir(struct mpk_process_self *self, void *data, struct mpk_error *err)
 {
 	const struct ir_task *t = data;
@@ -93,7 +93,7 @@ static enum mpk_code compile_ir(struct mpk_compilation *c, const struct mpk_comp
 
 /* --- all of them ----------------------------------------------------------------- */
 
-/* A file of the scratch folder with a text that is in none. */
+/* Writes a text that is in no file to a file of the scratch folder. */
 static enum mpk_code store_text(const struct mpk_compilation *c, const struct mpk_compile_source *s,
 				const char **file, struct mpk_error *err)
 {

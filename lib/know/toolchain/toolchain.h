@@ -35,10 +35,10 @@ enum mpk_source_kind {
 };
 
 struct mpk_compile_source {
-	const char *path; /* as this process opens it; of a text: the name it goes by */
+	const char *path; /* path for opening it; for a text, its name */
 	enum mpk_source_kind kind;
-	struct mpk_span text;   /* IR, C or an object that is in no file; data NULL: in the file */
-	struct mpk_words flags; /* of C and C++: besides those of all sources, before them */
+	struct mpk_span text; /* IR, C or an object that is in no file; data NULL: read the file */
+	struct mpk_words flags; /* flags for C and C++, before those of all sources */
 };
 
 /* mpk_source_classify - what a host source is, by its suffix
@@ -54,7 +54,7 @@ enum mpk_code mpk_source_check(const char *path, const struct mpk_target *target
 
 /* --- tools ----------------------------------------------------------------------- */
 
-/* What the caller wants to hear while tools work; none may be NULL. */
+/* Notices for the caller while tools work; none may be NULL. */
 struct mpk_tool_hooks {
 	void (*command)(void *data, const char *const *argv); /* before a tool is run */
 	void (*step)(void *data, const char *text);           /* work done without a tool */
@@ -62,26 +62,26 @@ struct mpk_tool_hooks {
 	void *data;
 };
 
-/* The tools and what they are given. All borrowed. */
+/* The tools and their arguments. Borrowed. */
 struct mpk_toolchain {
 	struct mpk_target target;
 	struct mpk_words cc;  /* the compiler driver, at least one word */
 	struct mpk_words cxx; /* the driver for C++, at least one word where a source is C++ */
 	struct mpk_words cflags, ldflags;
-	struct mpk_words libraries; /* "-lm", or paths of files; before ldflags */
-	struct mpk_words headers;   /* of the compiler: where headers are that nobody named */
-	const char *dir;            /* of the manifest: absolute, or NULL */
-	const char *dir_named; /* the same as the sources' paths begin: "sub/"; or "" or NULL */
+	struct mpk_words libraries; /* words such as "-lm", or paths of files; before ldflags */
+	struct mpk_words headers;   /* include folders of the compiler */
+	const char *dir;            /* folder of the manifest: absolute, or NULL */
+	const char *dir_named; /* the same as prefix of the sources' paths: "sub/"; or "" or NULL */
 	const char *cwd;       /* absolute, or NULL; none of these three gets into objects */
-	unsigned jobs;         /* children at a time; 0 is 1 */
+	unsigned jobs;         /* parallel child processes; 0 is 1 */
 	const char *llvm;      /* path of libexec/mpack/llvm.so */
 	int log;               /* descriptor for what tools print; 0: our standard error */
 	bool lists_headers;    /* compilers write what they read, for mpk_headers_read */
 	bool dry_run;          /* call the hooks, run and write nothing */
 	bool links_cxx;        /* an object is of C++, whose driver links then */
-	bool no_sandbox;       /* LLVM may do what this process may */
-	bool sources_checked;  /* mpk_source_check was called for all sources, by a process that
-				   * can do less harm with what it reads */
+	bool no_sandbox;       /* LLVM may do everything that this process may */
+	bool sources_checked;  /* mpk_source_check was called for all sources, by a process with
+			        * fewer rights */
 	const struct mpk_tool_hooks *hooks;
 };
 
@@ -102,15 +102,16 @@ enum mpk_code mpk_jobs_run(const struct mpk_job *jobs, size_t count, unsigned pa
 
 /* --- a compilation --------------------------------------------------------------- */
 
-/* Sources on their way to objects. What follows fails with MPK_E_TOOL (a compiler or linker did),
- * MPK_E_IO, MPK_E_NOMEM, and otherwise as it says. */
+/* A compilation of sources. The functions below fail with MPK_E_TOOL (a compiler or linker did),
+ * MPK_E_IO, MPK_E_NOMEM, and as they say. */
 struct mpk_compilation {
 	const struct mpk_toolchain *tools;
 	struct mpk_arena *arena;
-	struct mpk_scratch scratch; /* of the caller, who opens and closes it */
+	struct mpk_scratch scratch; /* scratch folder, which the caller opens and closes */
 	const struct mpk_compile_source *sources;
 	size_t source_count;
-	const char *const *objects; /* a path per source: its object, or the archive itself */
+	const char *const *objects; /* for each source, the path of its object, or of the archive
+				     * itself */
 };
 
 /* mpk_compile_c - the job that compiles a file of C or C++
@@ -145,7 +146,7 @@ enum mpk_code mpk_compile_sources(struct mpk_compilation *c, const struct mpk_jo
 enum mpk_code mpk_headers_read(const char *scratch, size_t source_count, struct mpk_arena *arena,
 			       struct mpk_words *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* The functions that tvm-ffi finds have this prefix, and in kept objects the other. */
+/* The prefix of functions that tvm-ffi finds, and the one in copied objects. */
 #define MPK_FUNCTION_PREFIX "__tvm_ffi_"
 #define MPK_FUNCTION_PREFIX_KEPT "__tvm_mpk_"
 
@@ -166,9 +167,9 @@ enum { MPK_BUILD_ID_BYTES = 16 };
 /* A shared library of the objects of a compilation. */
 struct mpk_link {
 	const char *out;
-	const char *last; /* an object that comes after all others; NULL: none */
+	const char *last; /* an object after all others; NULL: none */
 	uint8_t id[MPK_BUILD_ID_BYTES];
-	bool no_undefined; /* refuse symbols that nothing defines */
+	bool no_undefined; /* refuse undefined symbols */
 };
 
 /* mpk_link_hash - a digest of what is linked: objects, the linker's flags and a symbol
@@ -202,10 +203,10 @@ enum mpk_code mpk_confirm_output(const struct mpk_output *o, const struct mpk_ro
 struct mpk_loadable_options {
 	const char *path;              /* the file */
 	const struct mpk_image *image; /* of it; borrowed */
-	bool member_alone;             /* of an archive, link image->member and nothing else */
+	bool member_alone;             /* of an archive, link only image->member */
 	struct mpk_words cc, cxx;      /* the compiler drivers, at least one word each */
 	struct mpk_words headers;      /* for sources in a .tar: as in struct mpk_toolchain */
-	const char *tmpdir;            /* where the library may go */
+	const char *tmpdir;            /* folder for the library */
 	const char *llvm;              /* path of libexec/mpack/llvm.so, for IR in a .tar */
 	const char *objects;           /* as of mpk_objects_keep; NULL */
 };

@@ -48,7 +48,7 @@ extern const struct mpk_image_reader mpk_elf_images, mpk_object_images, mpk_devi
  * that has no reason to change stays, so single fields are overwritten where they stand.
  */
 
-/* Where a field lies in its structure, for the file's class. */
+/* The place of a field in its structure, for the file's class. */
 struct mpk_patch_field {
 	size_t off, size;
 };

@@ -436,3 +436,16 @@ void mpk_closing_line(const char *path, uint64_t before, const char *fmt, ...)
 	mpk_strbuf_printf(&text, "; %.1f s\n", (double)(now() - began) / 1000);
 	(void)mpk_print_text(MPK_STDERR, mpk_strbuf_text(&text), text.len);
 }
+
+void mpk_closing_hint(const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if (mpk_common.quiet || !isatty(STDERR_FILENO))
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	(void)mpk_print_text(MPK_STDERR, text, strlen(text));
+}

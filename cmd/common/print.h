@@ -63,10 +63,12 @@ void mpk_progress_all_end(void);
 
 /* mpk_closing_begin - the work begins whose time mpk_closing_line tells
  * mpk_closing_line - say on a terminal what was written: "y.whl: 72.5 MiB -> 7.3 MiB; 4.1 s"
+ * mpk_closing_hint - say on a terminal what comes next
  * Nothing for what is neither a regular file nor a folder, and with -q.
  * @before  bytes of what it was made from; 0: that says nothing
  * @fmt     what else there is to say, "; 80 images kept" */
 void mpk_closing_begin(void);
 void mpk_closing_line(const char *path, uint64_t before, const char *fmt, ...) MPK_PRINTF(3, 4);
+void mpk_closing_hint(const char *fmt, ...) MPK_PRINTF(1, 2);
 
 #endif

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mpack init prints a manifest for kernels and host code, which lib/pack/package makes. Standard
  * output is the only output, so that the files of a project are never overwritten. */
+#include <stdio.h>
+#include <string.h>
+
 #include "base/vec.h"
 #include "common/diag.h"
 #include "common/files.h"
@@ -25,6 +28,25 @@ static int init_print(const struct mpk_strbuf *text)
 		return MPK_EXIT_OK;
 	(void)mpk_fail_errno(&err, MPK_E_IO, failed, "cannot write to standard output");
 	return mpk_diag_error(&err);
+}
+
+/* Who has tvm-ffi without TVM's runtime learns it here, and not from an error of the first load. */
+static void hint_loader(const struct mpk_strbuf *text)
+{
+	static const char *const kinds[] = { "opencl", "cuda", "hip", "vulkan", "metal" };
+	char row[32];
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(kinds); i++) {
+		(void)snprintf(row, sizeof row, "= \"%s\"\n", kinds[i]);
+		if (!strstr(mpk_strbuf_text(text), row))
+			continue;
+		mpk_closing_hint(
+			"TVM's runtime loads modules of kind \"%s\"; tvm-ffi alone has no loader "
+			"for them.\nA library that brings its own: mpack build --standalone "
+			"-o LIBRARY.so\n",
+			kinds[i]);
+		return;
+	}
 }
 
 static enum mpk_code fill_in(char **paths, size_t count, struct mpk_mapping *maps,
@@ -60,6 +82,8 @@ static int init(char **paths, size_t count)
 		code = fill_in(paths, count, maps, &arena, &text, &err);
 	int status = code == MPK_OK ? init_print(&text) : mpk_diag_error(&err);
 
+	if (status == MPK_EXIT_OK)
+		hint_loader(&text);
 	for (size_t i = 0; maps && i < count; i++)
 		mpk_mapping_close(&maps[i]);
 	mpk_strbuf_fini(&text);

@@ -2,14 +2,17 @@
 /* Opens the input and has it read, for a build in a process of its own. Payloads are parsed in a fork that gave up its
  * rights, because this process later starts compilers and must keep its own. What was read comes back through a file in
  * memory, in the form of emit/emit.h; this process parses no byte of a payload. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/num.h"
 #include "common/diag.h"
 #include "common/files.h"
 #include "mpack/build.h"
@@ -47,17 +50,36 @@ static enum mpk_code hand_over(const struct reading *r, struct mpk_error *err)
 
 /* Logs, locks and pipes of whoever started us; what is open for reading a manifest may name, as
  * /dev/fd/7. */
+static void close_if_writable(int fd, int but)
+{
+	int flags = fd <= STDERR_FILENO || fd == but ? -1 : fcntl(fd, F_GETFL);
+
+	if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY)
+		(void)close(fd);
+}
+
+/* The system lists the few that are open; where it does not, all numbers that there may be are tried, which are
+ * 20,000 on many systems. */
 static void close_writable(int but)
 {
+	DIR *open_ones = opendir("/proc/self/fd");
 	long most = sysconf(_SC_OPEN_MAX);
 
-	for (int fd = STDERR_FILENO + 1; fd < (most < DESCRIPTORS_MAX ? most : DESCRIPTORS_MAX);
-	     fd++) {
-		int flags = fd == but ? -1 : fcntl(fd, F_GETFL);
+	errno = 0;
+	for (struct dirent *e; open_ones && (e = readdir(open_ones)); errno = 0) {
+		uint64_t fd;
 
-		if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY)
-			(void)close(fd);
+		if (mpk_parse_u64(mpk_span_str(e->d_name), &fd) && fd < INT_MAX)
+			close_if_writable((int)fd, but);
 	}
+	bool is_whole = open_ones && errno == 0;
+
+	if (open_ones)
+		(void)closedir(open_ones);
+	if (is_whole)
+		return;
+	for (int fd = 0; fd < (most < DESCRIPTORS_MAX ? most : DESCRIPTORS_MAX); fd++)
+		close_if_writable(fd, but);
 }
 
 /* Its findings it prints itself; how it ends says the rest. */

@@ -17,3 +17,6 @@ screen mpack build -o c.so --progress=always
 screen mpack build -q -o d.so
 screen mpack thin data/gpu/cuda.so --keep sm_90 -o thin.so
 screen mpack unpack many/a.so -o folder
+# kernels that tvm-ffi alone does not load
+screen mpack init data/launch/kernels.cl | tail -n 3
+screen mpack init -q data/launch/kernels.cl | tail -n 1

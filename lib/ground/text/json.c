@@ -29,10 +29,16 @@ struct mpk_json_at {
  * line breaks and blanks. Pieces end between values, never inside one. */
 enum { PIECE_BYTES = 1 << 20 };
 
+/* How deep those are that are in a list of the root. */
+enum { LIST_DEPTH = 2 };
+
 static void new_line(const struct mpk_json_print *p, struct mpk_strbuf *out)
 {
 	static const char blanks[] = "                                ";
-	size_t left = 2 * p->depth;
+	size_t left = p->is_long ? 0 : 2 * p->depth;
+
+	if (p->is_long && p->depth > LIST_DEPTH)
+		return;
 
 	mpk_strbuf_putc(out, '\n');
 	for (size_t n; left; left -= n) {
@@ -87,7 +93,7 @@ static void json_print_put_lines(struct mpk_json_print *p, struct mpk_span text,
 		p->depth += p->is_empty;
 		if (c == ',')
 			new_line(p, out);
-		else if (c == ':')
+		else if (c == ':' && !p->is_long)
 			mpk_strbuf_putc(out, ' ');
 		i++;
 	}
@@ -208,6 +214,7 @@ static void json_pass(struct mpk_json *j)
 	j->failed |= out.failed;
 	if (!out.failed)
 		j->take(mpk_strbuf_text(&out), out.len, j->arg);
+	j->print.is_long = true;
 	j->text.len = 0;
 }
 

@@ -22,6 +22,7 @@ struct mpk_json_at; /* an object or array that is not complete yet */
 struct mpk_json_print {
 	size_t depth;
 	bool is_empty; /* nothing follows the last bracket yet */
+	bool is_long; /* what comes is set without blanks, a line for each thing in a list of the root */
 };
 
 /* One document. Use mpk_json_init, build from root, print, mpk_json_fini. */
@@ -47,8 +48,9 @@ void mpk_json_init_list(struct mpk_json *j);
 
 void mpk_json_fini(struct mpk_json *j);
 
-/* mpk_json_stream - hand over what is complete in pieces of about a megabyte, set as mpk_json_print does,
- * which then appends what is left. A short document is in one piece.
+/* mpk_json_stream - hand over what is complete in pieces of about a megabyte; mpk_json_print then appends what is left.
+ * A short document is in one piece, set as mpk_json_print does. Of a long one only the first piece is: blanks would be
+ * two thirds of it, and nobody reads so much.
  * @take    is not called again after a failed allocation */
 void mpk_json_stream(struct mpk_json *j, mpk_take_text *take, void *arg);
 

@@ -1,5 +1,5 @@
 # More kernels than people read in full are a table of their templates: the same in a pipe as on a terminal.
-minspect functions data/gpu/cuda.so data/gpu/hip-packed.so data/gpu/bundled.o
+minspect functions data/gpu/cuda.so data/gpu/hip-packed.so data/gpu/bundled.o data/device/two.sm_75.cubin
 # asked for, it is one of few kernels, too
 minspect functions --sort registers --top 2 data/gpu/cuda.so
 minspect functions --sort name data/gpu/cuda.so data/device/sums.sm_90.cubin | tail -n 8

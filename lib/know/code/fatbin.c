@@ -205,7 +205,7 @@ static void fatbin_verify(const struct mpk_code_info *info, const struct mpk_cod
 		verify_image(&info->images[i], &f->entries[i], i, v);
 		loads |= kind == MPK_FATBIN_PTX || kind == MPK_FATBIN_ELF;
 	}
-	if (!loads)
+	if (!loads && !v->is_for_linker)
 		mpk_code_say(v, MPK_ERROR, info->off,
 			     "the fatbin has no image that a driver can load");
 	if (info->bytes.len > f->used)

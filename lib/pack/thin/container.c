@@ -28,8 +28,9 @@ struct listed {
 	size_t count, kept_count;
 };
 
-static enum mpk_code list_images(struct mpk_thin *t, struct mpk_span bytes, struct mpk_arena *arena,
-				 struct listed *out, struct mpk_error *err)
+/* @is_linked  it is input of a link that is still to be done, in an object or an archive */
+static enum mpk_code list_images(struct mpk_thin *t, struct mpk_span bytes, bool is_linked,
+				 struct mpk_arena *arena, struct listed *out, struct mpk_error *err)
 {
 	struct listed l = { 0 };
 
@@ -39,6 +40,8 @@ static enum mpk_code list_images(struct mpk_thin *t, struct mpk_span bytes, stru
 	for (size_t i = 0; i < l.count; i++)
 		l.kept[i] = mpk_thin_keeps(t, &l.targets[i]);
 	MPK_TRY(mpk_thin_keep_devices(t, l.targets, l.kept, l.count, err));
+	if (is_linked)
+		mpk_thin_keep_links(t, l.targets, l.kept, l.count);
 	for (size_t i = 0; i < l.count; i++) {
 		l.kept_count += l.kept[i];
 		t->report->images++;
@@ -121,6 +124,17 @@ static enum mpk_code compare_fatbin(struct mpk_thin *t, const char *where, bool 
 	for (size_t w = 0; w < t->o->keep_count; w++) {
 		struct mpk_thin_choice c;
 
+		size_t lost =
+			is_relocatable && t->report->is_input
+				? mpk_thin_lost_link(t->o->keep[w], l->targets, l->kept, l->count)
+				: l->count;
+
+		if (lost < l->count) {
+			char what[64];
+
+			(void)snprintf(what, sizeof what, "%s LTO IR alone", l->targets[lost].name);
+			mpk_thin_miss(t, where, t->o->keep[w], what);
+		}
 		MPK_TRY(mpk_thin_choose(t->o->keep[w], l->targets, l->kept, l->count, &c, err));
 		if (c.after < l->count && !is_relocatable)
 			t->served |= UINT64_C(1) << w % 64;
@@ -209,7 +223,8 @@ static enum mpk_code thin_fatbin(struct mpk_thin *t, struct mpk_thin_container *
 	struct listed l;
 
 	MPK_TRY(mpk_fatbin_read(c->bytes, &scratch, &f, err));
-	MPK_TRY(list_images(t, c->bytes, &scratch, &l, err));
+	MPK_TRY(list_images(t, c->bytes, c->is_relocatable && t->report->is_input, &scratch, &l,
+			    err));
 	MPK_TRY(compare_fatbin(t, where, c->is_relocatable, &f, &l, err));
 	c->changed = l.kept_count < l.count;
 	for (size_t i = 0; i < f.entry_count; i++)
@@ -261,7 +276,7 @@ static enum mpk_code put_bundle(struct mpk_thin *t, struct mpk_span bytes, const
 	bool *keep;
 
 	MPK_TRY(mpk_offload_read(bytes, &scratch, &bundle, err));
-	MPK_TRY(list_images(t, bytes, &scratch, &l, err));
+	MPK_TRY(list_images(t, bytes, false, &scratch, &l, err));
 	MPK_TRY(compare_kept(t, where, l.targets, l.kept, l.count, err));
 	keep = mpk_arena_array(&scratch, bundle.entry_count + 1, sizeof *keep);
 	MPK_TRY_ALLOC(keep, err);
@@ -309,7 +324,7 @@ static enum mpk_code thin_binary(struct mpk_thin *t, struct mpk_thin_container *
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct listed l;
 
-	MPK_TRY(list_images(t, c->bytes, &scratch, &l, err));
+	MPK_TRY(list_images(t, c->bytes, false, &scratch, &l, err));
 	c->is_binary = true;
 	c->changed = c->is_gone = l.count > 0 && !l.kept_count;
 	return MPK_OK;

@@ -145,7 +145,8 @@ enum mpk_code mpk_thin_choose(struct mpk_span word, const struct mpk_code_target
 			      const bool *kept, size_t count, struct mpk_thin_choice *out,
 			      struct mpk_error *err)
 {
-	unsigned sm = cuda_number(word);
+	/* what is for a linker is no device */
+	unsigned sm = mpk_span_starts(word, "lto_") ? 0 : cuda_number(word);
 
 	if (sm)
 		return choose_cuda(sm, targets, kept, count, out, err);
@@ -171,6 +172,51 @@ enum mpk_code mpk_thin_keep_devices(struct mpk_thin *t, const struct mpk_code_ta
 			t->report->keep_used |= UINT64_C(1) << w;
 	}
 	return MPK_OK;
+}
+
+/* nvlink takes LTO-IR of this architecture or an earlier one. */
+static bool links_to(const struct mpk_code_target *t, unsigned sm)
+{
+	return t->kind == MPK_TARGET_LTO && t->sm && t->sm <= sm;
+}
+
+void mpk_thin_keep_links(struct mpk_thin *t, const struct mpk_code_target *targets, bool *kept,
+			 size_t count)
+{
+	for (size_t w = 0; w < t->o->device_count; w++) {
+		unsigned sm = cuda_number(t->o->keep[w]);
+		size_t ptx = count;
+		bool exact = false;
+
+		for (size_t i = 0; i < count; i++) {
+			bool links = links_to(&targets[i], sm);
+
+			kept[i] |= links;
+			if (links && w < MPK_THIN_USED_WORDS)
+				t->report->keep_used |= UINT64_C(1) << w;
+			exact |= targets[i].kind == MPK_TARGET_BINARY && targets[i].sm == sm;
+			if (targets[i].kind == MPK_TARGET_PTX && targets[i].sm <= sm &&
+			    (ptx == count || targets[i].sm > targets[ptx].sm))
+				ptx = i;
+		}
+		if (!exact && ptx < count)
+			kept[ptx] = true;
+	}
+}
+
+size_t mpk_thin_lost_link(struct mpk_span word, const struct mpk_code_target *targets,
+			  const bool *kept, size_t count)
+{
+	unsigned sm = mpk_span_starts(word, "sm_") ? cuda_number(word) : 0;
+	size_t lost = count;
+
+	for (size_t i = 0; i < count; i++) {
+		if (kept[i] && (links_to(&targets[i], sm) || targets[i].kind != MPK_TARGET_LTO))
+			return count;
+		if (links_to(&targets[i], sm))
+			lost = i;
+	}
+	return lost;
 }
 
 void mpk_thin_miss(struct mpk_thin *t, const char *where, struct mpk_span word, const char *what)

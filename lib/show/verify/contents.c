@@ -358,7 +358,8 @@ static enum mpk_code contents_check_device(const struct mpk_view_code *c, void *
 				      .file = v->view->name,
 				      .path = c->path,
 				      .space = "file",
-				      .check = v->check };
+				      .check = v->check,
+				      .is_for_linker = strcmp(c->at->name, "__nv_relfatbin") == 0 };
 	size_t errors = v->report->errors, count;
 	struct mpk_error why = { 0 };
 

@@ -91,6 +91,18 @@ enum mpk_code mpk_thin_choose(struct mpk_span word, const struct mpk_code_target
 enum mpk_code mpk_thin_keep_devices(struct mpk_thin *t, const struct mpk_code_target *targets,
 				    bool *kept, size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_thin_keep_links - of the images of one container that is input of a linker, keep those that a link for the devices
+ * of --device-arch may take where a driver takes others: LTO-IR, and PTX where no machine code is for just that device
+ * @kept    of each target; what is true stays */
+void mpk_thin_keep_links(struct mpk_thin *t, const struct mpk_code_target *targets, bool *kept,
+			 size_t count);
+
+/* mpk_thin_lost_link - of such a container, LTO-IR for a device, where nothing that is kept could be linked for it
+ * @word    "sm_90"; for others nothing is lost
+ * Returns  the index of a target; count: none is lost */
+size_t mpk_thin_lost_link(struct mpk_span word, const struct mpk_code_target *targets,
+			  const bool *kept, size_t count);
+
 /* The most containers that the message names. */
 enum { MPK_THIN_MISSING_SHOWN = 3 };
 

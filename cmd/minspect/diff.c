@@ -16,8 +16,11 @@
 #include "common/diag.h"
 #include "digest/digest.h"
 #include "disasm/changes.h"
+#include "minspect/diff_set.h"
 #include "minspect/document.h"
 #include "text/escape.h"
+#include "text/phrase.h"
+#include "text/table.h"
 #include "zip/zip.h"
 
 /* --- the older side --- */
@@ -31,9 +34,15 @@ struct older {
 	struct minspect_file archive; /* the archive with libraries; else not open */
 	size_t count;                 /* number of its files; 0: it is a single file */
 	bool *is_met;                 /* for each of them: it has been compared */
+	bool is_archive;              /* a zip archive, which may have no libraries */
 	bool is_against_all;          /* a folder or archive: files that are left were removed */
 	struct mpk_strmap names;
 	struct mpk_arena arena;
+	/* of two folders or two archives: every file of both */
+	bool are_sets;
+	struct minspect_set_of_files old_set, new_set;
+	struct minspect_set_changes changes;
+	struct mpk_strmap told; /* what a difference was said of, by its name in the set */
 };
 
 static enum mpk_code put_name(struct older *older, struct mpk_span name, size_t i,
@@ -78,13 +87,16 @@ static enum mpk_code older_open(const char *name, struct older *out, struct mpk_
 {
 	struct stat st;
 
-	*out = (struct older){ .name = name, .archive.map.fd = -1 };
+	*out = (struct older){
+		.name = name, .archive.map.fd = -1, .old_set.map.fd = -1, .new_set.map.fd = -1
+	};
 	if (stat(name, &st) == 0 && S_ISDIR(st.st_mode)) {
 		out->is_folder = true;
 		MPK_TRY(minspect_folder_walk(name, &out->found, err));
 		return take_names(out, out->found.count, err);
 	}
-	if (!is_archive(name) || minspect_file_open(name, &out->archive, NULL) == MPK_OK ||
+	out->is_archive = is_archive(name);
+	if (!out->is_archive || minspect_file_open(name, &out->archive, NULL) == MPK_OK ||
 	    !out->archive.library_count)
 		return MPK_OK;
 	return take_names(out, out->archive.library_count, err);
@@ -95,6 +107,9 @@ static void older_close(struct older *older)
 	minspect_file_close(&older->archive);
 	minspect_found_fini(&older->found);
 	mpk_strmap_fini(&older->names);
+	mpk_strmap_fini(&older->told);
+	minspect_set_fini(&older->old_set);
+	minspect_set_fini(&older->new_set);
 	mpk_arena_fini(&older->arena);
 }
 
@@ -157,7 +172,7 @@ static enum mpk_code older_file(struct older *older, const struct minspect_look 
 	older->is_against_all |= l->folder_len > 0 || l->file->borrows_map;
 	if (older->is_folder)
 		return open_in_folder(older, key_of(older, l), out, err);
-	if (older->count && l->file->in_zip)
+	if ((older->count || older->are_sets) && l->file->in_zip)
 		return open_in_archive(older, key_of(older, l), out, err);
 	return minspect_file_open(older->name, out, err);
 }
@@ -229,7 +244,7 @@ static int answer_diff(const struct minspect_options *o, struct minspect_look *l
 	return found->count ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 }
 
-/* A file that one side alone has. */
+/* A file that one side alone has, or of which nothing but its bytes can be compared. */
 static int answer_file(const struct minspect_options *o, struct minspect_look *l,
 		       enum mpk_diff_sign sign, struct mpk_diff_side older,
 		       struct mpk_diff_side newer)
@@ -240,7 +255,10 @@ static int answer_file(const struct minspect_options *o, struct minspect_look *l
 				       .what = "file",
 				       .text = "",
 				       .lines = "",
-				       .target = "" };
+				       .target = "",
+				       .has_bytes = sign == MPK_DIFF_CHANGED,
+				       .older_bytes = sign == MPK_DIFF_CHANGED ? older.bytes : 0,
+				       .newer_bytes = sign == MPK_DIFF_CHANGED ? newer.bytes : 0 };
 	const struct mpk_diff found = {
 		.older = older, .newer = newer, .items = &file, .count = 1
 	};
@@ -257,12 +275,139 @@ static int answer_added(const struct minspect_options *o, struct minspect_look *
 	return answer_file(o, l, MPK_DIFF_ADDED, older, newer);
 }
 
+/* --- every file of two sets --- */
+
+/* Whether the newer side is of the older one's kind: a folder, or an archive. */
+static enum mpk_code read_sets(const struct minspect_options *o, struct older *older,
+			       struct mpk_error *err)
+{
+	size_t len = o->folder_lens && o->file_count ? o->folder_lens[0] : 0;
+	const char *newer;
+
+	for (size_t i = 1; i < o->file_count; i++)
+		if (o->folder_lens[i] != len || strncmp(o->files[i], o->files[0], len) != 0)
+			return MPK_OK;
+	if (!o->file_count || o->ignore || (older->is_folder ? !len : o->file_count != 1 || len) ||
+	    (!older->is_folder && (!older->is_archive || !is_archive(o->files[0]))))
+		return MPK_OK;
+	newer = older->is_folder
+			? mpk_arena_printf(&older->arena, "%.*s", (int)len - 1, o->files[0])
+			: o->files[0];
+	MPK_TRY_ALLOC(newer, err);
+	MPK_TRY(minspect_set_read(older->name, older->is_folder, &older->old_set, err));
+	MPK_TRY(minspect_set_read(newer, older->is_folder, &older->new_set, err));
+	older->are_sets = true;
+	return minspect_sets_compare(&older->old_set, &older->new_set, &older->arena,
+				     &older->changes, err);
+}
+
+/* "old.whl -> new.whl: 41.1 MiB -> 38.2 MiB; 1 file added, 2 removed, 9 changed, 6 equal" */
+static void put_summary(const struct minspect_options *o, struct minspect_look *l)
+{
+	const struct older *older = l->user;
+	const struct minspect_set_changes *c = &older->changes;
+	struct mpk_strbuf *out = l->out;
+
+	if (!older->are_sets || l->json || o->markdown || !c->count)
+		return;
+	mpk_escape(out, mpk_span_str(older->old_set.name));
+	mpk_strbuf_puts(out, " -> ");
+	mpk_escape(out, mpk_span_str(older->new_set.name));
+	mpk_strbuf_printf(out, ": %s -> ", MPK_SIZE(older->old_set.bytes));
+	mpk_strbuf_printf(out, "%s; ", MPK_SIZE(older->new_set.bytes));
+	mpk_put_count(out, c->added, "file");
+	mpk_strbuf_printf(out, " added, %zu removed, %zu changed, %zu equal\n", c->removed,
+			  c->changed, c->equal);
+}
+
+/* A difference was said of the file that is looked at. */
+static enum mpk_code note_told(struct older *older, const struct minspect_look *l,
+			       struct mpk_error *err)
+{
+	const char *key = key_of(older, l), *inner = strstr(key, "!/");
+	const char *kept;
+
+	if (!older->are_sets)
+		return MPK_OK;
+	/* of an archive in a folder all that is said is of the archive */
+	kept = mpk_arena_text(&older->arena,
+			      mpk_span_of(key, inner ? (size_t)(inner - key) : strlen(key)));
+	MPK_TRY_ALLOC(kept && mpk_strmap_put(&older->told, mpk_span_str(kept), 0, NULL) >= 0, err);
+	return MPK_OK;
+}
+
+static const char *item_name(struct older *older, const struct minspect_set_of_files *s,
+			     const struct minspect_set_item *i)
+{
+	return mpk_arena_printf(&older->arena, "%s%s%s", s->name, s->is_folder ? "/" : "!/",
+				MPK_QUOTE(i->name));
+}
+
+/* A line for people: "~ file pkg/lib.so: 14.7 KiB -> 14.9 KiB" */
+static void put_other(const struct minspect_set_change *c, struct mpk_strbuf *out)
+{
+	const struct minspect_set_item *any = c->older ? c->older : c->newer;
+
+	mpk_strbuf_puts(out, !c->older ? "+ file " : !c->newer ? "- file " : "~ file ");
+	mpk_escape(out, any->name);
+	mpk_strbuf_printf(out, ": %s", MPK_SIZE(any->bytes));
+	if (c->older && c->newer && c->older->bytes != c->newer->bytes)
+		mpk_strbuf_printf(out, " -> %s", MPK_SIZE(c->newer->bytes));
+	else if (c->older && c->newer)
+		mpk_strbuf_puts(out, ", other bytes");
+	mpk_strbuf_putc(out, '\n');
+}
+
+/* What no other answer was about: files that hold nothing which could be compared otherwise. */
+static int answer_others(const struct minspect_options *o, struct minspect_look *l)
+{
+	struct older *older = l->user;
+	struct mpk_error err = { 0 };
+	int status = MPK_EXIT_OK;
+
+	for (size_t i = 0; i < older->changes.count; i++) {
+		const struct minspect_set_change *c = &older->changes.items[i];
+		const struct minspect_set_item *any = c->older ? c->older : c->newer;
+		struct mpk_diff_side from = { .name = older->old_set.name },
+				     to = { .name = older->new_set.name };
+		size_t ignored;
+
+		if (mpk_strmap_find(&older->told, any->name, &ignored))
+			continue;
+		if (!l->json && !o->markdown) {
+			if (status == MPK_EXIT_OK)
+				minspect_separate(l);
+			put_other(c, l->out);
+			status = MPK_EXIT_DIFFERENT;
+			continue;
+		}
+		if (c->older)
+			from = (struct mpk_diff_side){ item_name(older, &older->old_set, c->older),
+						       c->older->bytes, 0, NULL };
+		if (c->newer)
+			to = (struct mpk_diff_side){ item_name(older, &older->new_set, c->newer),
+						     c->newer->bytes, 0, NULL };
+		if (!from.name || !to.name)
+			return mpk_diag_error((mpk_fail_nomem(&err), &err));
+		if (l->json)
+			l->at = mpk_json_object(l->json, l->files, NULL);
+		status = answer_file(o, l,
+				     !c->older   ? MPK_DIFF_ADDED
+				     : !c->newer ? MPK_DIFF_REMOVED
+						 : MPK_DIFF_CHANGED,
+				     from, to);
+	}
+	return status;
+}
+
 static int diff_removed(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct older *older = l->user;
 	struct mpk_diff_side gone = { 0 }, newer = { .name = o->files[0] };
 	int status = MPK_EXIT_OK;
 
+	if (older->are_sets)
+		return answer_others(o, l);
 	if (o->folder_lens && o->folder_lens[0])
 		newer.name = mpk_arena_printf(&older->arena, "%.*s", (int)o->folder_lens[0] - 1,
 					      newer.name);
@@ -282,9 +427,24 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 	struct mpk_diff found = { 0 };
 	enum mpk_code code = older_file(l->user, l, &other, &err);
 
+	if (note_told(l->user, l, &err) != MPK_OK) {
+		minspect_file_close(&other);
+		return mpk_diag_error(&err);
+	}
 	if (code == MPK_E_NOTFOUND) {
 		minspect_file_close(&other);
 		return answer_added(o, l);
+	}
+	if (((struct older *)l->user)->are_sets &&
+	    (code == MPK_E_NO_BLOB || code == MPK_E_UNSUPPORTED)) {
+		/* the older one holds nothing that could be compared with this one */
+		const struct mpk_diff_side from = { .name = other.name, .bytes = other.bytes.len },
+					   to = { .name = l->file->name,
+						  .bytes = l->file->bytes.len };
+		int status = answer_file(o, l, MPK_DIFF_CHANGED, from, to);
+
+		minspect_file_close(&other);
+		return status;
 	}
 	if (code == MPK_OK)
 		code = minspect_compare(l, &other, o->ignore != NULL, &found, &err);
@@ -320,6 +480,10 @@ static int diff_weights(const struct minspect_options *o, struct minspect_look *
 		return mpk_diag_usage("--ignore=noise compares code; '%s' holds weights",
 				      MPK_QUOTE(mpk_span_str(l->file->name)));
 	code = older_file(l->user, l, &other, &err);
+	if (note_told(l->user, l, &err) != MPK_OK) {
+		minspect_file_close(&other);
+		return mpk_diag_error(&err);
+	}
 	if (code == MPK_E_NOTFOUND) {
 		minspect_file_close(&other);
 		return answer_added(o, l);
@@ -337,11 +501,12 @@ static int diff_weights(const struct minspect_options *o, struct minspect_look *
 
 int minspect_diff(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = diff_file,
-						       .weights = diff_weights,
-						       .end = diff_removed };
+	struct minspect_action action = { .begin = put_summary,
+					  .look = diff_file,
+					  .weights = diff_weights,
+					  .end = diff_removed };
 	MPK_CLEANUP(older_close)
-	struct older older = { .archive.map.fd = -1 };
+	struct older older = { .archive.map.fd = -1, .old_set.map.fd = -1, .new_set.map.fd = -1 };
 	struct mpk_error err = { 0 };
 
 	if (o->markdown && o->json)
@@ -349,8 +514,9 @@ int minspect_diff(const struct minspect_options *o)
 	if (o->ignore && strcmp(o->ignore, "noise") != 0)
 		return mpk_diag_usage("--ignore takes noise, not '%s'",
 				      MPK_QUOTE(mpk_span_str(o->ignore)));
-	if (older_open(o->diff, &older, &err) != MPK_OK)
+	if (older_open(o->diff, &older, &err) != MPK_OK || read_sets(o, &older, &err) != MPK_OK)
 		return mpk_diag_error(&err);
+	action.may_hold_nothing = action.is_cut = older.are_sets;
 	int status = minspect_each(o, &action, &older);
 
 	minspect_disasm_end();

@@ -17,6 +17,7 @@
 #include "common/print.h"
 #include "io/output.h"
 #include "text/phrase.h"
+#include "zip/zip.h"
 
 /* As the first of the variables says that is set. The C library would read hundreds of kilobytes to tell the same. */
 static bool encoding_is_utf8(void)
@@ -398,6 +399,25 @@ static int look_library(const struct minspect_file *archive, size_t library, con
 	return check_memory(name, status);
 }
 
+/* An archive with its parts, of which none has to hold anything. */
+static int look_parts(const struct minspect_file *archive, struct looking *k)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_error err = { 0 };
+	int status = MPK_EXIT_OK;
+
+	for (size_t i = 0; i < archive->library_count; i++) {
+		const char *name = minspect_zip_member(archive, i, &arena);
+		int got;
+
+		if (!name)
+			return mpk_diag_error((mpk_fail_nomem(&err), &err));
+		got = look_library(archive, i, name, k);
+		status = status || got < 0 ? status : got;
+	}
+	return status;
+}
+
 /* A file of a folder that turns out to hold nothing, or to be of another kind, was not asked for. */
 static bool is_passed_over(enum mpk_code code, bool is_found)
 {
@@ -432,6 +452,9 @@ static int document_look(struct looking *k, const char *name)
 	if (!is_archive && !(file.is_weights && k->action->weights) &&
 	    is_passed_over(code, l->folder_len > 0)) {
 		status = -1;
+	} else if (k->action->may_hold_nothing && !l->folder_len && mpk_zip_is(file.map.bytes) &&
+		   !file.in_zip) {
+		status = look_parts(&file, k);
 	} else if (is_archive && !k->action->archive) {
 		status = minspect_zip_each(&file, k->action->single, k->action->single != NULL,
 					   look_library, k);

@@ -60,6 +60,8 @@ struct minspect_action {
 	void (*begin)(const struct minspect_options *o, struct minspect_look *l);
 	/* Looks at shared libraries, and at objects too, in which no module and no code for GPUs is found. */
 	bool takes_libraries, takes_any;
+	/* A zip archive of which no library holds anything is no error. */
+	bool may_hold_nothing;
 	/* Looks at a zip archive that is named without a member; returns an exit status. NULL: the
 	 * libraries in it are looked at that hold something. */
 	int (*archive)(struct minspect_look *l);

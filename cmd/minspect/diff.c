@@ -446,7 +446,8 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 		minspect_file_close(&other);
 		return status;
 	}
-	if (code == MPK_OK)
+	/* two files that were named are compared whatever they hold */
+	if (code == MPK_OK || (code == MPK_E_NO_BLOB && other.image.elf_class && !o->ignore))
 		code = minspect_compare(l, &other, o->ignore != NULL, &found, &err);
 	say_once(l, &found);
 	int status = answer_diff(o, l, code, &found, &err);
@@ -517,6 +518,8 @@ int minspect_diff(const struct minspect_options *o)
 	if (older_open(o->diff, &older, &err) != MPK_OK || read_sets(o, &older, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	action.may_hold_nothing = action.is_cut = older.are_sets;
+	action.takes_libraries = action.takes_any =
+		!older.is_folder && !older.is_archive && o->file_count == 1 && !o->ignore;
 	int status = minspect_each(o, &action, &older);
 
 	minspect_disasm_end();

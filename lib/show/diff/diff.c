@@ -4,6 +4,7 @@
  * Bytes count only where nothing else tells a difference. */
 #include "diff/diff.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -422,6 +423,57 @@ static void compare_rest(struct mpk_differ *d, const struct mpk_view *a, struct 
 		item->same_code = !code;
 }
 
+/* --- members of archives ------------------------------------------------------------------- */
+
+struct member {
+	struct mpk_span name, bytes;
+};
+
+static void compare_member(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b)
+{
+	const struct member *x = a, *y = b;
+
+	if (mpk_span_equal(x->bytes, y->bytes))
+		return;
+	mpk_differ_note_bytes(mpk_differ_add(d, MPK_DIFF_CHANGED, "member", name,
+					     x->bytes.len == y->bytes.len ? "other bytes" : ""),
+			      x->bytes.len, y->bytes.len);
+}
+
+static uint64_t member_bytes(const void *item)
+{
+	return ((const struct member *)item)->bytes.len;
+}
+
+static struct member *members_of(struct mpk_differ *d, const struct mpk_image *image)
+{
+	struct member *out = mpk_arena_array(d->arena, image->member_count + 1, sizeof *out);
+
+	for (size_t i = 0; out && i < image->member_count; i++)
+		out[i] = (struct member){ mpk_span_str(image->members[i]), image->member_bytes[i] };
+	return out;
+}
+
+/* Every member, also one that holds nothing which is compared otherwise. */
+static void compare_members(struct mpk_differ *d, const struct mpk_image *a,
+			    const struct mpk_image *b)
+{
+	static const struct mpk_diff_thing thing = { .what = "member",
+						     .bytes = sizeof(struct member),
+						     .name_at = offsetof(struct member, name),
+						     .compare = compare_member,
+						     .bytes_of = member_bytes };
+	struct member *x, *y;
+
+	if (!a->member_count || !b->member_count)
+		return;
+	x = members_of(d, a);
+	y = members_of(d, b);
+	if (x && y)
+		mpk_differ_match(d, &thing, x, a->member_count, y, b->member_count);
+	d->diff->failed |= !x || !y;
+}
+
 /* --- all of it -------------------------------------------------------------------------- */
 
 static struct mpk_diff_side diff_side(const struct mpk_view *view, struct mpk_span bytes)
@@ -449,6 +501,7 @@ enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 
 	diff = (struct mpk_diff){ .older = diff_side(a, a_bytes), .newer = diff_side(b, b_bytes) };
 	if (!mpk_span_equal(a_bytes, b_bytes)) {
+		compare_members(&d, a->image, b->image);
 		mpk_diff_host(&d, a, b);
 		compare_trees(&d, a, b);
 		compare_embedded(&d, a, b);

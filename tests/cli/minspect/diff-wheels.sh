@@ -54,3 +54,19 @@ minspect diff many1.whl many2.whl | head -n 1
 test "$(minspect diff many1.whl many2.whl | wc -l)" -le 60
 minspect diff many1.whl many2.whl --all | grep -c '^~'
 minspect diff many1.whl many2.whl --json | jq '.files | length'
+# two libraries and two archives that hold no module, by themselves; of archives every member
+minspect diff v1.so v1.so
+minspect diff v1.so v2.so | head -n 2 | grep -c '^[-+]'
+for v in 1 2; do
+	echo "int v(void) { return $v; }" | gcc -c -x c -o v.o -
+	echo "int w(void) { return 1; }" | gcc -c -x c -o w.o -
+	rm -f "l$v.a"
+	ar rcsD "l$v.a" v.o w.o
+done
+ar rcsD l2.a v.o w.o text.txt
+minspect diff l1.a l2.a | grep member
+tar cf t1.tar v.o w.o
+tar cf t2.tar w.o
+minspect diff t1.tar t2.tar | grep member | sed 's/: .*//'
+minspect diff t1.tar t2.tar >/dev/null || echo "status $?"
+minspect diff t1.tar t1.tar

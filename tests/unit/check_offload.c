@@ -106,6 +106,14 @@ static const char *const embedded[] = {
 	DATA "first.bundle",
 };
 
+static size_t find(struct mpk_span bytes, size_t *at)
+{
+	size_t len;
+
+	ck_assert_int_eq(mpk_device_find(bytes, at, &len, NULL), MPK_OK);
+	return len;
+}
+
 /* At every alignment, between bytes that a generator made, and with the magic number of another sort in front. */
 START_TEST(found)
 {
@@ -122,14 +130,14 @@ START_TEST(found)
 		memcpy(data + begin - 40, "CCOB\2\0\1\0\177ELF\2\1\1\x33\x50\xed\x55\xba\1\0\20",
 		       24);
 		memcpy(data + begin, code.data, code.len);
-		len = mpk_device_find(mpk_span_of(data, room), &at);
+		len = find(mpk_span_of(data, room), &at);
 		ck_assert_uint_eq(at, begin);
 		ck_assert_uint_eq(len, code.len);
 		at += len;
-		ck_assert_uint_eq(mpk_device_find(mpk_span_of(data, room), &at), 0);
+		ck_assert_uint_eq(find(mpk_span_of(data, room), &at), 0);
 		/* cut off, it is none; an image within a bundle may be whole */
 		at = 0;
-		len = mpk_device_find(mpk_span_of(data, begin + code.len - 20), &at);
+		len = find(mpk_span_of(data, begin + code.len - 20), &at);
 		ck_assert(!len || at > begin);
 	}
 }
@@ -140,7 +148,7 @@ static enum mpk_code try_find(struct mpk_span bytes, struct mpk_error *err)
 	size_t at = 0, len;
 
 	(void)err;
-	while ((len = mpk_device_find(bytes, &at)) != 0) {
+	while ((len = find(bytes, &at)) != 0) {
 		ck_assert_uint_le(at, bytes.len);
 		ck_assert_uint_le(len, bytes.len - at);
 		at += len;
@@ -166,10 +174,10 @@ START_TEST(found_packed)
 	memset(data, 0xff, 2 * one.len + 9);
 	memcpy(data + 3, one.data, one.len);
 	memcpy(data + 4 + one.len, one.data, one.len);
-	ck_assert_uint_eq(mpk_device_find(mpk_span_of(data, 2 * one.len + 9), &at), one.len);
+	ck_assert_uint_eq(find(mpk_span_of(data, 2 * one.len + 9), &at), one.len);
 	ck_assert_uint_eq(at, 3);
 	at += one.len;
-	ck_assert_uint_eq(mpk_device_find(mpk_span_of(data, 2 * one.len + 9), &at), one.len);
+	ck_assert_uint_eq(find(mpk_span_of(data, 2 * one.len + 9), &at), one.len);
 	ck_assert_uint_eq(at, 4 + one.len);
 }
 END_TEST

@@ -175,7 +175,7 @@ struct mpk_code_verify {
 	const char *space;    /* what offsets count in; NULL: "blob" */
 	struct mpk_span kind; /* kind of the module: decides what a runtime looks for */
 	const char *check;    /* check name of the findings */
-	bool is_for_linker; /* the section is read by a linker of GPU code, and by no driver */
+	bool is_for_linker;   /* the section is read by a linker of GPU code, and by no driver */
 };
 
 /* mpk_code_say - report a finding

@@ -210,7 +210,10 @@ static enum mpk_code add_found(struct mpk_span part, uint64_t off, const char *s
 {
 	size_t at = 0, len;
 
-	for (; (len = mpk_device_find(part, &at)) != 0; at += len) {
+	for (;; at += len) {
+		MPK_TRY(mpk_device_find(part, &at, &len, err));
+		if (!len)
+			return MPK_OK;
 		MPK_TRY_ALLOC(mpk_vec_reserve(&l->items, &l->cap, l->count + 1, sizeof *l->items),
 			      err);
 		l->items[l->count] =
@@ -221,7 +224,6 @@ static enum mpk_code add_found(struct mpk_span part, uint64_t off, const char *s
 						   .is_found = true };
 		l->count++;
 	}
-	return MPK_OK;
 }
 
 /* Searches a section between the known parts. */

@@ -29,15 +29,22 @@ static struct mpk_span from(struct mpk_span bytes, size_t at)
 	return mpk_span_of(bytes.data + at, bytes.len - at);
 }
 
+/* Whether it was read; without memory for it nobody knows. */
+static bool reads(enum mpk_code code, bool *no_memory)
+{
+	*no_memory |= code == MPK_E_NOMEM;
+	return code == MPK_OK;
+}
+
 /* --- one kind of container each: how long it is; 0: it is none ------------------------------------------ */
 
-static size_t fatbin_bytes(struct mpk_span bytes)
+static size_t fatbin_bytes(struct mpk_span bytes, bool *no_memory)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_fatbin list;
 
 	/* Without images it has nothing to show. */
-	if (mpk_fatbin_read(bytes, &scratch, &list, NULL) != MPK_OK || !list.entry_count)
+	if (!reads(mpk_fatbin_read(bytes, &scratch, &list, NULL), no_memory) || !list.entry_count)
 		return 0;
 	for (size_t i = 0; i < list.entry_count; i++)
 		if (!list.entries[i].kind_code || !list.entries[i].data.len)
@@ -46,12 +53,13 @@ static size_t fatbin_bytes(struct mpk_span bytes)
 }
 
 /* A file for a GPU, and none that a host has. */
-static size_t elf_bytes(struct mpk_span bytes)
+static size_t elf_bytes(struct mpk_span bytes, bool *no_memory)
 {
 	struct mpk_cubin_elf elf;
 	struct mpk_cubin_section s;
 	uint16_t machine;
 
+	(void)no_memory; /* takes none */
 	if (bytes.len < ELF_HEADER_BYTES)
 		return 0;
 	machine = mpk_load_u16(bytes.data + ELF_MACHINE_AT);
@@ -72,12 +80,12 @@ static bool is_printed(struct mpk_span text)
 	return text.len > 0;
 }
 
-static size_t bundle_bytes(struct mpk_span bytes)
+static size_t bundle_bytes(struct mpk_span bytes, bool *no_memory)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_offload list;
 
-	if (mpk_offload_read(bytes, &scratch, &list, NULL) != MPK_OK || !list.entry_count)
+	if (!reads(mpk_offload_read(bytes, &scratch, &list, NULL), no_memory) || !list.entry_count)
 		return 0;
 	for (size_t i = 0; i < list.entry_count; i++)
 		if (!is_printed(list.entries[i].kind) && !is_printed(list.entries[i].triple))
@@ -86,15 +94,15 @@ static size_t bundle_bytes(struct mpk_span bytes)
 }
 
 /* Compressed bytes must decompress to the beginning of a bundle. */
-static size_t packed_bytes(struct mpk_span bytes)
+static size_t packed_bytes(struct mpk_span bytes, bool *no_memory)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_offload_packed p;
 	struct mpk_span head;
 	uint64_t used;
 
-	if (mpk_offload_read_packed(bytes, &p, NULL) != MPK_OK || !p.version ||
-	    mpk_offload_unpack(&p, BUNDLE_HEAD_BYTES, &scratch, &head, NULL) != MPK_OK ||
+	if (!reads(mpk_offload_read_packed(bytes, &p, NULL), no_memory) || !p.version ||
+	    !reads(mpk_offload_unpack(&p, BUNDLE_HEAD_BYTES, &scratch, &head, NULL), no_memory) ||
 	    !mpk_offload_is(head))
 		return 0;
 	used = p.version == 1 ? mpk_offload_packed_bytes(&p) : p.used;
@@ -103,7 +111,7 @@ static size_t packed_bytes(struct mpk_span bytes)
 
 /* Nothing in a module, little-endian as all that is embedded, says how long it is. Functions are its end, and between them is nothing but the lines that they
  * were compiled from. */
-static size_t spirv_bytes(struct mpk_span bytes)
+static size_t spirv_bytes(struct mpk_span bytes, bool *no_memory)
 {
 	enum {
 		NO_LINE = 317,
@@ -119,6 +127,7 @@ static size_t spirv_bytes(struct mpk_span bytes)
 	size_t end = 0;
 	uint32_t version, bound;
 
+	(void)no_memory; /* takes none */
 	if (bytes.len < SPIRV_HEADER_BYTES)
 		return 0;
 	version = mpk_load_u32(bytes.data + 4);
@@ -160,7 +169,7 @@ static size_t spirv_bytes(struct mpk_span bytes)
 static const struct magic {
 	uint8_t bytes[4];
 	uint8_t pair; /* where they begin */
-	size_t (*length)(struct mpk_span bytes);
+	size_t (*length)(struct mpk_span bytes, bool *no_memory);
 } magics[] = {
 	{ { 0x50, 0xed, 0x55, 0xba }, 0, fatbin_bytes },
 	{ { 0x7f, 'E', 'L', 'F' }, 0, elf_bytes },
@@ -222,11 +231,11 @@ static const struct magic *magic_of_pair(struct mpk_span bytes, size_t at)
 	return NULL;
 }
 
-size_t mpk_device_find(struct mpk_span bytes, size_t *at)
+enum mpk_code mpk_device_find(struct mpk_span bytes, size_t *at, size_t *len, struct mpk_error *err)
 {
-	const uint8_t *end = bytes.data + bytes.len;
-	size_t first = *at, next_hole = *at;
+	size_t first = *at, next_hole = 0;
 
+	*len = 0;
 	for (size_t i = first; i + 4 <= bytes.len;) {
 		size_t until;
 
@@ -235,23 +244,27 @@ size_t mpk_device_find(struct mpk_span bytes, size_t *at)
 			i += mpk_window_hole(from(bytes, i));
 			next_hole = i + HOLE_BYTES;
 			if (i + 4 > bytes.len)
-				return 0;
+				return MPK_OK;
 		}
 		until = next_hole < bytes.len ? next_hole : bytes.len;
 		i = (size_t)(skip_others(bytes.data + i, bytes.data + until) - bytes.data);
 		until = i + STEP_BYTES < until ? i + STEP_BYTES : until;
 		for (; i < until; i++) {
 			const struct magic *m = magic_of_pair(bytes, i);
-			size_t begin = m ? i - m->pair : 0, len;
+			size_t begin = m ? i - m->pair : 0, own;
+			bool no_memory = false;
 
 			if (!m || begin < first)
 				continue;
-			len = m->length(from(bytes, begin));
-			if (len && len <= (size_t)(end - bytes.data) - begin) {
-				*at = begin;
-				return len;
-			}
+			own = m->length(from(bytes, begin), &no_memory);
+			if (no_memory)
+				return mpk_fail_nomem(err);
+			if (!own || own > bytes.len - begin)
+				continue;
+			*at = begin;
+			*len = own;
+			return MPK_OK;
 		}
 	}
-	return 0;
+	return MPK_OK;
 }

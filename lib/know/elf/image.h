@@ -211,8 +211,10 @@ enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, const struct mpk_im
  * code object, an offload bundle, plain or compressed, an offload binary, SPIR-V
  * Magic numbers occur by chance, so its headers have to read and all that they name has to be there.
  * @at      where to begin; receives where it begins
- * Returns  how long it is; 0: there is no more */
-size_t mpk_device_find(struct mpk_span bytes, size_t *at);
+ * @len     receives how long it is; 0: there is no more
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_device_find(struct mpk_span bytes, size_t *at, size_t *len,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_device_container_bytes - how long the container is that begins at an offset of a section
  * @is_empty  receives whether it is one without images

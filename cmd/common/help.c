@@ -333,7 +333,8 @@ static void explain_put(struct answer *a, const struct mpk_message *m, bool in_f
 static void put_all(struct answer *a)
 {
 	for (const struct mpk_message *m = mpk_messages; m->name; m++)
-		explain_put(a, m, false);
+		if (!m->is_status)
+			explain_put(a, m, false);
 }
 
 static int explain_put_word(struct answer *a, const char *word)

@@ -157,12 +157,25 @@ static size_t by_value(const struct table *t, int value)
 	return i;
 }
 
+/* A number below zero, such as a status of OpenCL: the word that is read, or the one before when it is read to its end. */
+static int number_as_option(char **argv)
+{
+	const char *word = argv[optind];
+
+	if (!word || word[0] != '-' || word[1] < '0' || word[1] > '9')
+		word = argv[optind - 1];
+	return mpk_diag_usage("'%s' is no option; a number is written behind '--': -- %s", word,
+			      word);
+}
+
 static int bad_option(const struct table *t, int got, char **argv)
 {
 	size_t at = optopt ? by_value(t, optopt) : t->count;
 	const struct mpk_option *o = at < t->count ? t->rows[at] : NULL;
 	char letter[3] = { '-', (char)optopt, 0 };
 
+	if (!o && optopt >= '0' && optopt <= '9')
+		return number_as_option(argv);
 	if (got == ':' && o)
 		return mpk_diag_usage("option '--%s' needs an argument: %s", o->name, o->argument);
 	if (o && optopt >= 256)

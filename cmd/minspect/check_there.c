@@ -458,6 +458,8 @@ static int set_common(const struct minspect_options *o, struct mpk_arena *arena,
 {
 	int status = set_machine(o->machine, out);
 
+	out->strict = o->strict;
+	out->allow_part = o->allow_part;
 	out->has_release = o->releases.count > 0; /* of which none is found on this machine */
 	if (status == MPK_EXIT_OK)
 		status = set_glibc(o->glibc, out);
@@ -486,8 +488,7 @@ static int set_places(const struct minspect_options *o, const struct mpk_there *
 	devices += !devices; /* archs ends in NULL: none */
 	out->devices = devices;
 	out->items = mpk_arena_array(arena, releases * devices, sizeof *out->items);
-	out->coverage = mpk_arena_array(arena, devices, sizeof *out->coverage);
-	if (!out->items || !out->coverage) {
+	if (!out->items) {
 		(void)mpk_fail_nomem(&err);
 		return mpk_diag_error(&err);
 	}
@@ -509,6 +510,9 @@ int minspect_places_set(const struct minspect_options *o, struct mpk_arena *aren
 
 	if (o->own_code && !o->devices_there.count)
 		return mpk_diag_usage("--own-code goes with --device-arch");
+	if ((o->strict || o->allow_part) && !o->devices_there.count && !o->driver)
+		return mpk_diag_usage("%s goes with --device-arch or --driver",
+				      o->strict ? "--strict" : "--allow-part");
 	status = set_common(o, arena, common);
 	return status == MPK_EXIT_OK ? set_places(o, common, arena, out) : status;
 }

@@ -3,17 +3,8 @@
 #ifndef MPK_CMD_MINSPECT_CHECK_THERE_H
 #define MPK_CMD_MINSPECT_CHECK_THERE_H
 
-#include "check/check.h"
+#include "check/set.h"
 #include "minspect/minspect.h"
-
-/* The libraries of a command line judged for one device. */
-struct minspect_coverage {
-	size_t covered, lacking; /* libraries */
-	size_t by_ptx;           /* number of the covered ones that have only PTX in some place */
-	size_t other;            /* number with code only for GPUs of other makers */
-	const char *file, *place,
-		*kernel; /* name of the first that lacks code; in the arena of all places */
-};
 
 /* Libraries of the packages that are checked, by which others of them are found. */
 struct minspect_siblings {
@@ -31,11 +22,13 @@ struct minspect_siblings {
 struct minspect_places {
 	struct mpk_there *items;
 	size_t count;
-	struct minspect_coverage *coverage; /* of each of the devices */
+	struct mpk_check_set set;  /* what was found in each, of several files */
+	struct mpk_strbuf details; /* the answers of the files, for --all */
 	size_t devices;
-	bool is_package; /* several libraries, or an archive or folder, which may have several */
 	struct mpk_arena *arena;
-	bool failed; /* memory is out */
+	bool failed;   /* memory is out */
+	bool is_set;   /* there are several files, or may be */
+	bool is_ended; /* the set is summed up */
 	struct minspect_siblings *siblings;
 };
 

@@ -47,7 +47,7 @@ struct minspect_options {
 	bool update_baseline;                 /* --baseline */
 	const char *machine, *glibc, *driver; /* --check */
 	const char *only, *abi;               /* --check */
-	bool own_code;                        /* --check --device-arch */
+	bool own_code, strict, allow_part;    /* --check --device-arch */
 	struct mpk_option_list releases, devices_there, libs, runtimes,
 		provides;   /* --tvm, --device-arch, ... */
 	const char *digest; /* --extract */

@@ -70,8 +70,33 @@ START_TEST(a_driver_error_has_several_names)
 		"RuntimeError: CUDA error: no kernel image is available for execution on the device",
 	};
 
+	static const char *const statuses[] = {
+		"34",
+		"36",
+		"CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER",
+		"46",
+		"709",
+		"802",
+		"hipErrorStreamDetached",
+		"1054",
+		"-1001",
+		"-1142",
+		"CL_INVALID_SEMAPHORE_KHR",
+		"0x78000004",
+		"2013265924",
+		"ZE_RESULT_ERROR_DEVICE_LOST",
+		"the provided PTX was compiled with an unsupported toolchain",
+		"RuntimeError: CUDA error - The provided PTX was compiled with an unsupported toolchain!",
+		"API call is not supported in the installed CUDA driver.",
+		"device-side assert triggered,",
+	};
+
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
 		ck_assert_msg(asked_by(words[i]) == 1, "%s", words[i]);
+	/* what drivers of today say, each explained once, however it is written */
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(statuses); i++)
+		ck_assert_msg(asked_by(statuses[i]) == 1, "%s: %zu", statuses[i],
+			      asked_by(statuses[i]));
 	/* a name that another one begins with */
 	ck_assert_uint_eq(asked_by("CL_INVALID_KERNEL"), 1);
 	ck_assert_uint_eq(asked_by("CL_INVALID_KERNEL_NAME"), 1);

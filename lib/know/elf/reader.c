@@ -118,6 +118,24 @@ size_t mpk_elf_extended(const struct mpk_elf *e, size_t table)
 	return at < e->extended_count && e->extended[at].table == table ? e->extended[at].index : 0;
 }
 
+/* Nothing of a table of sections is mapped: of a library that was cut behind its segments, which have been looked at, this
+ * is worth saying, as programs go on with it. */
+static enum mpk_code check_sections(const struct mpk_elf *e, uint64_t count, struct mpk_error *err)
+{
+	struct mpk_error problem = { 0 };
+	enum mpk_code code = check_table(e, e->header.e_shoff, count, e->header.e_shentsize,
+					 "section headers", &problem);
+
+	if (code == MPK_OK)
+		return MPK_OK;
+	if (e->header.e_type == ET_DYN && e->load_count)
+		return mpk_fail_offset(
+			err, code, "file", e->base + e->header.e_shoff,
+			"%s All that the dynamic linker maps is there, and it does not mind",
+			problem.text);
+	return mpk_fail_offset(err, code, "file", e->base + e->header.e_shoff, "%s", problem.text);
+}
+
 static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
 {
 	const GElf_Ehdr *h = &e->header;
@@ -128,15 +146,13 @@ static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
 		return MPK_OK;
 	if (h->e_shentsize != gelf_fsize(e->elf, ELF_T_SHDR, 1, EV_CURRENT))
 		return corrupt(e, h->e_shoff, "section headers have an impossible size", err);
-	MPK_TRY(check_table(e, h->e_shoff, h->e_shnum ? h->e_shnum : 1, h->e_shentsize,
-			    "section headers", err));
+	MPK_TRY(check_sections(e, h->e_shnum ? h->e_shnum : 1, err));
 	/* The first request reads all of them. */
 	errno = 0;
 	if (elf_getshdrnum(e->elf, &e->section_count) != 0 ||
 	    (e->section_count && !gelf_getshdr(elf_getscn(e->elf, 0), &shdr)))
 		return unreadable(e, h->e_shoff, "the section headers cannot be read", err);
-	MPK_TRY(check_table(e, h->e_shoff, e->section_count, h->e_shentsize, "section headers",
-			    err));
+	MPK_TRY(check_sections(e, e->section_count, err));
 	MPK_TRY(index_extended(e, err));
 	if (elf_getshdrstrndx(e->elf, &names) != 0 || names == SHN_UNDEF)
 		return MPK_OK;

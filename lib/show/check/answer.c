@@ -3,27 +3,24 @@
 #include "answer/answer.h"
 #include "check/internal/run.h"
 #include "text/escape.h"
+#include "text/phrase.h"
 #include "verify/verify.h"
 
 /* --- the verdict ---------------------------------------------------------------------------- */
 
-/* What comes out. Without a runtime that was named nobody can say that a module loads. */
-enum verdict {
-	MPK_CHECK_LOADS,
-	MPK_CHECK_REFUSED, /* it does not load, or its virtual machine does not start */
-	MPK_CHECK_CALLS,   /* it loads, and some of its functions fail when they are called */
-	MPK_CHECK_POLICY, /* nothing is known against its loading, but it breaks what it is held to */
-	MPK_CHECK_OPEN,
-};
-
-/* Errors of calls do not keep a file from loading, so they are subtracted. Without a loader check
- * nobody knows whether its modules load. */
-static enum verdict verdict_of(const struct mpk_check_result *result)
+/* Errors of calls, devices and policies do not keep a file from loading, so they are subtracted. Without a loader check
+ * nobody knows whether its modules load, and without a runtime that was named nobody can say so. */
+enum mpk_check_outcome mpk_check_outcome(const struct mpk_check_result *result)
 {
-	if (result->report.errors > result->call_errors + result->policy_errors)
+	if (result->report.errors >
+	    result->call_errors + result->device_errors + result->policy_errors)
 		return MPK_CHECK_REFUSED;
+	if (result->device_errors)
+		return result->gpu_counts.units_run ? MPK_CHECK_RUNS_PARTLY : MPK_CHECK_RUNS_NOT;
 	if (result->policy_errors)
 		return MPK_CHECK_POLICY;
+	if (result->lacks && !result->report.errors)
+		return MPK_CHECK_NOTHING;
 	if (result->there->only && !result->report.errors)
 		return MPK_CHECK_OPEN;
 	for (size_t i = 0; i < result->item_count; i++)
@@ -31,6 +28,28 @@ static enum verdict verdict_of(const struct mpk_check_result *result)
 		    (result->items[i].option && strcmp(result->items[i].name, "loader") == 0))
 			return result->call_errors ? MPK_CHECK_CALLS : MPK_CHECK_OPEN;
 	return result->call_errors ? MPK_CHECK_CALLS : MPK_CHECK_LOADS;
+}
+
+const char *mpk_check_outcome_word(enum mpk_check_outcome outcome)
+{
+	static const char *const words[] = {
+		[MPK_CHECK_LOADS] = "loads",
+		[MPK_CHECK_REFUSED] = "does-not-load",
+		[MPK_CHECK_RUNS_NOT] = "does-not-run",
+		[MPK_CHECK_RUNS_PARTLY] = "runs-in-part",
+		[MPK_CHECK_CALLS] = "fails-when-called",
+		[MPK_CHECK_POLICY] = "breaks-policy",
+		[MPK_CHECK_NOTHING] = "nothing-checked",
+		[MPK_CHECK_OPEN] = "open",
+	};
+
+	return words[outcome];
+}
+
+bool mpk_check_outcome_is_error(enum mpk_check_outcome outcome)
+{
+	return outcome != MPK_CHECK_LOADS && outcome != MPK_CHECK_OPEN &&
+	       outcome != MPK_CHECK_NOTHING;
 }
 
 /* " in TVM 0.27 on x86-64" */
@@ -110,32 +129,78 @@ static void put_states(const struct mpk_check_result *r, struct mpk_strbuf *out)
 	}
 }
 
+/* "; runs there: 2 of 14 containers, 27 of 404 kernels" */
+static void put_counts(const struct mpk_check_gpu_counts *n, struct mpk_strbuf *out)
+{
+	if (!n->units)
+		return;
+	mpk_strbuf_puts(out, "; runs there: ");
+	mpk_put_number(out, n->units_run);
+	mpk_strbuf_puts(out, " of ");
+	mpk_put_number(out, n->units);
+	mpk_strbuf_printf(out, " %s%s", mpk_check_unit_word(n), n->units == 1 ? "" : "s");
+	if (n->kernels) {
+		mpk_strbuf_puts(out, ", ");
+		mpk_put_number(out, n->kernels_run);
+		mpk_strbuf_puts(out, " of ");
+		mpk_put_number(out, n->kernels);
+		mpk_strbuf_puts(out, n->kernels == 1 ? " kernel" : " kernels");
+	}
+}
+
 /* Warnings are counted only where there is no error: with one they do not change the verdict. */
-static void check_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
+void mpk_check_put_verdict(const struct mpk_check_result *result, struct mpk_strbuf *out)
 {
 	static const char *const verdicts[] = {
-		[MPK_CHECK_LOADS] = ": loads",
-		[MPK_CHECK_REFUSED] = ": does not load",
-		[MPK_CHECK_CALLS] = ": loads",
-		[MPK_CHECK_POLICY] = ": breaks the policy",
-		[MPK_CHECK_OPEN] = ": nothing found against it",
+		[MPK_CHECK_LOADS] = "loads",
+		[MPK_CHECK_REFUSED] = "does not load",
+		[MPK_CHECK_RUNS_NOT] = "does not run",
+		[MPK_CHECK_RUNS_PARTLY] = "runs in part",
+		[MPK_CHECK_CALLS] = "loads",
+		[MPK_CHECK_POLICY] = "breaks the policy",
+		[MPK_CHECK_NOTHING] = "nothing checked",
+		[MPK_CHECK_OPEN] = "nothing found against it",
 	};
-	const struct mpk_check_result *result = what;
 	const struct mpk_report *report = &result->report;
-	enum verdict verdict = verdict_of(result);
+	enum mpk_check_outcome outcome = mpk_check_outcome(result);
 
-	for (size_t i = 0; i < report->count; i++)
-		mpk_answer_finding.line(&report->findings[i], style, out);
-	put_states(result, out);
-	mpk_escape(out, mpk_span_str(result->file));
-	mpk_strbuf_puts(out, verdicts[verdict]);
-	put_there(result->there, out);
-	if (verdict == MPK_CHECK_CALLS)
+	mpk_strbuf_puts(out, verdicts[outcome]);
+	if (outcome == MPK_CHECK_RUNS_NOT || outcome == MPK_CHECK_RUNS_PARTLY) {
+		mpk_strbuf_puts(out, " on ");
+		mpk_check_put_device(result->there, out);
+	} else if (outcome == MPK_CHECK_NOTHING) {
+		if (result->there->device || result->there->cuda.driver.major) {
+			mpk_strbuf_puts(out, " for ");
+			mpk_check_put_device(result->there, out);
+		}
+		mpk_strbuf_printf(out, ": %s",
+				  result->lacks == mpk_check_unsaid
+					  ? "what it is compared with was not said"
+					  : result->lacks);
+	} else {
+		put_there(result->there, out);
+	}
+	if (outcome == MPK_CHECK_CALLS)
 		put_failing(result, out);
 	print_count(report->errors, "error", out);
 	print_count(report->errors ? 0 : report->warnings, "warning", out);
+	put_counts(&result->gpu_counts, out);
+}
+
+/* The verdict first: what follows it is why. */
+static void check_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
+{
+	const struct mpk_check_result *result = what;
+	const struct mpk_report *report = &result->report;
+
+	mpk_escape(out, mpk_span_str(result->file));
+	mpk_strbuf_puts(out, ": ");
+	mpk_check_put_verdict(result, out);
 	put_items(result, out);
 	mpk_strbuf_putc(out, '\n');
+	for (size_t i = 0; i < report->count; i++)
+		mpk_answer_finding.line(&report->findings[i], style, out);
+	put_states(result, out);
 }
 
 /* --- JSON --------------------------------------------------------------------------------- */
@@ -215,11 +280,11 @@ static void put_items_json(const struct mpk_check_result *result, struct mpk_jso
 	}
 }
 
-/* "unasked", "none", "other-maker", "runs", "lacks-code". */
+/* "unasked", "none", "other-maker", "runs", "runs-in-part", "lacks-code". */
 static const char *check_gpu_name(enum mpk_check_gpu gpu)
 {
-	static const char *const names[] = { "unasked", "none", "other-maker", "runs",
-					     "lacks-code" };
+	static const char *const names[] = { "unasked", "none",         "other-maker",
+					     "runs",    "runs-in-part", "lacks-code" };
 
 	return names[gpu];
 }
@@ -231,6 +296,12 @@ static void put_gpu_json(const struct mpk_check_result *r, struct mpk_json *j,
 	struct mpk_json_at *o = mpk_json_object(j, at, "gpu");
 
 	mpk_json_text(j, o, "verdict", check_gpu_name(r->gpu));
+	mpk_json_u64(j, o, "containers", r->gpu_counts.units);
+	mpk_json_u64(j, o, "containers_run", r->gpu_counts.units_run);
+	mpk_json_u64(j, o, "extras", r->gpu_counts.extras);
+	mpk_json_u64(j, o, "holes", r->gpu_counts.holes);
+	mpk_json_u64(j, o, "kernels", r->gpu_counts.kernels);
+	mpk_json_u64(j, o, "kernels_run", r->gpu_counts.kernels_run);
 	mpk_json_text(j, o, "place", r->gpu_place);
 	mpk_json_text(j, o, "kernel", r->gpu_kernel);
 }
@@ -252,22 +323,19 @@ static void put_states_json(const struct mpk_check_result *r, struct mpk_json *j
 
 static void check_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
-	static const char *const verdicts[] = {
-		[MPK_CHECK_LOADS] = "loads",
-		[MPK_CHECK_REFUSED] = "does-not-load",
-		[MPK_CHECK_CALLS] = "fails-when-called",
-		[MPK_CHECK_POLICY] = "breaks-policy",
-		[MPK_CHECK_OPEN] = "open",
-	};
 	const struct mpk_check_result *result = what;
-	enum verdict verdict = verdict_of(result);
+	enum mpk_check_outcome outcome = mpk_check_outcome(result);
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf sentence = { 0 };
 
+	mpk_check_put_verdict(result, &sentence);
 	mpk_json_text(j, at, "file", result->file);
-	if (verdict == MPK_CHECK_OPEN || verdict == MPK_CHECK_POLICY)
-		mpk_json_null(j, at, "loads");
+	if (outcome == MPK_CHECK_REFUSED || outcome == MPK_CHECK_LOADS ||
+	    outcome == MPK_CHECK_CALLS)
+		mpk_json_bool(j, at, "loads", outcome != MPK_CHECK_REFUSED);
 	else
-		mpk_json_bool(j, at, "loads", verdict != MPK_CHECK_REFUSED);
-	mpk_json_text(j, at, "verdict", verdicts[verdict]);
+		mpk_json_null(j, at, "loads");
+	mpk_json_text(j, at, "verdict", mpk_check_outcome_word(outcome));
+	mpk_json_text(j, at, "sentence", mpk_strbuf_text(&sentence));
 	mpk_json_texts(j, at, "failing", result->failing, result->failing_count);
 	put_states_json(result, j, at);
 	put_there_json(result->there, j, at);

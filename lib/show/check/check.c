@@ -12,6 +12,7 @@
 #include "check/check.h"
 #include "check/internal/run.h"
 #include "elf/reader.h"
+#include "elf/symbols.h"
 #include "model/device_code.h"
 #include "text/escape.h"
 #include "text/phrase.h"
@@ -372,12 +373,53 @@ static enum mpk_code run_table(struct mpk_check_state *s, const struct mpk_check
 	return MPK_OK;
 }
 
+/* Libraries that are made of one source for several releases export the same functions. Names that begin with an underscore
+ * do not count: C++ names parameters of other versions in them, and compilers what is theirs alone. */
+static uint64_t sum_exports(const struct mpk_check_state *s)
+{
+	struct mpk_symtab table;
+	struct mpk_symbol symbol;
+	uint64_t sum = 0;
+
+	/* what does not read is said elsewhere */
+	if (mpk_symtab_dynamic(s->elf, &table, NULL) != MPK_OK)
+		return 0;
+	for (size_t i = 1; i < table.count; i++) {
+		uint64_t hash = UINT64_C(14695981039346656037);
+
+		if (mpk_symtab_get(&table, i, &symbol, NULL) != MPK_OK)
+			break;
+		if (!symbol.defined || !symbol.name[0] || symbol.name[0] == '_')
+			continue;
+		for (const char *p = symbol.name; *p; p++)
+			hash = (hash ^ (uint8_t)*p) * UINT64_C(1099511628211);
+		sum += hash; /* in whatever order they stand */
+	}
+	return sum;
+}
+
+/* Checks that were asked for by name, of which none had anything to look at. */
+static void note_lack(struct mpk_check_result *r)
+{
+	const char *why = NULL;
+
+	for (size_t i = 0; i < r->item_count; i++) {
+		if (!r->items[i].skipped)
+			return;
+		why = why ? why : r->items[i].skipped;
+	}
+	if (r->there->only && !r->lacks)
+		r->lacks = why;
+}
+
 /* The order matters: what runs later asks what came before, such as whether the format is another
  * or which functions are lost. */
 static enum mpk_code run_all(struct mpk_check_state *s, struct mpk_check_result *result,
 			     struct mpk_error *err)
 {
 	MPK_TRY(scope_init(s, err));
+	if (s->elf && s->there->is_one_of_several)
+		result->exports = sum_exports(s);
 	MPK_TRY(run_table(s, mpk_check_machine, result, err));
 	MPK_TRY(run_table(s, mpk_check_runtime, result, err));
 	MPK_TRY(run_table(s, mpk_check_linking, result, err));
@@ -386,6 +428,7 @@ static enum mpk_code run_all(struct mpk_check_state *s, struct mpk_check_result 
 	MPK_TRY(run_table(s, mpk_check_device, result, err));
 	if (s->there->abi) /* a policy that nobody named leaves nothing open */
 		MPK_TRY(run_table(s, mpk_check_abis, result, err));
+	note_lack(result);
 	MPK_TRY(sum_calls(s, err));
 	MPK_TRY(read_states(s, err));
 	return result->report.failed ? mpk_fail_nomem(err) : MPK_OK;
@@ -393,13 +436,15 @@ static enum mpk_code run_all(struct mpk_check_state *s, struct mpk_check_result 
 
 enum mpk_code mpk_check_run(const struct mpk_view *view, const struct mpk_mapping *map,
 			    const struct mpk_there *there, struct mpk_arena *arena,
-			    struct mpk_check_result *result, struct mpk_error *err)
+			    struct mpk_check_code *gpu_code, struct mpk_check_result *result,
+			    struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 	struct mpk_check_state s = {
 		.view = view,
 		.map = map,
 		.there = there,
+		.code = gpu_code,
 		.arena = arena,
 		.report = &result->report,
 		.result = result,

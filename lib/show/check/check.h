@@ -46,6 +46,8 @@ struct mpk_there {
 	const struct mpk_check_abi *abi; /* NULL: nobody asks */
 	const char *const *only;         /* names of checks, no others are made; NULL: all */
 	size_t only_count;
+	bool strict;            /* extras for other GPUs are errors */
+	bool allow_part;        /* holes are warnings */
 	bool is_one_of_several; /* libraries of a package, of which each may be for another maker's GPUs */
 
 	const char *device; /* as it was named, or NULL */
@@ -69,8 +71,37 @@ enum mpk_check_gpu {
 	MPK_CHECK_GPU_UNASKED, /* no device was named, or the check was not made */
 	MPK_CHECK_GPU_NONE,    /* there is no code for particular GPUs */
 	MPK_CHECK_GPU_OTHER,   /* there is, for those of other makers alone */
-	MPK_CHECK_GPU_RUNS,
-	MPK_CHECK_GPU_LACKS, /* some container or module has nothing for it */
+	MPK_CHECK_GPU_RUNS, /* all that it needs there does: extras for other GPUs count for nothing */
+	MPK_CHECK_GPU_PARTLY, /* some container or module is for older GPUs alone, and its kernels fail */
+	MPK_CHECK_GPU_LACKS, /* no container and no module has anything for it */
+};
+
+/* The containers and modules with code for GPUs of that maker, and their kernels: how many there are and how many
+ * run. Of kernels that nobody lists there are none. */
+struct mpk_check_gpu_counts {
+	size_t units, units_run, extras, holes;
+	size_t modules; /* among the units; the others are containers */
+	size_t kernels, kernels_run;
+};
+
+/* What all that was found comes to. */
+enum mpk_check_outcome {
+	MPK_CHECK_LOADS,
+	MPK_CHECK_REFUSED,  /* it does not load, or its virtual machine does not start */
+	MPK_CHECK_RUNS_NOT, /* nothing of its GPU code runs there */
+	MPK_CHECK_RUNS_PARTLY,
+	MPK_CHECK_CALLS, /* it loads, and some of its functions fail when they are called */
+	MPK_CHECK_POLICY, /* nothing is known against its loading, but it breaks what it is held to */
+	MPK_CHECK_NOTHING, /* it has nothing of what was asked for by name */
+	MPK_CHECK_OPEN, /* nothing speaks against it, but no runtime was named, or not all checks were made */
+};
+
+/* The GPU code of a file, read when a device is first asked for; the same for all devices. Zero-initialise. */
+struct mpk_check_unit;
+struct mpk_check_code {
+	struct mpk_check_unit *units;
+	size_t count;
+	bool is_read, is_counted; /* from headers alone; with kernels */
 };
 
 /* An error that shows when functions are called. */
@@ -101,13 +132,21 @@ struct mpk_check_result {
 		report; /* errors: it does not load, or fails when called; warnings: it may */
 	struct mpk_check_call *calls, *last_call; /* in the order of the report */
 	size_t call_errors;   /* how many of the errors are such, left out or not */
+	size_t device_errors; /* how many are of devices and drivers that are no policy */
 	size_t policy_errors; /* how many are of what it is held to (mpk_check_abi, cuda.wants) */
 	const char *const *failing; /* the functions of calls, sorted, each once */
 	size_t failing_count;
 	struct mpk_check_held held[MPK_CHECK_HELD];
 	size_t held_count;
 	enum mpk_check_gpu gpu;
-	bool gpu_by_ptx;       /* some module or container has PTX alone for the device */
+	struct mpk_check_gpu_counts gpu_counts;
+	const char *
+		lacks; /* why nothing was checked of what was asked for by name; NULL: something was */
+	bool gpu_by_ptx; /* some module or container has PTX alone for the device */
+	const char
+		*gpu_targets; /* what the first is for that lacks code, "sm_80 + PTX 8.0"; NULL */
+	uint64_t
+		exports; /* a digest of the names of its functions in C, of a library among several; 0: none */
 	const char *gpu_place; /* the first module or container that lacks code; NULL */
 	const char
 		*gpu_kernel; /* the first kernel of it, as it stands there; NULL: it names none */
@@ -119,13 +158,24 @@ struct mpk_check_result {
  * @map     the file, whose blob is read past its mapping
  * @result  zeroed; mpk_report_fini its report
  * @arena   receives what is read; texts of result live as long as it
+ * @code    of this file, borrowed; filled at the first place that has a device, in arena
  * Returns  MPK_OK, whatever was found; MPK_E_CORRUPT: the ELF file does not read; MPK_E_IO;
  *          MPK_E_NOMEM */
 enum mpk_code mpk_check_run(const struct mpk_view *view, const struct mpk_mapping *map,
 			    const struct mpk_there *there, struct mpk_arena *arena,
-			    struct mpk_check_result *result, struct mpk_error *err) MPK_MUST_CHECK;
+			    struct mpk_check_code *code, struct mpk_check_result *result,
+			    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* of struct mpk_check_result: the findings, one a line, then the verdict and what it rests on; in JSON as
+/* mpk_check_outcome - the one verdict of a file, from which text, document and exit status are made
+ * mpk_check_outcome_word - "loads", "does-not-run": as documents have it
+ * mpk_check_outcome_is_error - whether it is one for which a gate closes; MPK_CHECK_NOTHING is neither that nor a pass
+ * mpk_check_put_verdict - append the sentence, "does not run on sm_90: 0 of 3 containers do", without the file's name */
+enum mpk_check_outcome mpk_check_outcome(const struct mpk_check_result *result);
+const char *mpk_check_outcome_word(enum mpk_check_outcome outcome);
+bool mpk_check_outcome_is_error(enum mpk_check_outcome outcome);
+void mpk_check_put_verdict(const struct mpk_check_result *result, struct mpk_strbuf *out);
+
+/* of struct mpk_check_result: the verdict and what it rests on, then the findings, one a line; in JSON as
  * minspect-check.schema.json says */
 extern const struct mpk_answer mpk_answer_check;
 

@@ -1,51 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the GPU must run, and its driver take. */
+/* What the GPU must run, and its driver take.
+ *
+ * A library is judged as a whole. A piece of its code, a container or a module, that has nothing for the device is one
+ * of two: an extra for newer or special GPUs, which the host code chooses at run time and does without here; or a hole,
+ * kernels for older GPUs whose launch fails. Nothing static can tell intention from mistake for certain, so each is said
+ * with its numbers, and an option turns each. */
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "amdgpu/amdgpu.h"
+#include "answer/answer.h"
+#include "base/vec.h"
 #include "check/internal/run.h"
 #include "code/format.h"
-#include "model/device_code.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 
-/* NVIDIA's modules are all of one kind; every other kind with targets is for GPUs of AMD. */
-static bool is_cuda(const struct mpk_view_node *n)
+/* --- words ------------------------------------------------------------------------------ */
+
+void mpk_check_put_device(const struct mpk_there *there, struct mpk_strbuf *out)
 {
-	return mpk_span_is(n->node->kind, "cuda");
-}
+	const struct mpk_cuda_place *p = &there->cuda;
 
-/* The first of them is what a user meets. */
-static enum mpk_code note_lack(struct mpk_check_state *s, const char *place, struct mpk_span kernel,
-			       struct mpk_error *err)
-{
-	if (s->result->gpu == MPK_CHECK_GPU_LACKS)
-		return MPK_OK;
-	s->result->gpu = MPK_CHECK_GPU_LACKS;
-	s->result->gpu_place = place;
-	s->result->gpu_kernel = kernel.len ? mpk_arena_text(s->arena, kernel) : NULL;
-	return kernel.len && !s->result->gpu_kernel ? mpk_fail_nomem(err) : MPK_OK;
-}
-
-static enum mpk_code note_module(struct mpk_check_state *s, const struct mpk_view_node *n,
-				 struct mpk_error *err)
-{
-	const struct mpk_kernels *k = mpk_view_kernels(n);
-	bool any = k && k->function_count;
-
-	return note_lack(s, n->path, any ? k->functions[0].key : (struct mpk_span){ 0 }, err);
-}
-
-/* --- CUDA ------------------------------------------------------------------------------- */
-
-/* Either the device or the driver may be left open, and the sentence then names the other alone. */
-static void check_device_put_place(const struct mpk_cuda_place *p, struct mpk_strbuf *out)
-{
-	if (p->wants == MPK_CUDA_AHEAD)
+	if (there->amd)
+		mpk_escape(out, mpk_span_str(there->amd));
+	else if (p->wants == MPK_CUDA_AHEAD)
 		mpk_strbuf_printf(out, "devices later than sm_%u", p->sm);
 	else if (p->sm)
 		mpk_strbuf_printf(out, "sm_%u", p->sm);
-	if (p->driver.major)
+	if (p->driver.major && !there->amd)
 		mpk_strbuf_printf(out, "%s CUDA %u.%u", p->sm ? " with a driver of" : "a driver of",
 				  p->driver.major, p->driver.minor);
 }
@@ -71,29 +55,26 @@ static struct mpk_cuda_version driver_of_ptx(unsigned major, unsigned minor)
 }
 
 /* What would help, of what nearly ran: a newer driver, else code for the device. */
-static void put_advice(const struct mpk_code_target *images, size_t count,
-		       const struct mpk_cuda_place *p, struct mpk_strbuf *out)
+static void put_advice(const struct mpk_check_unit *u, const struct mpk_cuda_place *p,
+		       struct mpk_strbuf *out)
 {
 	const struct mpk_cuda_place any_driver = { .wants = p->wants, .sm = p->sm };
-	size_t i = mpk_cuda_choose(images, count, &any_driver);
+	size_t i = mpk_cuda_choose(u->images, u->image_count, &any_driver);
+	struct mpk_cuda_version v = { 0 };
 
-	if (i == count && p->wants != MPK_CUDA_ANY) {
+	if (i == u->image_count && p->wants != MPK_CUDA_ANY) {
 		mpk_strbuf_printf(out, ": compile it for %s_%u, too",
 				  p->wants == MPK_CUDA_OWN ? "sm" : "compute", p->sm);
 		return;
 	}
-	if (i < count && images[i].kind == MPK_TARGET_PTX) {
-		struct mpk_cuda_version v = driver_of_ptx(images[i].ptx_major, images[i].ptx_minor);
-
-		if (v.major)
-			mpk_strbuf_printf(out,
-					  ": install a driver of CUDA %u.%u or later, or "
-					  "compile it to older PTX or machine code",
-					  v.major, v.minor);
-		if (v.major)
-			return;
-	}
-	if (i < count)
+	if (i < u->image_count && u->images[i].kind == MPK_TARGET_PTX)
+		v = driver_of_ptx(u->images[i].ptx_major, u->images[i].ptx_minor);
+	if (v.major)
+		mpk_strbuf_printf(out,
+				  ": install a driver of CUDA %u.%u or later, or "
+				  "compile it to older PTX or machine code",
+				  v.major, v.minor);
+	else if (i < u->image_count)
 		mpk_strbuf_puts(out, ": install a newer driver, or compile it with an older CUDA");
 	else if (p->sm)
 		mpk_strbuf_printf(out,
@@ -103,8 +84,6 @@ static void put_advice(const struct mpk_code_target *images, size_t count,
 	else
 		mpk_strbuf_puts(out, ": add machine code or PTX");
 }
-
-/* --- words ------------------------------------------------------------------------------ */
 
 /* One sentence for each reason, for the message that a user reads. */
 static void put_reason(const struct mpk_code_target *image, const struct mpk_cuda_place *place,
@@ -141,65 +120,437 @@ static void put_reason(const struct mpk_code_target *image, const struct mpk_cud
 		mpk_strbuf_printf(out, " (%s)", reasons[fit]);
 }
 
-/* Says for each image why it does not run, then what would help: the two are often different
+/* For each image why it does not run, then what would help: the two are often different
  * things, such as PTX that is too new for the driver. */
-static void say_none(struct mpk_check_state *s, const char *path,
-		     const struct mpk_code_target *images, size_t count)
+static void put_none_cuda(const struct mpk_there *there, const struct mpk_check_unit *u,
+			  struct mpk_strbuf *out)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
-	const struct mpk_cuda_place *p = &s->there->cuda;
+	const struct mpk_cuda_place *p = &there->cuda;
 
-	mpk_strbuf_puts(&out, p->wants == MPK_CUDA_OWN ? "no machine code of it is for "
-						       : "nothing of it runs on ");
-	check_device_put_place(p, &out);
-	mpk_strbuf_puts(&out, ": ");
-	for (size_t i = 0; i < count && i < MPK_NAMES_SHOWN; i++) {
-		mpk_strbuf_puts(&out, i ? ", " : "");
-		put_reason(&images[i], p, &out);
+	mpk_strbuf_puts(out, p->wants == MPK_CUDA_OWN ? "no machine code of it is for "
+						      : "nothing of it runs on ");
+	mpk_check_put_device(there, out);
+	mpk_strbuf_puts(out, ": ");
+	for (size_t i = 0; i < u->image_count && i < MPK_NAMES_SHOWN; i++) {
+		mpk_strbuf_puts(out, i ? ", " : "");
+		put_reason(&u->images[i], p, out);
 	}
-	mpk_put_more(&out, count);
-	mpk_strbuf_puts(&out, count ? "" : "there is no image in it");
-	put_advice(images, count, p, &out);
-	mpk_check_say(s, MPK_ERROR, path, "%s", mpk_strbuf_text(&out));
+	mpk_put_more(out, u->image_count);
+	mpk_strbuf_puts(out, u->image_count ? "" : "there is no image in it");
+	put_advice(u, p, out);
 }
 
-static enum mpk_code check_containers(struct mpk_check_state *s, bool cuda, struct mpk_error *err);
+/* Code objects are machine code, and no driver compiles them for another target as it does
+ * with PTX: only code for that target or a generic one helps. */
+static void put_none(const struct mpk_there *there, const struct mpk_check_unit *u,
+		     struct mpk_strbuf *out)
+{
+	if (!there->amd) {
+		put_none_cuda(there, u, out);
+		return;
+	}
+	mpk_strbuf_printf(out, "nothing of it runs on %s: it is for ", there->amd);
+	mpk_code_targets_put(u->images, u->image_count, out);
+	mpk_strbuf_puts(out, "; compile it for that target, or for a generic one");
+}
+
+/* --- one piece --------------------------------------------------------------------------------- */
+
+/* What a piece is to the device. */
+enum fit {
+	SERVES,
+	NEWER, /* an extra: for newer or special GPUs alone */
+	NAMED, /* an extra: its kernels carry another architecture in their names */
+	BARE,  /* an extra: an image for one GPU, which the program loads by itself */
+	OLDER, /* a hole: for older GPUs, without PTX */
+	LATE,  /* a hole: the driver is too old for it */
+	FITS
+};
 
 /* Whether a driver there takes one of them; as PTX alone, the first start is slow. */
-static bool cuda_runs(struct mpk_check_state *s, const struct mpk_code_target *images, size_t count)
+static bool cuda_runs(const struct mpk_cuda_place *p, const struct mpk_check_unit *u, bool *by_ptx)
 {
-	const struct mpk_cuda_place *p = &s->there->cuda;
-	size_t i = mpk_cuda_choose(images, count, p);
+	size_t i;
 
-	if (i < count && p->sm && p->wants == MPK_CUDA_ANY &&
-	    mpk_cuda_fit(&images[i], p) == MPK_CUDA_COMPILES)
-		s->result->gpu_by_ptx = true;
-	return i < count;
+	if (u->is_source && p->wants == MPK_CUDA_ANY)
+		return true; /* compiled for the device that is there */
+	i = mpk_cuda_choose(u->images, u->image_count, p);
+	if (i < u->image_count && p->sm && p->wants == MPK_CUDA_ANY &&
+	    mpk_cuda_fit(&u->images[i], p) == MPK_CUDA_COMPILES)
+		*by_ptx = true;
+	return i < u->image_count;
 }
 
-/* A module needs one image that the driver can load as it is, or PTX that it can compile. */
-static enum mpk_code check_cuda(struct mpk_check_state *s, struct mpk_error *err)
+/* A module without targets is source or portable code: the runtime compiles it for the device that is there. */
+static bool amd_runs(const char *device, const struct mpk_check_unit *u)
 {
-	for (size_t i = 0; i < s->view->count; i++) {
-		const struct mpk_view_node *n = &s->view->nodes[i];
-		const struct mpk_kernels *k = mpk_view_kernels(n);
-		const struct mpk_code_target *images;
-		size_t count;
+	for (size_t i = 0; i < u->image_count; i++)
+		if (u->images[i].kind == MPK_TARGET_BINARY &&
+		    mpk_amdgpu_runs(u->images[i].name, device))
+			return true;
+	return !u->image_count;
+}
 
-		if (!is_cuda(n) || !k)
-			continue;
-		MPK_TRY(mpk_view_targets(s->view, n, &images, &count, err));
-		/* source, which is compiled for the device that is there */
-		if (!count && mpk_code_format_of(k->data) != &mpk_format_fatbin &&
-		    s->there->cuda.wants == MPK_CUDA_ANY)
-			continue;
-		if (cuda_runs(s, images, count))
-			continue;
-		say_none(s, n->path, images, count);
-		MPK_TRY(note_module(s, n, err));
+static bool unit_runs(const struct mpk_there *there, const struct mpk_check_unit *u, bool *by_ptx)
+{
+	return u->is_cuda ? cuda_runs(&there->cuda, u, by_ptx) : amd_runs(there->amd, u);
+}
+
+/* All its kernels say for whom they are, and none is for this device. */
+static bool names_others(const struct mpk_there *there, const struct mpk_check_unit *u)
+{
+	for (size_t i = 0; i < u->named_count; i++)
+		if (u->is_cuda ? u->named_sm[i] == there->cuda.sm
+			       : mpk_amdgpu_runs(u->named_gfx[i], there->amd))
+			return false;
+	return u->is_named;
+}
+
+/* Whether code for any device would do for older ones than this, which then is left out. */
+static bool cuda_is_older(const struct mpk_check_unit *u, const struct mpk_cuda_place *p)
+{
+	for (size_t i = 0; i < u->image_count; i++) {
+		const struct mpk_code_target *t = &u->images[i];
+		bool loads = (t->kind == MPK_TARGET_BINARY && !t->relocatable) ||
+			     t->kind == MPK_TARGET_PTX;
+
+		if (loads && !t->suffix && (t->sm <= p->sm || p->wants == MPK_CUDA_AHEAD))
+			return true;
 	}
-	MPK_TRY(check_containers(s, true, err));
-	if (s->result->gpu_by_ptx)
+	return false;
+}
+
+/* AMD's compute and graphics GPUs are two families without an order between them: from gfx10 on they are for graphics.
+ * Steppings are hexadecimal digits. */
+static bool amd_is_older(const struct mpk_check_unit *u, const char *device)
+{
+	unsigned long wanted = strtoul(device + 3, NULL, 16);
+	bool graphics = wanted >= 0x1000;
+
+	for (size_t i = 0; i < u->image_count; i++) {
+		unsigned long has = strncmp(u->images[i].name, "gfx", 3) == 0
+					    ? strtoul(u->images[i].name + 3, NULL, 16)
+					    : ULONG_MAX;
+		bool is_generic = strstr(u->images[i].name, "generic") != NULL;
+
+		if (is_generic ? graphics == (has >= 0x10)
+			       : graphics == (has >= 0x1000) && has <= wanted)
+			return true;
+	}
+	return false;
+}
+
+static enum fit fit_of(const struct mpk_there *there, const struct mpk_check_unit *u, bool *by_ptx)
+{
+	const struct mpk_cuda_place any_driver = { .wants = there->cuda.wants,
+						   .sm = there->cuda.sm };
+	bool ignored;
+
+	if (unit_runs(there, u, by_ptx))
+		return SERVES;
+	if (u->is_cuda && (!there->cuda.sm || cuda_runs(&any_driver, u, &ignored)))
+		return LATE;
+	if (u->node)
+		return OLDER; /* its functions launch its kernels on whatever there is */
+	if (u->is_cuda ? !cuda_is_older(u, &there->cuda) : !amd_is_older(u, there->amd))
+		return NEWER;
+	return names_others(there, u) ? NAMED : u->is_bare ? BARE : OLDER;
+}
+
+/* --- kernels that the driver links --------------------------------------------------------------- */
+
+/* "JIT Linking" of nvcc's manual: where relocatable objects stay in a library with PTX, a driver links them again for a
+ * device that their linked code is not for. The linked container has no other kernels than they. */
+struct relinking {
+	struct mpk_arena *arena;
+	struct mpk_strmap kernels; /* of the objects, with PTX for this device */
+	bool is_read, all;         /* all kernels that were asked for are among them */
+};
+
+static enum mpk_code add_relocatable(void *arg, struct mpk_span name, struct mpk_error *err)
+{
+	struct relinking *r = arg;
+	const char *kept = mpk_arena_text(r->arena, name);
+
+	MPK_TRY_ALLOC(kept && mpk_strmap_put(&r->kernels, mpk_span_str(kept), 0, NULL) >= 0, err);
+	return MPK_OK;
+}
+
+static enum mpk_code find_relocatable(void *arg, struct mpk_span name, struct mpk_error *err)
+{
+	struct relinking *r = arg;
+	size_t ignored;
+
+	(void)err;
+	r->all &= mpk_strmap_find(&r->kernels, name, &ignored);
+	return MPK_OK;
+}
+
+static bool has_ptx(const struct mpk_check_unit *u, const struct mpk_cuda_place *p)
+{
+	for (size_t i = 0; i < u->image_count; i++)
+		if (u->images[i].kind == MPK_TARGET_PTX &&
+		    mpk_cuda_fit(&u->images[i], p) <= MPK_CUDA_COMPILES)
+			return true;
+	return false;
+}
+
+static enum mpk_code is_relinked(struct mpk_check_state *s, struct relinking *r,
+				 const struct mpk_check_unit *u, bool *out, struct mpk_error *err)
+{
+	const struct mpk_check_code *code = s->code;
+	bool any = false, known;
+
+	*out = false;
+	if (!u->is_cuda || u->node)
+		return MPK_OK;
+	for (size_t i = 0; i < code->count && !any; i++)
+		any = code->units[i].is_input && has_ptx(&code->units[i], &s->there->cuda);
+	if (!any)
+		return MPK_OK;
+	for (size_t i = 0; i < code->count && !r->is_read; i++)
+		if (code->units[i].is_input && has_ptx(&code->units[i], &s->there->cuda))
+			MPK_TRY(mpk_check_each_kernel(&code->units[i], &known, add_relocatable, r,
+						      err));
+	r->is_read = true;
+	r->all = u->kernels > 0;
+	MPK_TRY(mpk_check_each_kernel(u, &known, find_relocatable, r, err));
+	*out = r->all;
+	return MPK_OK;
+}
+
+/* --- all pieces ---------------------------------------------------------------------------------- */
+
+/* Pieces that lack code for one reason: they have images for the same targets. */
+struct group {
+	enum fit fit;
+	const char *targets;
+	const struct mpk_check_unit *first;
+	size_t units, kernels;
+};
+
+struct grouping {
+	struct mpk_check_state *s;
+	struct relinking relinking;
+	struct group *items; /* malloc'ed */
+	size_t count, cap;
+	struct mpk_strmap by_key;
+};
+
+static void grouping_fini(struct grouping *g)
+{
+	free(g->items);
+	mpk_strmap_fini(&g->by_key);
+	mpk_strmap_fini(&g->relinking.kernels);
+}
+
+static enum mpk_code put_unit(struct grouping *g, const struct mpk_check_unit *u, enum fit fit,
+			      struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf key = { 0 };
+	size_t at, head;
+	const char *kept;
+	int rc;
+
+	mpk_strbuf_printf(&key, "%d ", (int)fit);
+	head = key.len;
+	mpk_code_targets_put(u->images, u->image_count, &key);
+	MPK_TRY(mpk_strbuf_status(&key, err));
+	kept = mpk_arena_text(g->s->arena, mpk_span_str(mpk_strbuf_text(&key)));
+	MPK_TRY_ALLOC(kept, err);
+	rc = mpk_strmap_put(&g->by_key, mpk_span_str(kept), g->count, &at);
+	MPK_TRY_ALLOC(rc >= 0, err);
+	if (rc) {
+		MPK_TRY_ALLOC(mpk_vec_reserve(&g->items, &g->cap, g->count + 1, sizeof *g->items),
+			      err);
+		at = g->count++;
+		g->items[at] = (struct group){ .fit = fit, .targets = kept + head, .first = u };
+	}
+	g->items[at].units++;
+	g->items[at].kernels += u->kernels;
+	return MPK_OK;
+}
+
+static enum mpk_code take_unit(struct grouping *g, const struct mpk_check_unit *u,
+			       struct mpk_error *err)
+{
+	struct mpk_check_gpu_counts *n = &g->s->result->gpu_counts;
+	bool relinked = false;
+	enum fit fit = fit_of(g->s->there, u, &g->s->result->gpu_by_ptx);
+
+	if (fit != SERVES && fit != LATE)
+		MPK_TRY(is_relinked(g->s, &g->relinking, u, &relinked, err));
+	if (relinked)
+		fit = SERVES;
+	g->s->result->gpu_by_ptx |= relinked;
+	n->modules += u->node != NULL;
+	n->units++;
+	n->kernels += u->kernels;
+	if (fit == SERVES) {
+		n->units_run++;
+		n->kernels_run += u->kernels;
+		return MPK_OK;
+	}
+	n->extras += fit == NEWER || fit == NAMED || fit == BARE;
+	n->holes += fit == OLDER || fit == LATE;
+	return put_unit(g, u, fit, err);
+}
+
+const char *mpk_check_unit_word(const struct mpk_check_gpu_counts *n)
+{
+	return !n->modules ? "container" : n->modules == n->units ? "module" : "piece";
+}
+
+/* "2 of its 14 containers with 27 of 404 kernels" */
+static void put_part(const struct grouping *g, const struct group *group, struct mpk_strbuf *out)
+{
+	const struct mpk_check_gpu_counts *n = &g->s->result->gpu_counts;
+
+	mpk_put_number(out, group->units);
+	mpk_strbuf_puts(out, " of its ");
+	mpk_put_number(out, n->units);
+	mpk_strbuf_printf(out, " %s%s", mpk_check_unit_word(n), n->units == 1 ? "" : "s");
+	if (n->kernels) {
+		mpk_strbuf_puts(out, " with ");
+		mpk_put_number(out, group->kernels);
+		mpk_strbuf_puts(out, " of ");
+		mpk_put_number(out, n->kernels);
+		mpk_strbuf_puts(out, n->kernels == 1 ? " kernel" : " kernels");
+	}
+}
+
+static void put_kernel(const struct mpk_check_unit *u, struct mpk_strbuf *out)
+{
+	enum { WIDTH = 72 };
+	struct mpk_span name;
+
+	if (!u->kernel)
+		return;
+	name = mpk_span_str(u->kernel);
+	mpk_strbuf_puts(out, ", such as ");
+	if (!mpk_symbol_name(name, false, WIDTH, out))
+		mpk_escape(out, name);
+}
+
+/* Nothing serves: what would have to be there, from the first. */
+static void say_nothing_runs(struct grouping *g)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+	const struct mpk_check_gpu_counts *n = &g->s->result->gpu_counts;
+
+	put_none(g->s->there, g->items[0].first, &out);
+	if (n->units > 1)
+		mpk_strbuf_printf(&out, "; so it is with all %zu %ss", n->units,
+				  mpk_check_unit_word(n));
+	mpk_check_say(g->s, MPK_ERROR, g->items[0].first->path, "%s", mpk_strbuf_text(&out));
+}
+
+static void say_hole(struct grouping *g, const struct group *group)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+	bool allowed = g->s->there->allow_part;
+
+	put_none(g->s->there, group->first, &out);
+	mpk_strbuf_puts(&out, "; that is ");
+	put_part(g, group, &out);
+	put_kernel(group->first, &out);
+	mpk_strbuf_puts(&out, allowed ? "" : "; --allow-part makes that a warning");
+	mpk_check_say(g->s, allowed ? MPK_WARNING : MPK_ERROR, group->first->path, "%s",
+		      mpk_strbuf_text(&out));
+}
+
+/* All groups of one sort of extras are one finding: a library has them for many combinations of targets. */
+static void say_extras(struct grouping *g, enum fit fit)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 }, device = { 0 };
+	struct group sum = { 0 };
+	size_t shown = 0, groups = 0;
+	bool strict = g->s->there->strict;
+
+	for (size_t i = 0; i < g->count; i++) {
+		if (g->items[i].fit != fit)
+			continue;
+		sum.first = sum.first ? sum.first : g->items[i].first;
+		sum.units += g->items[i].units;
+		sum.kernels += g->items[i].kernels;
+		groups++;
+	}
+	if (!groups)
+		return;
+	mpk_check_put_device(g->s->there, &device);
+	put_part(g, &sum, &out);
+	mpk_strbuf_puts(&out, fit == NAMED ? (sum.units == 1 ? " has " : " have ")
+					   : (sum.units == 1 ? " is " : " are "));
+	mpk_strbuf_puts(&out, fit == NEWER   ? "for newer or special GPUs alone, "
+			      : fit == NAMED ? "another architecture in the names of kernels, "
+					     : (sum.units == 1 ? "an image for another GPU alone, "
+							       : "images for another GPU each, "));
+	for (size_t i = 0; i < g->count && shown < MPK_NAMES_SHOWN; i++)
+		if (g->items[i].fit == fit)
+			mpk_strbuf_printf(&out, "%s%s", shown++ ? "; " : "", g->items[i].targets);
+	mpk_put_more(&out, groups);
+	put_kernel(sum.first, &out);
+	mpk_strbuf_printf(&out, ": on %s the program must choose others", mpk_strbuf_text(&device));
+	mpk_strbuf_puts(&out, strict ? "" : "; --strict makes that an error");
+	mpk_check_say(g->s, strict ? MPK_ERROR : MPK_WARNING, sum.first->path, "%s",
+		      mpk_strbuf_text(&out));
+}
+
+/* The first of what a user meets: a hole before an extra. */
+static void note_first(struct grouping *g)
+{
+	const struct group *first = NULL;
+
+	for (size_t i = 0; i < g->count; i++) {
+		bool is_hole = g->items[i].fit == OLDER || g->items[i].fit == LATE;
+
+		if (!first || (is_hole && first->fit != OLDER && first->fit != LATE))
+			first = &g->items[i];
+	}
+	if (!first)
+		return;
+	g->s->result->gpu_place = first->first->path;
+	g->s->result->gpu_kernel = first->first->kernel;
+	g->s->result->gpu_targets = first->targets;
+}
+
+static enum mpk_code judge(struct mpk_check_state *s, bool cuda, struct mpk_error *err)
+{
+	enum { SHOWN = 6 };
+	MPK_CLEANUP(grouping_fini) struct grouping g = { .s = s, .relinking.arena = s->arena };
+	struct mpk_check_result *r = s->result;
+	size_t holes = 0, kernels = 0;
+
+	MPK_TRY(mpk_check_code_count(s, err));
+	for (size_t i = 0; i < s->code->count; i++)
+		if (s->code->units[i].is_cuda == cuda && !s->code->units[i].is_input)
+			kernels += s->code->units[i].kernels;
+	for (size_t i = 0; i < s->code->count; i++) {
+		const struct mpk_check_unit *u = &s->code->units[i];
+
+		/* of an object without kernels none fails; a file of nothing else is judged all the same */
+		if (u->is_cuda == cuda && !u->is_input && (u->kernels || !u->is_listed || !kernels))
+			MPK_TRY(take_unit(&g, u, err));
+	}
+	note_first(&g);
+	if (s->there->device)
+		r->gpu = !r->gpu_counts.units_run ? MPK_CHECK_GPU_LACKS
+			 : r->gpu_counts.holes    ? MPK_CHECK_GPU_PARTLY
+						  : MPK_CHECK_GPU_RUNS;
+	if (!r->gpu_counts.units_run) {
+		say_nothing_runs(&g);
+		return MPK_OK;
+	}
+	for (size_t i = 0; i < g.count; i++)
+		if ((g.items[i].fit == OLDER || g.items[i].fit == LATE) && holes++ < SHOWN)
+			say_hole(&g, &g.items[i]);
+	if (holes > SHOWN)
+		mpk_check_say(s, s->there->allow_part ? MPK_WARNING : MPK_ERROR, NULL,
+			      "so it is with %zu more combinations of targets", holes - SHOWN);
+	say_extras(&g, NEWER);
+	say_extras(&g, NAMED);
+	say_extras(&g, BARE);
+	if (r->gpu_by_ptx)
 		mpk_check_say(s, MPK_NOTE, NULL,
 			      "on %s some of it is PTX alone, which the driver compiles at the "
 			      "first start",
@@ -207,190 +558,7 @@ static enum mpk_code check_cuda(struct mpk_check_state *s, struct mpk_error *err
 	return MPK_OK;
 }
 
-/* --- AMD -------------------------------------------------------------------------------- */
-
-/* Code objects are machine code, and no driver compiles them for another target as it does
- * with PTX: only code for that target or a generic one helps. */
-static void say_amd(struct mpk_check_state *s, const char *path,
-		    const struct mpk_code_target *images, size_t count)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
-
-	mpk_code_targets_put(images, count, &out);
-	mpk_check_say(
-		s, MPK_ERROR, path,
-		"nothing of it runs on %s: it is for %s; compile it for that target, or for a "
-		"generic one",
-		s->there->amd, mpk_strbuf_text(&out));
-}
-
-/* A module without targets is source or portable code and passes: the runtime compiles it for the
- * device that is there. */
-static enum mpk_code check_amd(struct mpk_check_state *s, struct mpk_error *err)
-{
-	for (size_t i = 0; i < s->view->count; i++) {
-		const struct mpk_view_node *n = &s->view->nodes[i];
-		const struct mpk_code_target *images;
-		size_t count, k = 0;
-
-		if (is_cuda(n))
-			continue;
-		MPK_TRY(mpk_view_targets(s->view, n, &images, &count, err));
-		while (k < count && (images[k].kind != MPK_TARGET_BINARY ||
-				     !mpk_amdgpu_runs(images[k].name, s->there->amd)))
-			k++;
-		if (!count || k < count)
-			continue;
-		say_amd(s, n->path, images, count);
-		MPK_TRY(note_module(s, n, err));
-	}
-	return check_containers(s, false, err);
-}
-
-/* --- GPU code of any library ------------------------------------------------------------ */
-
-/* One container each is looked for an image: it is the code of one object, which needs it. */
-struct containers {
-	struct mpk_check_state *s;
-	bool cuda;
-	size_t failed;
-	const struct mpk_image_device *first; /* that has nothing for the device */
-};
-
-/* What drivers load: a file of code by itself, too. The other sections are input of a linker of device
- * code, with an image in each container. */
-static bool is_loaded(const struct mpk_image_device *d)
-{
-	static const char *const sections[] = { ".nv_fatbin", ".hip_fatbin", MPK_DEVICE_FILE };
-
-	if (d->is_found)
-		return true;
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(sections); i++)
-		if (strcmp(d->section, sections[i]) == 0)
-			return true;
-	return false;
-}
-
-/* The same question that the driver answers when it loads a container: is there one image for
- * this device. */
-static bool runs(const struct containers *c, const struct mpk_code_target *images, size_t count)
-{
-	if (c->cuda)
-		return cuda_runs(c->s, images, count);
-	for (size_t i = 0; i < count; i++)
-		if (images[i].kind == MPK_TARGET_BINARY &&
-		    mpk_amdgpu_runs(images[i].name, c->s->there->amd))
-			return true;
-	return false;
-}
-
-/* SPIR-V is for neither. */
-static bool is_made_for(const struct mpk_code_target *t, bool cuda)
-{
-	return cuda ? t->sm != 0 : strncmp(t->name, "gfx", 3) == 0;
-}
-
-/* The images of a container when it is one for that maker's GPUs; none that do not read. */
-static enum mpk_code check_device_images_of(const struct mpk_image_device *d, bool cuda,
-					    struct mpk_arena *arena,
-					    const struct mpk_code_target **out, size_t *count,
-					    struct mpk_error *err)
-{
-	enum mpk_code code = mpk_device_targets(d->section, d->bytes, arena, out, count, NULL);
-
-	if (code == MPK_E_NOMEM)
-		return mpk_fail_nomem(err);
-	if (code != MPK_OK || !*count || !is_loaded(d) || !is_made_for(&(*out)[0], cuda) ||
-	    (d->is_found && (*out)[0].relocatable))
-		*count = 0;
-	return MPK_OK;
-}
-
-/* The images are read into scratch memory: a library has thousands of containers, and only the
- * first one that fails is read again. */
-static enum mpk_code check_container(struct containers *c, const struct mpk_image_device *d,
-				     struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	const struct mpk_code_target *images;
-	size_t count;
-
-	MPK_TRY(check_device_images_of(d, c->cuda, &scratch, &images, &count, err));
-	if (!count || runs(c, images, count))
-		return MPK_OK;
-	c->failed++;
-	if (!c->first)
-		c->first = d;
-	return MPK_OK;
-}
-
-/* A kernel of one image is one of all. */
-static enum mpk_code note_container(struct mpk_check_state *s, const struct mpk_image_device *d,
-				    const char *place, struct mpk_error *err)
-{
-	const struct mpk_code_info *lister;
-	struct mpk_view_code c;
-	bool any;
-
-	MPK_TRY(mpk_device_container(d, s->arena, &c, err));
-	lister = c.code.problem ? NULL : mpk_code_info_lister(&c.code);
-	any = lister && lister->kernel_count;
-	return note_lack(s, place, any ? lister->kernels[0].name : (struct mpk_span){ 0 }, err);
-}
-
-/* One finding with its reasons and a count of the others: they fail for the same reason, since
- * one compiler made them with the same options. */
-static enum mpk_code check_containers(struct mpk_check_state *s, bool cuda, struct mpk_error *err)
-{
-	struct containers c = { .s = s, .cuda = cuda };
-	const struct mpk_code_target *images;
-	const char *path;
-	size_t count;
-
-	for (size_t i = 0; i < s->view->image->device_count; i++)
-		MPK_TRY(check_container(&c, &s->view->image->devices[i], err));
-	if (!c.failed)
-		return MPK_OK;
-	path = mpk_device_path(c.first, s->arena);
-	MPK_TRY_ALLOC(path, err);
-	MPK_TRY(check_device_images_of(c.first, cuda, s->arena, &images, &count, err));
-	(cuda ? say_none : say_amd)(s, path, images, count);
-	MPK_TRY(note_container(s, c.first, path, err));
-	if (c.failed > 1)
-		mpk_check_say(s, MPK_ERROR, NULL,
-			      "the same holds for %zu more of its %zu containers of GPU code",
-			      c.failed - 1, s->view->image->device_count);
-	return MPK_OK;
-}
-
-/* Whether a container has code for GPUs of that maker. */
-static bool has_containers(const struct mpk_view *view, bool cuda)
-{
-	for (size_t i = 0; i < view->image->device_count; i++) {
-		MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-		const struct mpk_code_target *images;
-		size_t count = 0;
-
-		if (check_device_images_of(&view->image->devices[i], cuda, &scratch, &images,
-					   &count, NULL) == MPK_OK &&
-		    count)
-			return true;
-	}
-	return false;
-}
-
 /* --- rows ------------------------------------------------------------------------------- */
-
-/* Whether there is code for GPUs of that maker, in modules or beside them; without any the check
- * has nothing to say. */
-static bool has_code(const struct mpk_view *view, bool cuda)
-{
-	for (size_t i = 0; i < view->count; i++)
-		if (mpk_view_kernels(&view->nodes[i]) && is_cuda(&view->nodes[i]) == cuda &&
-		    mpk_code_kind_has_targets(view->nodes[i].node->kind))
-			return true;
-	return has_containers(view, cuda);
-}
 
 /* OpenCL, Vulkan and the like run on GPUs of any maker. */
 static bool has_portable(const struct mpk_view *view)
@@ -402,24 +570,37 @@ static bool has_portable(const struct mpk_view *view)
 	return false;
 }
 
+/* Why there is nothing to look at. */
+static const char *nothing_of(const struct mpk_check_state *s)
+{
+	return mpk_check_has_code(s, true, true)
+		       ? "its GPU code is for a linker (__nv_relfatbin), which no driver reads: nvcc -dlink makes of it what a driver loads"
+	       : mpk_check_has_code(s, false, true)
+		       ? "its GPU code is for a linker, and no driver reads it"
+		       : "it has no code for particular GPUs";
+}
+
 /* A device of the other maker is an error only when nothing in the file could run on it. */
 static enum mpk_code check_device_check_device(struct mpk_check_state *s, const char **skipped,
 					       struct mpk_error *err)
 {
 	const struct mpk_there *there = s->there;
-	bool cuda = has_code(s->view, true), amd = has_code(s->view, false);
 	size_t before = s->report->errors;
+	bool cuda, amd;
 
+	MPK_TRY(mpk_check_code_read(s, err));
+	cuda = mpk_check_has_code(s, true, false);
+	amd = mpk_check_has_code(s, false, false);
 	if (there->device)
 		s->result->gpu = !cuda && !amd               ? MPK_CHECK_GPU_NONE
 				 : (there->amd ? amd : cuda) ? MPK_CHECK_GPU_RUNS
 							     : MPK_CHECK_GPU_OTHER;
 	if (!cuda && !amd)
-		*skipped = "it has no code for particular GPUs";
+		*skipped = nothing_of(s);
 	else if (there->amd && amd)
-		return check_amd(s, err);
+		MPK_TRY(judge(s, false, err));
 	else if ((there->cuda.sm || there->cuda.driver.major) && cuda)
-		MPK_TRY(check_cuda(s, err));
+		MPK_TRY(judge(s, true, err));
 	else if (!there->device)
 		*skipped = MPK_CHECK_UNSAID;
 	else if (has_portable(s->view) || there->is_one_of_several)
@@ -429,9 +610,13 @@ static enum mpk_code check_device_check_device(struct mpk_check_state *s, const 
 			      "its GPU code is for %s GPUs alone, and %s is none: compile it for "
 			      "that one",
 			      cuda ? "NVIDIA" : "AMD", there->device);
+	if (there->device && s->result->gpu == MPK_CHECK_GPU_NONE && !has_portable(s->view))
+		s->result->lacks = *skipped;
 	/* What it does not run on it may load on, all the same. */
 	if (there->cuda.wants != MPK_CUDA_ANY)
 		s->result->policy_errors += s->report->errors - before;
+	else
+		s->result->device_errors += s->report->errors - before;
 	return MPK_OK;
 }
 
@@ -443,17 +628,24 @@ static enum mpk_code check_driver(struct mpk_check_state *s, const char **skippe
 	const struct mpk_cuda_place *p = &s->there->cuda;
 	struct mpk_cuda_version since = driver_for(p->sm);
 
-	(void)err;
-	if (!has_code(s->view, true))
-		*skipped = "it has no code for a CUDA driver";
-	else if (!p->driver.major)
+	MPK_TRY(mpk_check_code_read(s, err));
+	if (!mpk_check_has_code(s, true, false)) {
+		*skipped = mpk_check_has_code(s, true, true) ? nothing_of(s)
+							     : "it has no code for a CUDA driver";
+		if (p->driver.major && !s->there->amd)
+			s->result->lacks = *skipped;
+	} else if (!p->driver.major) {
 		*skipped = MPK_CHECK_UNSAID;
-	else if (p->sm && (p->driver.major < since.major ||
-			   (p->driver.major == since.major && p->driver.minor < since.minor)))
+	} else if (p->sm && mpk_cuda_compare(p->driver, since) < 0) {
 		mpk_check_say(s, MPK_ERROR, NULL,
 			      "a driver of CUDA %u.%u does not know sm_%u: install one of CUDA "
 			      "%u.%u or later",
 			      p->driver.major, p->driver.minor, p->sm, since.major, since.minor);
+		s->result->device_errors++;
+		s->result->gpu_counts.units_run = s->result->gpu_counts.kernels_run = 0;
+		if (s->result->gpu != MPK_CHECK_GPU_UNASKED)
+			s->result->gpu = MPK_CHECK_GPU_LACKS;
+	}
 	return MPK_OK;
 }
 

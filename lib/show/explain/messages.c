@@ -21,6 +21,78 @@ enum { COLUMNS = 78, INDENT = 14 };
 #define EDIT MPK_MESSAGE_EDIT
 /* A class of errors has a status and nobody who prints it alone: both in one number. */
 #define STATUS(status) ((status) * 0x100)
+/* What the statuses of one sort have in common: what they mean, what causes them, what helps. */
+#define CALLS_HELP                                                                                 \
+	"The program's own message or a debugger tells which call it was; documentation of that call lists its statuses."
+#define SUCCESS_TEXTS "The call did what it was asked to.", "None.", "There is nothing to do."
+#define ARGUMENT_TEXTS                                                                                  \
+	"The runtime refuses an argument or a use of a call.",                                          \
+		"A defect of the program that called it, or two releases of a library in one process.", \
+		CALLS_HELP
+#define DEVICE_TEXTS                                                                                              \
+	"There is no such device, or it cannot be used.",                                                         \
+		"A wrong number of a device, another process that has it to itself, a missing licence or right.", \
+		"'minspect devices' lists what opens here; CUDA_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES hide devices."
+#define CONTEXT_TEXTS                                                                                                                 \
+	"Code, memory or a context of the device cannot be used so.",                                                                 \
+		"Code for another device or of another toolkit, memory that is mapped already, an object of a context that is gone.", \
+		"'minspect check --device-arch ARCH --driver VERSION FILE' compares code with device and driver; compute-sanitizer finds wrong calls."
+#define FILE_TEXTS                                                                                   \
+	"A file or a library that the driver opens is not there or does not read.",                  \
+		"A path or a name that is wrong, a library that is missing, a limit of the system.", \
+		"strace shows which file was opened; 'minspect verify FILE' finds damage."
+#define HANDLE_TEXTS                                                                               \
+	"An object that was given to a call is none, or is in another state.",                     \
+		"It was destroyed, belongs to another device or process, or was never made.",      \
+		CALLS_HELP
+#define SYMBOL_TEXTS                                                                               \
+	"A name that was asked for is not in the code.",                                           \
+		"A C++ name that is mangled, or an image for this device that lacks it.",          \
+		"'minspect functions FILE' lists kernels with the devices that have them."
+#define READY_TEXTS                                                                                \
+	"Work that was queued has not ended.", "It was asked whether it has.",                     \
+		"This is no error: ask again, or wait."
+#define EXECUTION_TEXTS                                                                                                 \
+	"A launch or the kernel itself failed; after most of these a process can use the device no more.",              \
+		"Memory outside of what was allocated, a grid that the device does not launch, a fault of the device.", \
+		"compute-sanitizer finds the place; the system's log has faults of the device."
+#define SYSTEM_TEXTS                                                                                                                          \
+	"The driver, its services or the hardware beside the device are not as they must be.",                                                \
+		"A service (MPS, Fabric Manager) that does not run or is full, other releases of it, a device that cannot do what is asked.", \
+		"nvidia-smi and the system's log say what runs; restart after an update of the driver."
+#define CAPTURE_TEXTS                                                                                                               \
+	"A stream that is captured into a graph was used in a way that a capture does not allow, or a graph cannot be changed so.", \
+		"A call that waits or allocates during the capture, or streams that were not joined again.",                        \
+		"Make such calls before the capture begins, or capture with the relaxed mode."
+#define LAUNCH_TEXTS                                                                                   \
+	"A resource or a launch is not configured as the device can have it.",                         \
+		"An attribute of a launch, of a texture or of green contexts that this device lacks.", \
+		CALLS_HELP
+#define UNKNOWN_TEXTS                                                                                            \
+	"The driver does not know what failed.",                                                                 \
+		"Often an earlier failure of the same process, or a driver that was updated without a restart.", \
+		"Look at the first error of the process and at the system's log."
+#define RUNTIME_TEXTS                                                                              \
+	"A call of ROCm's lower layers failed.", "Memory, rights to /dev/kfd, or a defect.",       \
+		"AMD_LOG_LEVEL=3 prints the calls; rocminfo says whether the devices open."
+#define OPENCL_TEXTS                                                                               \
+	"The OpenCL driver refuses a call.",                                                       \
+		"A defect of the program, or an object or extension that this driver lacks.",      \
+		"'minspect devices' shows device and driver; clinfo its extensions."
+#define LEVEL_ZERO_TEXTS                                                                                    \
+	"The Level Zero driver, which runs SPIR-V on Intel's GPUs, refuses a call or has lost the device.", \
+		"A defect of the program, code for another device, or a hung device.",                      \
+		"ZE_ENABLE_VALIDATION_LAYER=1 says which argument it was; the system's log has hangs."
+#define MPK_DRIVER_STATUS(class_, names_, says_) MPK_DRIVER_STATUS_OF(names_, says_, class_##_TEXTS)
+#define MPK_DRIVER_STATUS_OF(names_, says_, texts_) MPK_DRIVER_STATUS_ROW(names_, says_, texts_)
+#define MPK_DRIVER_STATUS_ROW(names_, says_, meaning_, cause_, remedy_)                            \
+	{ .names = (names_),                                                                       \
+	  .who = MPK_MESSAGE_DRIVER,                                                               \
+	  .is_status = true,                                                                       \
+	  .name = (says_),                                                                         \
+	  .meaning = (meaning_),                                                                   \
+	  .cause = (cause_),                                                                       \
+	  .remedy = (remedy_) },
 #define MPK_DRIVER_ERROR(names_, says_, meaning_, cause_, remedy_)                                 \
 	{ .names = (names_),                                                                       \
 	  .who = MPK_MESSAGE_DRIVER,                                                               \
@@ -41,13 +113,12 @@ const struct mpk_message mpk_messages[] = {
 #include "explain/messages.def"
 
 #include "explain/drivers.def"
+
+#include "explain/statuses.def"
 	{ 0 }
 };
 
 enum { MESSAGES = MPK_ARRAY_COUNT(mpk_messages) - 1 };
-
-/* Exit statuses end at 70, and of a driver's numbers only those that are none are asked for by themselves. */
-enum { NUMBERS_FROM = 98 };
 
 /* One name of a driver's error, and its number; false at the end of the list. */
 static bool next_name(const char **list, struct mpk_span *name, const char **number)
@@ -58,6 +129,59 @@ static bool next_name(const char **list, struct mpk_span *name, const char **num
 	*number = at + name->len + (name->len > 0);
 	*list = *number + strcspn(*number, " ");
 	return name->len > 0;
+}
+
+/* A number that is an exit status, too, is meant as one. */
+static bool is_exit_status(long long number)
+{
+	for (const struct mpk_message *m = mpk_messages; m->name; m++)
+		if (m->status && m->status == number)
+			return true;
+	return number == 0;
+}
+
+/* "-30", "0x78000004": all of a word */
+static bool parse_number(const char *word, long long *out)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*word) && *word != '-')
+		return false;
+	*out = strtoll(word, &end, 0);
+	return end != word && !*end;
+}
+
+/* A text without case, and with a blank for whatever no name has. */
+static bool put_plain(const char *text, struct mpk_strbuf *out)
+{
+	mpk_strbuf_putc(out, ' ');
+	for (; *text; text++) {
+		if (isalnum((unsigned char)*text) || *text == '_')
+			mpk_strbuf_putc(out, (char)tolower((unsigned char)*text));
+		else if (mpk_strbuf_text(out)[out->len - 1] != ' ')
+			mpk_strbuf_putc(out, ' ');
+	}
+	if (mpk_strbuf_text(out)[out->len - 1] != ' ')
+		mpk_strbuf_putc(out, ' ');
+	return !out->failed;
+}
+
+/* Whether a text has a sentence in it, however either is punctuated. */
+static bool has_sentence(const char *text, const char *sentence)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf plain = { 0 }, wanted = { 0 };
+
+	return put_plain(text, &plain) && put_plain(sentence, &wanted) &&
+	       strstr(mpk_strbuf_text(&plain), mpk_strbuf_text(&wanted)) != NULL;
+}
+
+static size_t count_words(const char *text)
+{
+	size_t n = 0;
+
+	for (const char *p = text; *p; p++)
+		n += *p != ' ' && (p == text || p[-1] == ' ');
+	return n;
 }
 
 /* Whether a text has a name in it that does not go on; in any case of letters, as people type it. */
@@ -74,16 +198,16 @@ static bool driver_error_is(const struct mpk_message *m, const char *word)
 {
 	const char *list = m->names, *number;
 	struct mpk_span name;
+	long long wanted;
+	bool is_number = parse_number(word, &wanted);
 
-	while (next_name(&list, &name, &number)) {
-		size_t digits = strcspn(number, " ");
-
-		if (mentions(word, name) ||
-		    (strlen(word) == digits && strncmp(word, number, digits) == 0 &&
-		     (*number == '-' || atol(number) >= NUMBERS_FROM)))
+	while (next_name(&list, &name, &number))
+		if (is_number ? strtoll(number, NULL, 0) == wanted && !is_exit_status(wanted)
+			      : mentions(word, name))
 			return true;
-	}
-	return mentions(word, mpk_span_str(m->name));
+	/* a few words, as many statuses have, may stand in any sentence: they have to be all of it */
+	return !is_number && has_sentence(word, m->name) &&
+	       (!m->is_status || count_words(m->name) > 2 || has_sentence(m->name, word));
 }
 
 /* By identifier, or by the number of an exit status, which is what a script has in hand. */
@@ -234,7 +358,7 @@ static void message_json(const void *what, struct mpk_json *j, struct mpk_json_a
 		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 		mpk_json_span(j, o, "name", name);
-		mpk_json_i64(j, o, "number", atol(number));
+		mpk_json_i64(j, o, "number", strtoll(number, NULL, 0));
 	}
 	mpk_facts_json(MPK_FACTS(message_facts), m, j, at);
 }

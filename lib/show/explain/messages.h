@@ -28,6 +28,7 @@ struct mpk_message {
 	const char *
 		names; /* of a driver's error: its names with their numbers, "A=209 B=-42"; else NULL */
 	unsigned who;     /* enum mpk_message_who; 0: a class of errors, not a finding */
+	bool is_status;   /* of a driver, explained by its class: no list has it */
 	int status;       /* of a class of errors: the exit status; else 0 */
 	const char *name; /* what was found, in a few words */
 	const char *meaning, *cause, *remedy;

@@ -25,12 +25,60 @@ struct mpk_check_state {
 	struct mpk_wants wants; /* of its code, once somebody asked */
 	bool wants_read;
 	struct mpk_strmap lost; /* functions of it that no loader finds */
+	struct mpk_check_code *code;
 	struct mpk_arena *arena;
 	struct mpk_report *report;
 	struct mpk_check_result *result; /* report is its */
 	const char *name;                /* of the check that runs */
 	bool other_format; /* it is none that is read there: the rest of it does not matter */
 };
+
+enum { MPK_CHECK_NAMED = 8 };
+
+/* A container or a module: what a driver takes or refuses as a whole. */
+struct mpk_check_unit {
+	const char *path;                 /* ".nv_fatbin:3", "/0", "cubin:NAME"; escaped */
+	const struct mpk_view_node *node; /* the module; NULL: code beside the tree */
+	struct mpk_span bytes;            /* of code beside the tree */
+	const struct mpk_code_target *images;
+	size_t image_count;
+	bool is_cuda;  /* of NVIDIA; else of AMD */
+	bool is_input; /* of a linker of device code: no driver takes it */
+	bool is_bare; /* one image among other data: the program loads it by itself, where it wants it */
+	bool is_source; /* a module that is compiled for the device that is there */
+
+	size_t kernels;     /* 0: nobody lists them */
+	bool is_listed;     /* somebody does: without any there is nothing that could fail */
+	const char *kernel; /* the first, as it stands there; NULL */
+	bool is_named;      /* each of them has an architecture in its name, which are */
+	unsigned named_sm[MPK_CHECK_NAMED];
+	const char *named_gfx[MPK_CHECK_NAMED];
+	size_t named_count;
+};
+
+/* mpk_check_is_cuda - NVIDIA's modules are all of one kind; every other kind with targets is for GPUs of AMD
+ * mpk_check_code_read - fill s->code from headers, once
+ * mpk_check_code_count - with the kernels of each unit, once
+ * Returns  MPK_OK, also for code that does not read; MPK_E_NOMEM
+ * mpk_check_has_code - whether a unit is for GPUs of that maker, and for a driver or for a linker, once s->code is read
+ * mpk_check_each_kernel - hand on the names of a unit's kernels, which end with the call
+ * @is_known  receives whether they are all
+ * Returns  MPK_OK; MPK_E_NOMEM; what each returns */
+bool mpk_check_is_cuda(const struct mpk_view_node *n);
+enum mpk_code mpk_check_code_read(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_check_code_count(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;
+bool mpk_check_has_code(const struct mpk_check_state *s, bool cuda, bool is_input);
+enum mpk_code mpk_check_each_kernel(const struct mpk_check_unit *u, bool *is_known,
+				    enum mpk_code (*each)(void *arg, struct mpk_span name,
+							  struct mpk_error *err),
+				    void *arg, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_check_unit_word - "container", "module" or, where there are both, "piece" */
+const char *mpk_check_unit_word(const struct mpk_check_gpu_counts *n);
+
+/* mpk_check_put_device - append "sm_90 with a driver of CUDA 12.4": what the GPU code is for there; either may be left
+ * open */
+void mpk_check_put_device(const struct mpk_there *there, struct mpk_strbuf *out);
 
 /* A check reports what it finds.
  * @skipped  receives why there was nothing to look at, in static or arena memory; MPK_CHECK_UNSAID

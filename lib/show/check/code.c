@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The GPU code of a file in the pieces that a driver takes: containers beside the tree of modules, what getters of TVM
+ * name, and modules. Headers say which devices each is for; one image of each says which kernels it has. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "amdgpu/amdgpu.h"
+#include "base/vec.h"
+#include "check/internal/run.h"
+#include "code/format.h"
+#include "code/info.h"
+#include "fatbin/fatbin.h"
+#include "model/device_code.h"
+
+bool mpk_check_is_cuda(const struct mpk_view_node *n)
+{
+	return mpk_span_is(n->node->kind, "cuda");
+}
+
+/* --- architectures in names of kernels: "fmha_sm90_", "cutlass::arch::Sm100", "gemm_gfx942" -------------------- */
+
+/* Whether the letters at i begin a word: in a symbol of C++ its length stands in front of it, in a name like FwdSm90 a
+ * small letter. */
+static bool begins_word(struct mpk_span name, size_t i)
+{
+	uint8_t before = i ? name.data[i - 1] : '_', first = name.data[i];
+
+	return !isalpha(before) || (isupper(first) && islower(before));
+}
+
+/* The next one from *at on, or 0. */
+static unsigned next_sm(struct mpk_span name, size_t *at)
+{
+	for (size_t i = *at; i + 4 <= name.len; i++) {
+		size_t k = i + 2, digits = 0;
+		unsigned sm = 0;
+
+		if (strncasecmp((const char *)name.data + i, "sm", 2) != 0 || !begins_word(name, i))
+			continue;
+		k += name.data[k] == '_';
+		for (; k < name.len && isdigit(name.data[k]) && digits < 4; k++, digits++)
+			sm = sm * 10 + (unsigned)(name.data[k] - '0');
+		*at = k;
+		for (const struct mpk_cuda_gpu *d = mpk_cuda_devices; d->sm; d++)
+			if (d->sm == sm)
+				return sm;
+	}
+	*at = name.len;
+	return 0;
+}
+
+/* The next processor of AMD's, or NULL; of gfx90a and gfx90 the longer one. */
+static const char *next_gfx(struct mpk_span name, size_t *at)
+{
+	const char *known, *best = NULL;
+
+	for (size_t i = *at; i + 6 <= name.len && !best; i++) {
+		if (memcmp(name.data + i, "gfx", 3) != 0)
+			continue;
+		for (size_t k = 0; (known = mpk_amdgpu_processor(k)) != NULL; k++) {
+			size_t len = strlen(known);
+
+			if (len <= name.len - i && memcmp(name.data + i, known, len) == 0 &&
+			    (!best || len > strlen(best)))
+				best = known;
+		}
+		*at = i + 3;
+	}
+	*at = best ? *at : name.len;
+	return best;
+}
+
+static void add_sm(struct mpk_check_unit *u, unsigned sm)
+{
+	for (size_t i = 0; i < u->named_count; i++)
+		if (u->named_sm[i] == sm)
+			return;
+	if (u->named_count < MPK_CHECK_NAMED)
+		u->named_sm[u->named_count++] = sm;
+	else
+		u->is_named = false; /* of so many it is for nobody in particular */
+}
+
+static void add_gfx(struct mpk_check_unit *u, const char *gfx)
+{
+	for (size_t i = 0; i < u->named_count; i++)
+		if (u->named_gfx[i] == gfx)
+			return;
+	if (u->named_count < MPK_CHECK_NAMED)
+		u->named_gfx[u->named_count++] = gfx;
+	else
+		u->is_named = false;
+}
+
+/* What the name of one more kernel says. */
+static void take_name(struct mpk_check_unit *u, struct mpk_span name)
+{
+	size_t at = 0, found = 0;
+
+	if (u->is_cuda)
+		for (unsigned sm; (sm = next_sm(name, &at)) != 0; found++)
+			add_sm(u, sm);
+	else
+		for (const char *gfx; (gfx = next_gfx(name, &at)) != NULL; found++)
+			add_gfx(u, gfx);
+	u->is_named &= found > 0;
+}
+
+/* --- kernels ----------------------------------------------------------------------------------------------- */
+
+/* Whose kernels those are; NULL: nobody can tell. */
+static const struct mpk_code_info *lister_of(const struct mpk_code_info *code)
+{
+	return code->format && !code->problem ? mpk_code_info_lister(code) : NULL;
+}
+
+/* One image of a fatbin; what does not unpack or read is left without a lister. */
+static enum mpk_code read_image(const struct mpk_fatbin_entry *e, struct mpk_arena *scratch,
+				struct mpk_code_info *out, struct mpk_error *err)
+{
+	uint64_t left = MPK_FATBIN_TOTAL_MAX;
+	enum mpk_code code;
+
+	*out = (struct mpk_code_info){ 0 };
+	code = mpk_fatbin_unpack(e, &left, scratch, &out->bytes, err);
+	if (code != MPK_OK)
+		return code == MPK_E_NOMEM ? code : MPK_OK;
+	return mpk_code_info_read_as(
+		e->kind == MPK_FATBIN_ELF ? &mpk_format_cubin : &mpk_format_ptx, scratch, out, err);
+}
+
+static bool has_kernels(const struct mpk_fatbin_entry *e)
+{
+	return e->kind == MPK_FATBIN_ELF || e->kind == MPK_FATBIN_PTX;
+}
+
+/* Of a fatbin the image that is the least work, as all have the same kernels, unless the source leaves them out for
+ * some: when there are none in it, the others are read. Of other code all that there is. */
+static enum mpk_code read_kernels(struct mpk_span bytes, struct mpk_arena *scratch,
+				  struct mpk_code_info *out, struct mpk_error *err)
+{
+	const struct mpk_fatbin_entry *best = NULL;
+	struct mpk_fatbin f;
+	enum mpk_code code;
+
+	*out = (struct mpk_code_info){ 0 };
+	if (!mpk_fatbin_is(bytes))
+		return mpk_code_info_read(bytes, 0, NULL, scratch, out, err);
+	code = mpk_fatbin_read(bytes, scratch, &f, err);
+	if (code != MPK_OK)
+		return code == MPK_E_NOMEM ? code : MPK_OK;
+	for (size_t i = 0; i < f.entry_count; i++) {
+		const struct mpk_fatbin_entry *e = &f.entries[i];
+
+		if (has_kernels(e) &&
+		    (!best || e->kind > best->kind ||
+		     (e->kind == best->kind && e->plain_bytes < best->plain_bytes)))
+			best = e;
+	}
+	if (!best)
+		return MPK_OK;
+	MPK_TRY(read_image(best, scratch, out, err));
+	for (size_t i = 0; i < f.entry_count; i++) {
+		struct mpk_code_info other;
+
+		if (!lister_of(out) || lister_of(out)->kernel_count ||
+		    !has_kernels(&f.entries[i]) || &f.entries[i] == best)
+			continue;
+		MPK_TRY(read_image(&f.entries[i], scratch, &other, err));
+		*out = other;
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_check_each_kernel(const struct mpk_check_unit *u, bool *is_known,
+				    enum mpk_code (*each)(void *arg, struct mpk_span name,
+							  struct mpk_error *err),
+				    void *arg, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_kernels *table = u->node ? mpk_view_kernels(u->node) : NULL;
+	const struct mpk_code_info *lister;
+	struct mpk_code_info code;
+
+	*is_known = table != NULL;
+	for (size_t i = 0; table && i < table->function_count; i++)
+		MPK_TRY(each(arg, table->functions[i].key, err));
+	if (u->node)
+		return MPK_OK;
+	MPK_TRY(read_kernels(u->bytes, &scratch, &code, err));
+	lister = lister_of(&code);
+	*is_known = lister != NULL;
+	for (size_t i = 0; lister && i < lister->kernel_count; i++)
+		MPK_TRY(each(arg, lister->kernels[i].name, err));
+	return MPK_OK;
+}
+
+struct naming {
+	struct mpk_check_unit *unit;
+	struct mpk_arena *arena;
+};
+
+static enum mpk_code count_kernel(void *arg, struct mpk_span name, struct mpk_error *err)
+{
+	struct naming *n = arg;
+
+	if (!n->unit->kernels++) {
+		n->unit->kernel = mpk_arena_text(n->arena, name);
+		MPK_TRY_ALLOC(n->unit->kernel, err);
+	}
+	take_name(n->unit, name);
+	return MPK_OK;
+}
+
+/* --- pieces ------------------------------------------------------------------------------------------------ */
+
+/* Sections whose content a linker of device code takes, and no driver. */
+static bool is_linker_input(const char *section)
+{
+	return strcmp(section, "__nv_relfatbin") == 0 ||
+	       strncmp(section, ".llvm.offloading", 16) == 0 ||
+	       strncmp(section, "__CLANG_OFFLOAD_BUNDLE__", 24) == 0;
+}
+
+/* SPIR-V is for neither maker. */
+static bool is_made_for(const struct mpk_code_target *t, bool cuda)
+{
+	return cuda ? t->sm != 0
+		    : mpk_span_starts(mpk_span_str(t->name), "gfx") ||
+			       mpk_span_starts(mpk_span_str(t->name), "processor ");
+}
+
+struct units {
+	struct mpk_check_unit *items; /* malloc'ed */
+	size_t count, cap;
+	struct mpk_arena *arena;
+};
+
+static void units_fini(struct units *u)
+{
+	free(u->items);
+}
+
+static enum mpk_code add_unit(struct units *l, struct mpk_check_unit u, struct mpk_error *err)
+{
+	MPK_TRY_ALLOC(mpk_vec_reserve(&l->items, &l->cap, l->count + 1, sizeof *l->items), err);
+	l->items[l->count++] = u;
+	return MPK_OK;
+}
+
+/* What does not read is an error of --verify, and nothing here. */
+static enum mpk_code add_code(struct units *l, const char *section, struct mpk_span bytes,
+			      bool is_found, const char *path, struct mpk_error *err)
+{
+	struct mpk_check_unit u = { .path = path,
+				    .bytes = bytes,
+				    .is_input = is_linker_input(section) };
+	enum mpk_code code =
+		mpk_device_targets(section, bytes, l->arena, &u.images, &u.image_count, NULL);
+
+	if (code == MPK_E_NOMEM || !path)
+		return mpk_fail_nomem(err);
+	if (code != MPK_OK || !u.image_count)
+		return MPK_OK;
+	u.is_cuda = is_made_for(&u.images[0], true);
+	u.is_input |= is_found && u.images[0].relocatable;
+	u.is_bare = is_found && u.image_count == 1;
+	return u.is_cuda || is_made_for(&u.images[0], false) ? add_unit(l, u, err) : MPK_OK;
+}
+
+static enum mpk_code add_module(struct units *l, const struct mpk_view *view,
+				const struct mpk_view_node *n, struct mpk_error *err)
+{
+	struct mpk_check_unit u = { .path = n->path, .node = n, .is_cuda = mpk_check_is_cuda(n) };
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+
+	if (!k || !mpk_code_kind_has_targets(n->node->kind))
+		return MPK_OK;
+	MPK_TRY(mpk_view_targets(view, n, &u.images, &u.image_count, err));
+	u.is_source = !u.image_count && mpk_code_format_of(k->data) != &mpk_format_fatbin;
+	return add_unit(l, u, err);
+}
+
+enum mpk_code mpk_check_code_read(struct mpk_check_state *s, struct mpk_error *err)
+{
+	MPK_CLEANUP(units_fini) struct units l = { .arena = s->arena };
+	const struct mpk_view *view = s->view;
+	const struct mpk_image *image = view->image;
+
+	if (s->code->is_read)
+		return MPK_OK;
+	for (size_t i = 0; i < view->count; i++)
+		MPK_TRY(add_module(&l, view, &view->nodes[i], err));
+	for (size_t i = 0; i < image->embedded_count; i++)
+		MPK_TRY(add_code(&l, image->embedded[i].name, image->embedded[i].bytes, false,
+				 view->embedded[i].path, err));
+	for (size_t i = 0; i < image->device_count; i++) {
+		const struct mpk_image_device *d = &image->devices[i];
+
+		MPK_TRY(add_code(&l, d->section, d->bytes, d->is_found,
+				 mpk_device_path(d, s->arena), err));
+	}
+	s->code->units = mpk_arena_keep(s->arena, l.items, l.count, sizeof *l.items);
+	MPK_TRY_ALLOC(s->code->units, err);
+	s->code->count = l.count;
+	s->code->is_read = true;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_check_code_count(struct mpk_check_state *s, struct mpk_error *err)
+{
+	MPK_TRY(mpk_check_code_read(s, err));
+	for (size_t i = 0; i < s->code->count && !s->code->is_counted; i++) {
+		struct naming n = { &s->code->units[i], s->arena };
+
+		n.unit->is_named = true;
+		MPK_TRY(mpk_check_each_kernel(n.unit, &n.unit->is_listed, count_kernel, &n, err));
+		n.unit->is_named &= n.unit->kernels > 0;
+	}
+	s->code->is_counted = true;
+	return MPK_OK;
+}
+
+bool mpk_check_has_code(const struct mpk_check_state *s, bool cuda, bool is_input)
+{
+	for (size_t i = 0; i < s->code->count; i++)
+		if (s->code->units[i].is_cuda == cuda && s->code->units[i].is_input == is_input)
+			return true;
+	return false;
+}

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package mpk: models of the fixtures against what TVM computed, errors, DLPack, threads, the answers of minspect."""
 import gc
+import inspect
 import pathlib
+import pydoc
 import threading
 
 import numpy as np
@@ -74,6 +76,22 @@ def test_dlpack_there_and_back_without_a_copy():
         del capsule  # nobody took it
 
 
+def test_bfloat16_and_float8_are_those_of_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    known, model = np.load(RELAX / "narrow.npz"), mpk.open(RELAX / "narrow.so")
+    narrow = {"bfloat16": ml_dtypes.bfloat16, "float8": ml_dtypes.float8_e4m3fn}
+    twice = model.twice(known["x"].astype(ml_dtypes.bfloat16))
+    assert twice.dtype == ml_dtypes.bfloat16 and np.array_equal(twice.view(np.uint16), known["twice"])
+    for name, kind in narrow.items():
+        to, back = known[f"to_{name}"], known[f"from_{name}"]
+        given = model[f"to_{name}"](known["x"])
+        assert given.dtype == kind and np.array_equal(given.view(to.dtype), to)
+        assert np.array_equal(model[f"from_{name}"](to.view(kind)), back)
+        tensor = model[f"to_{name}"](Exporter(known["x"]))  # by DLPack, whose 1.0 has these types
+        assert tensor.dtype == np.dtype(kind).name and tensor.numpy().dtype == np.asarray(tensor).dtype == kind
+        assert np.array_equal(np.asarray(model[f"from_{name}"](tensor)), back)
+
+
 def test_what_a_function_says_of_itself():
     model = mpk.open(RELAX / "gelu.so")
     f = model.forward
@@ -82,6 +100,8 @@ def test_what_a_function_says_of_itself():
     assert f.outputs[0].shape == (4, 24)
     assert model.functions[0] == "forward" and "forward" in dir(model)
     assert model.forward is f
+    assert str(inspect.signature(f)) == "(x: 'float32[4, 24]', /)"
+    assert f.signature in pydoc.plain(pydoc.render_doc(f))
 
 
 def test_errors_are_those_of_python():

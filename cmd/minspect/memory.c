@@ -3,10 +3,12 @@
  * claims. The kernel holds the limit (RLIMIT_DATA), so no reader has to count, and a reader that
  * meets it fails as it does when memory is out. Three of the four are the limit, one is the
  * mapped file itself; 60 of the 64 MiB are the limit, and 4 are for the program and its
- * libraries, which RLIMIT_DATA does not count. */
+ * libraries, which RLIMIT_DATA does not count. What packed parts say that they unpack to is allowed besides, as far as
+ * DECLARED_BYTES and as much again as the file goes: code for GPUs packs well, and small libraries have much of it. */
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/account.h"
 #include "base/compiler.h"
 #include "base/num.h"
 #include "common/diag.h"
@@ -15,8 +17,10 @@
 #include "text/table.h"
 
 static const uint64_t BASE_BYTES = UINT64_C(60) << 20;
+static const uint64_t DECLARED_BYTES = UINT64_C(240) << 20;
 
 static bool is_on;
+static uint64_t declared;     /* bytes that packed parts have asked for */
 static uint64_t fixed, files; /* bytes: of --max-memory, 0: not given; of all files so far */
 
 static uint64_t allowed(void)
@@ -27,7 +31,12 @@ static uint64_t allowed(void)
 		return fixed;
 	/* A limit that cannot be computed is none; such a file could not be mapped. */
 	return __builtin_mul_overflow(files, 3, &most) ||
-			       __builtin_add_overflow(most, BASE_BYTES, &most)
+			       __builtin_add_overflow(most, BASE_BYTES, &most) ||
+			       __builtin_add_overflow(most,
+						      declared < DECLARED_BYTES + 4 * files
+							      ? declared
+							      : DECLARED_BYTES + 4 * files,
+						      &most)
 		       ? UINT64_MAX
 		       : most;
 }
@@ -39,7 +48,7 @@ static void say_limit(void)
 			      MPK_SIZE(fixed));
 	else
 		mpk_diag_warn(
-			"an inspection may take 64 MiB and four times its file; --max-memory=SIZE allows more");
+			"an inspection may take 64 MiB, four times its file and some of what it unpacks to; --max-memory=SIZE allows more");
 }
 
 int minspect_memory_parse(const char *max_memory)
@@ -58,15 +67,6 @@ uint64_t minspect_memory_given(void)
 	return fixed;
 }
 
-int minspect_memory_init(const char *max_memory)
-{
-	int status = max_memory ? minspect_memory_parse(max_memory) : MPK_EXIT_OK;
-
-	/* The shadow memory of a sanitizer is far above any limit. */
-	is_on = !MPK_IS_SANITIZED && (fixed || !max_memory);
-	return status;
-}
-
 static void set_limit(uint64_t bytes)
 {
 	struct rlimit limit;
@@ -77,6 +77,31 @@ static void set_limit(uint64_t bytes)
 	limit.rlim_cur = bytes < limit.rlim_max ? (rlim_t)bytes : limit.rlim_max;
 	if (setrlimit(RLIMIT_DATA, &limit) == 0)
 		mpk_common.memory_hint = say_limit;
+}
+
+/* Who opens the next file fills the account anew, and what was taken for the one before may still be held. */
+static void count_declared(uint64_t inputs, uint64_t taken)
+{
+	static uint64_t before;
+
+	(void)inputs;
+	if (taken > before && declared <= DECLARED_BYTES + 4 * files) {
+		declared += taken - before;
+		if (files)
+			set_limit(allowed());
+	}
+	before = taken;
+}
+
+int minspect_memory_init(const char *max_memory)
+{
+	int status = max_memory ? minspect_memory_parse(max_memory) : MPK_EXIT_OK;
+
+	/* The shadow memory of a sanitizer is far above any limit. */
+	is_on = !MPK_IS_SANITIZED && (fixed || !max_memory);
+	if (!max_memory)
+		mpk_account_begin(is_on ? count_declared : NULL);
+	return status;
 }
 
 void minspect_memory_grow(uint64_t file_bytes)

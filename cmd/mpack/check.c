@@ -64,6 +64,7 @@ int mpack_check(int argc, char **argv)
 		return status;
 	if (argc - first > 1)
 		return mpk_diag_usage("check takes one manifest, not %d", argc - first);
+	mpack_memory_begin();
 	mpk_confine_to("/", NULL); /* a manifest names files anywhere */
 	status = check_file(first < argc ? argv[first] : MPACK_MANIFEST);
 	mpk_options_fini(&command);

@@ -442,6 +442,7 @@ int mpack_edit(int argc, char **argv)
 	if (status == MPK_EXIT_OK) {
 		if (durable)
 			mpk_output_make_durable();
+		mpack_memory_begin();
 		mpk_confine_to(argv[first], options);
 		status = edit(argv[first]);
 	}

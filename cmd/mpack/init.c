@@ -116,6 +116,7 @@ static int init_cubins(const char *const *paths, size_t count)
 	int status = mpk_cubins_find(&cubin_options, paths, count, &kernels);
 
 	confine_cubins(&kernels, &c);
+	mpack_memory_begin();
 	mpk_confine(&c, NULL);
 	if (status != MPK_EXIT_OK)
 		return status;
@@ -154,6 +155,7 @@ int mpack_init(int argc, char **argv)
 
 	for (int i = first; i < argc; i++)
 		mpk_confine_input(&c, argv[i]);
+	mpack_memory_begin();
 	mpk_confine(&c, NULL);
 	mpk_progress_all_begin("reading", 0, 0);
 	status = init(argv + first, (size_t)(argc - first));

@@ -36,6 +36,10 @@ int mpack_thin(int argc, char **argv);
  * Returns  the exit status */
 int mpack_unpack(int argc, char **argv);
 
+/* mpack_memory_begin - before the sandbox and the first byte of a file: limit what is unpacked (base/account.h) and the memory
+ * of this process, which starts no compiler */
+void mpack_memory_begin(void);
+
 /* mpk_key_open - read a private key, and load what signs with it, before anything is built and while
  * the process may open files
  * @output  must be another file; NULL: not known yet

@@ -89,6 +89,7 @@ static enum mpk_code read_confined(struct mpk_process_self *self, void *data, st
 
 	(void)self;
 	close_writable(r->fd);
+	mpack_memory_begin();
 	mpk_confine_to("/", NULL); /* a manifest names files anywhere */
 
 	int status = mpk_input_read(r->o, r->in);

@@ -155,6 +155,7 @@ static int sign_run(const char *path)
 		return mpk_diag_error(&err);
 	if (durable)
 		mpk_output_make_durable();
+	mpack_memory_begin();
 	mpk_confine_to(path, options);
 	if (sign(path, key, &err) == MPK_OK)
 		return MPK_EXIT_OK;

@@ -326,6 +326,7 @@ int mpack_thin(int argc, char **argv)
 		if (durable)
 			mpk_output_make_durable();
 		mpk_digest_prepare(MPK_DIGEST_SHA256); /* for wheels alone */
+		mpack_memory_begin();
 		mpk_confine_to(argv[first], options);
 		status = thin(argv[first]);
 	}

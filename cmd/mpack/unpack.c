@@ -268,6 +268,7 @@ int mpack_unpack(int argc, char **argv)
 		return mpk_diag_usage("unpack takes one file, not %d", argc - first);
 	if (!output)
 		return mpk_diag_usage("no directory given: name it with -o");
+	mpack_memory_begin();
 	mpk_confine_to(argv[first], options);
 	return unpack_once(argv[first]);
 }

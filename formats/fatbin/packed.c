@@ -14,6 +14,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "base/account.h"
 #include "base/cursor.h"
 #include "base/num.h"
 #include "fatbin/internal/container.h"
@@ -56,6 +57,7 @@ enum mpk_code mpk_fatbin_unpack(const struct mpk_fatbin_entry *e, uint64_t *left
 		return MPK_OK;
 	}
 	MPK_TRY(check_bounds(e, *left, err));
+	MPK_TRY(mpk_account_take(e->plain_bytes, err));
 	size_t len = (size_t)e->plain_bytes;
 	void *plain = mpk_arena_alloc(arena, len + 1);
 	MPK_TRY_ALLOC(plain, err);

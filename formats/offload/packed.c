@@ -9,6 +9,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/account.h"
 #include "base/compiler.h"
 #include "base/cursor.h"
 #include "base/vec.h"
@@ -85,6 +86,8 @@ static enum mpk_code count_plain(struct mpk_span data, uint64_t *out, struct mpk
 	uint8_t *discard = mpk_arena_alloc(&scratch, DISCARD_BYTES);
 
 	MPK_TRY_ALLOC(!lacks_memory(s, 0) && discard, err);
+	MPK_TRY(mpk_account_take(RATIO_MAX * (uint64_t)data.len,
+				 err)); /* the most that is counted */
 	(void)ZSTD_DCtx_setParameter(s, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
 	if (!count_frame(data, s, discard, out))
 		return mpk_fail(err, MPK_E_CORRUPT, "broken zstd frame");
@@ -244,9 +247,11 @@ static enum mpk_code check_plain(const struct mpk_offload_packed *p, struct mpk_
 static enum mpk_code some(const struct mpk_offload_packed *p, size_t len, struct mpk_arena *arena,
 			  struct mpk_span *out, struct mpk_error *err)
 {
-	uint8_t *to = mpk_arena_alloc(arena, len + 1);
+	uint8_t *to;
 	size_t got;
 
+	MPK_TRY(mpk_account_take(len, err));
+	to = mpk_arena_alloc(arena, len + 1);
 	MPK_TRY_ALLOC(to, err);
 	MPK_TRY((p->method == MPK_OFFLOAD_ZLIB ? inflate_some : zstd_some)(p->data, to, len, &got,
 									   err));

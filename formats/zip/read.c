@@ -3,6 +3,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/account.h"
 #include "deflate/deflate.h"
 #include "text/escape.h"
 #include "zip/internal/zip.h"
@@ -28,7 +29,7 @@ static enum mpk_code open_deflated(struct mpk_span zip, const struct mpk_zip_mem
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"'%s' unpacks to more than 128 times its size; %s",
 				MPK_QUOTE(m->name), o->advice);
-	return MPK_OK;
+	return mpk_account_take(m->plain, err);
 }
 
 static enum mpk_code fail_in_member(const struct mpk_zip_member *m, enum mpk_code code,

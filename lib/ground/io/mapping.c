@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/vec.h"
 
 /* Up to here a copy costs less than a mapping, its page fault and what each mapping adds to
@@ -328,7 +329,7 @@ static enum mpk_code open_stdin(struct mpk_mapping *out, struct mpk_error *err)
 	return code;
 }
 
-enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out, struct mpk_error *err)
+static enum mpk_code open_path(const char *path, struct mpk_mapping *out, struct mpk_error *err)
 {
 	if (strcmp(path, "-") == 0)
 		return open_stdin(out, err);
@@ -344,6 +345,17 @@ enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out, struct
 	if (code != MPK_OK)
 		close(fd);
 	return code;
+}
+
+enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out, struct mpk_error *err)
+{
+	enum mpk_code code = open_path(path, out, err);
+
+	if (code != MPK_OK)
+		return code;
+	out->input_bytes = out->bytes.len;
+	mpk_account_open(out->input_bytes);
+	return MPK_OK;
 }
 
 bool mpk_mapping_identity(const struct mpk_mapping *m, struct mpk_file_identity *out)
@@ -494,6 +506,8 @@ void mpk_private_close(const struct mpk_mapping *m, struct mpk_private *p)
 
 void mpk_mapping_close(struct mpk_mapping *m)
 {
+	if (m->input_bytes)
+		mpk_account_close(m->input_bytes);
 	if (m->mapped && m->bytes.len)
 		(void)munmap((void *)(uintptr_t)m->bytes.data, m->bytes.len);
 	else if (!m->mapped)

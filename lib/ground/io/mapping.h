@@ -23,6 +23,7 @@ struct mpk_mapping {
 	int fd;                /* open for reading while the mapping is; -1 after standard input */
 	bool mapped;           /* whether bytes are a private read-only mmap; else heap memory */
 	struct mpk_mapping_origin *origin; /* NULL: standard input */
+	uint64_t input_bytes;              /* that base/account.h counts */
 };
 
 /* What is read from a pipe or a device at most, bytes: an endless one must not take all

@@ -81,8 +81,11 @@ static bool word_means(struct mpk_span word, const struct mpk_code_target *t)
 
 static void note_present(struct mpk_thin_report *r, const char *name)
 {
+	enum { MOST = 4096 }; /* a message has room for some of them */
 	char word[48];
 
+	if (r->present.len > MOST)
+		return;
 	(void)snprintf(word, sizeof word, " %s ", name);
 	if (!r->present.len)
 		mpk_strbuf_putc(&r->present, ' ');

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/account.h"
 #include "base/cursor.h"
 #include "base/strmap.h"
 #include "csv/csv.h"
@@ -30,6 +31,8 @@ enum {
 	DEFLATE_LEVEL = 6,
 	PIECE = 256 * 1024,
 	DIGEST_BYTES = 32,
+	/* A row of one byte takes as long as so many bytes that are unpacked. */
+	RECORD_COST = 8,
 	/* One state of the decoder is enough: the content is read once. */
 	ONE_STATE = 1 << 30,
 };
@@ -293,6 +296,14 @@ static enum mpk_code thin_member(struct wheel *w, size_t i)
 
 static enum mpk_code thin_members(struct wheel *w)
 {
+	uint64_t sum = 0;
+
+	/* better no work than some that is thrown away */
+	for (size_t i = 0; i < w->count; i++)
+		if (is_library_name(w->members[i].name) && zip_method(&w->members[i]) &&
+		    __builtin_add_overflow(sum, w->members[i].plain, &sum))
+			sum = UINT64_MAX / 4;
+	MPK_TRY(mpk_account_has(sum, w->err));
 	for (size_t i = 0; i < w->count; i++) {
 		enum mpk_code code;
 
@@ -372,6 +383,7 @@ static enum mpk_code put_record(const struct wheel *w, size_t i, struct mpk_span
 	struct mpk_csv_row row;
 	size_t member;
 
+	MPK_TRY(mpk_account_take(RECORD_COST * (uint64_t)old.len, w->err));
 	while (mpk_csv_next(&csv, &row)) {
 		struct mpk_span path = mpk_csv_text(row.fields[0], &scratch);
 

@@ -294,7 +294,7 @@ static enum mpk_code module(struct mpk_disasm_job *j, size_t index)
 }
 
 /* GPU code of any library is read one container at a time, and forgotten before the next. */
-static enum mpk_code container(struct mpk_disasm_job *j, const struct mpk_image_device *d)
+static enum mpk_code disasm_container(struct mpk_disasm_job *j, const struct mpk_image_device *d)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	const char *path = mpk_device_path(d, &scratch);
@@ -341,7 +341,7 @@ static enum mpk_code modules(struct mpk_disasm_job *j)
 		mpk_part_names_add_code(&j->names, &c->code);
 	}
 	for (size_t i = 0; i < j->view->image->device_count; i++)
-		MPK_TRY(container(j, &j->view->image->devices[i]));
+		MPK_TRY(disasm_container(j, &j->view->image->devices[i]));
 	return MPK_OK;
 }
 
@@ -373,23 +373,45 @@ static enum mpk_code disassemble(struct mpk_disasm_job *j, const char *text)
 			text ? "this module holds no code" : "there is no code in this file");
 }
 
+/* All that could be listed was: the first failure is the answer now. */
+static enum mpk_code end_job(struct mpk_disasm_job *j, enum mpk_code code)
+{
+	mpk_part_names_fini(&j->names);
+	if (code != MPK_OK || j->failure == MPK_OK)
+		return code;
+	if (j->err)
+		*j->err = j->error;
+	return mpk_failed(j->failure);
+}
+
 enum mpk_code mpk_view_disasm(const struct mpk_view *view, const char *text, struct mpk_disasm *d,
 			      const struct mpk_disasm_sink *sink, struct mpk_error *err)
 {
 	struct mpk_disasm_job j = {
 		.view = view, .d = d, .sink = sink, .arena = view->arena, .err = err
 	};
-	enum mpk_code code;
 
 	if (text)
 		j.wanted = mpk_part_split(text);
-	code = disassemble(&j, text);
-	mpk_part_names_fini(&j.names);
-	/* all that could be listed was: the first failure is the answer now */
-	if (code == MPK_OK && j.failure != MPK_OK) {
-		if (err)
-			*err = j.error;
-		return mpk_failed(j.failure);
-	}
-	return code;
+	return end_job(&j, disassemble(&j, text));
+}
+
+enum mpk_code mpk_view_disasm_container(const struct mpk_view *view,
+					const struct mpk_image_device *container,
+					struct mpk_disasm *d, const struct mpk_disasm_sink *sink,
+					struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_disasm_job j = {
+		.view = view, .d = d, .sink = sink, .arena = view->arena, .err = err
+	};
+	const char *path = mpk_device_path(container, &scratch);
+	enum mpk_code code;
+
+	MPK_TRY_ALLOC(path, err);
+	j.wanted = mpk_part_split(path);
+	code = disasm_container(&j, container);
+	if (code == MPK_OK && !j.found)
+		code = mpk_fail(err, MPK_E_UNSUPPORTED, "this module holds no code");
+	return end_job(&j, code);
 }

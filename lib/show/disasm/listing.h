@@ -77,6 +77,13 @@ enum mpk_code mpk_view_disasm(const struct mpk_view *view, const char *text, str
 			      const struct mpk_disasm_sink *sink,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_view_disasm_container - the same of one container of GPU code, without a look at all others
+ * Returns  as above */
+enum mpk_code mpk_view_disasm_container(const struct mpk_view *view,
+					const struct mpk_image_device *container,
+					struct mpk_disasm *d, const struct mpk_disasm_sink *sink,
+					struct mpk_error *err) MPK_MUST_CHECK;
+
 /* of struct mpk_listing: as objdump lays it out, in verbose text with the bytes of each instruction; branches
  * have their targets' names. JSON is that of minspect-disasm.schema.json. */
 extern const struct mpk_answer mpk_answer_listing;

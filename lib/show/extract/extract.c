@@ -42,6 +42,11 @@ static enum mpk_code extract_make(const struct mpk_view *view, struct mpk_extrac
 	struct mpk_code_info code;
 
 	MPK_TRY(mpk_code_info_read(d->bytes, d->off, NULL, arena, &code, err));
+	if (file->image >= code.image_count && code.problem) {
+		if (err)
+			*err = *code.problem;
+		return mpk_failed(code.problem->code);
+	}
 	if (file->image >= code.image_count)
 		return mpk_fail(err, MPK_E_INTERNAL, "an image is gone");
 	file->content = (struct mpk_rope){ .arena = arena };

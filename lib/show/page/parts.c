@@ -296,8 +296,9 @@ static enum mpk_code code_put(const struct mpk_listing *l, void *arg, struct mpk
 }
 
 /* Why something has no listing is said once; what fails today and not tomorrow is an error. */
+/* @container  what is asked for; NULL: what is named */
 static enum mpk_code ask_code(struct code_put *p, const struct mpk_view *view, const char *what,
-			      struct mpk_error *err)
+			      const struct mpk_image_device *container, struct mpk_error *err)
 {
 	const struct mpk_disasm_sink sink = { code_put, p };
 	struct mpk_error error = { 0 };
@@ -306,7 +307,9 @@ static enum mpk_code ask_code(struct code_put *p, const struct mpk_view *view, c
 
 	if (p->is_full)
 		return MPK_OK;
-	code = mpk_view_disasm(view, what, p->page->disasm, &sink, &error);
+	code = container
+		       ? mpk_view_disasm_container(view, container, p->page->disasm, &sink, &error)
+		       : mpk_view_disasm(view, what, p->page->disasm, &sink, &error);
 	if (code == MPK_OK || p->is_full)
 		return MPK_OK;
 	if (code == MPK_E_NOMEM || code == MPK_E_IO) {
@@ -342,23 +345,18 @@ static bool has_machine_code(const struct mpk_view_node *n)
 
 static enum mpk_code ask_all(struct code_put *p, const struct mpk_view *view, struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	const struct mpk_image *image = view->image;
 
 	if (image->function_count)
-		MPK_TRY(ask_code(p, view, NULL, err));
+		MPK_TRY(ask_code(p, view, NULL, NULL, err));
 	for (size_t i = 0; i < view->count; i++)
 		if (has_machine_code(&view->nodes[i]))
-			MPK_TRY(ask_code(p, view, view->nodes[i].path, err));
+			MPK_TRY(ask_code(p, view, view->nodes[i].path, NULL, err));
 	for (size_t i = 0; i < image->embedded_count; i++)
 		if (is_machine_code(&view->embedded[i].code))
-			MPK_TRY(ask_code(p, view, view->embedded[i].path, err));
-	for (size_t i = 0; i < image->device_count; i++) {
-		const char *path = mpk_device_path(&image->devices[i], &scratch);
-
-		MPK_TRY_ALLOC(path, err);
-		MPK_TRY(ask_code(p, view, path, err));
-	}
+			MPK_TRY(ask_code(p, view, view->embedded[i].path, NULL, err));
+	for (size_t i = 0; i < image->device_count; i++)
+		MPK_TRY(ask_code(p, view, NULL, &image->devices[i], err));
 	return MPK_OK;
 }
 

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* account.c - one account for all that is unpacked. Threads of an application may read at the same time, hence atomics;
+ * what they guard is a number alone. */
+#include "base/account.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+static atomic_bool is_open;
+static _Atomic(uint64_t) inputs, taken, most;
+static mpk_account_fn *told;
+
+void mpk_account_begin(mpk_account_fn *changed)
+{
+	told = changed;
+	atomic_store(&is_open, true);
+}
+
+static uint64_t saturated(uint64_t inputs_open)
+{
+	uint64_t bytes;
+
+	return __builtin_mul_overflow(inputs_open, (uint64_t)MPK_ACCOUNT_RATIO, &bytes) ||
+			       __builtin_add_overflow(bytes, MPK_ACCOUNT_BASE, &bytes)
+		       ? UINT64_MAX
+		       : bytes;
+}
+
+static void tell(void)
+{
+	if (told)
+		told(atomic_load(&inputs), atomic_load(&taken));
+}
+
+void mpk_account_open(uint64_t bytes)
+{
+	if (!atomic_load(&is_open))
+		return;
+	atomic_fetch_add(&inputs, bytes);
+	atomic_store(&taken, 0);
+	atomic_store(&most, saturated(atomic_load(&inputs)));
+	tell();
+}
+
+void mpk_account_close(uint64_t bytes)
+{
+	if (!atomic_load(&is_open))
+		return;
+	atomic_fetch_sub(&inputs, bytes);
+}
+
+enum mpk_code mpk_account_has(uint64_t bytes, struct mpk_error *err)
+{
+	uint64_t before = atomic_load(&taken), limit = atomic_load(&most);
+
+	/* what was opened before counting began counts for nothing */
+	if (!atomic_load(&is_open) || !limit || (before <= limit && bytes <= limit - before))
+		return MPK_OK;
+	return mpk_fail(
+		err, MPK_E_UNSUPPORTED,
+		"all that is packed in it unpacks to more than 256 MiB and 64 times its size: it is not looked into");
+}
+
+enum mpk_code mpk_account_take(uint64_t bytes, struct mpk_error *err)
+{
+	MPK_TRY(mpk_account_has(bytes, err));
+	if (!atomic_load(&is_open))
+		return MPK_OK;
+	atomic_fetch_add(&taken, bytes);
+	tell();
+	return MPK_OK;
+}

@@ -86,11 +86,11 @@ static enum mpk_code count_plain(struct mpk_span data, uint64_t *out, struct mpk
 	uint8_t *discard = mpk_arena_alloc(&scratch, DISCARD_BYTES);
 
 	MPK_TRY_ALLOC(!lacks_memory(s, 0) && discard, err);
-	MPK_TRY(mpk_account_take(RATIO_MAX * (uint64_t)data.len,
-				 err)); /* the most that is counted */
 	(void)ZSTD_DCtx_setParameter(s, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
 	if (!count_frame(data, s, discard, out))
 		return mpk_fail(err, MPK_E_CORRUPT, "broken zstd frame");
+	/* what is thrown away was work, too */
+	MPK_TRY(mpk_account_take(*out, err));
 	return MPK_OK;
 }
 

@@ -55,22 +55,44 @@ static enum mpk_code mark_symbols(struct binding *b, const struct mpk_dso *d, st
 	return MPK_OK;
 }
 
-static bool is_bound(const struct mpk_scope *scope, const char *name,
-		     const struct mpk_version *version)
+/* A library that has lost its versions is taken as it is, unless the reference names just it: there glibc ends the
+ * process (check_match in elf/dl-lookup.c). */
+static bool has_lost_version(const struct mpk_dso *d, const char *name,
+			     const struct mpk_version *version)
 {
-	if (scope->file && mpk_dso_binds(scope->file, name, version))
-		return true;
-	for (const struct mpk_dso *d = scope->first; d; d = d->next)
+	return version && version->file && !d->versions.symbols_off &&
+	       mpk_dso_is(d, version->file) && mpk_dso_defines(d, name);
+}
+
+enum bound { BOUND, UNBOUND, LOST };
+
+/* What the process has comes first, as in the dynamic linker's search. */
+static enum bound find_definition(const struct mpk_scope *scope, const char *name,
+				  const struct mpk_version *version)
+{
+	bool is_file_next = true;
+
+	for (const struct mpk_dso *d = scope->first; d || is_file_next; d = d ? d->next : NULL) {
+		if (is_file_next && (!d || d->is_new)) {
+			is_file_next = false;
+			if (scope->file && mpk_dso_binds(scope->file, name, version))
+				return BOUND;
+			if (!d)
+				return UNBOUND;
+		}
+		if (has_lost_version(d, name, version))
+			return LOST;
 		if (mpk_dso_binds(d, name, version))
-			return true;
-	return false;
+			return BOUND;
+	}
+	return UNBOUND;
 }
 
 /* Hidden symbols are those of the library itself, which are not looked for. */
 static bool is_looked_for(const struct mpk_symbol *s)
 {
 	return !s->defined && !s->common && s->name[0] && s->bind != STB_LOCAL &&
-	       s->bind != STB_WEAK && s->visibility != STV_HIDDEN && s->visibility != STV_INTERNAL;
+	       s->visibility != STV_HIDDEN && s->visibility != STV_INTERNAL;
 }
 
 static enum mpk_code bind_one(struct binding *b, const struct mpk_dso *d, struct mpk_error *err)
@@ -80,6 +102,7 @@ static enum mpk_code bind_one(struct binding *b, const struct mpk_dso *d, struct
 	MPK_TRY(mark_symbols(b, d, err));
 	for (size_t i = 1; i < d->table.count; i++) {
 		const struct mpk_version *version;
+		enum bound found;
 		unsigned index;
 		bool is_hidden;
 
@@ -87,7 +110,8 @@ static enum mpk_code bind_one(struct binding *b, const struct mpk_dso *d, struct
 		    !is_looked_for(&s))
 			continue;
 		version = mpk_versions_of(&d->versions, i, &index, &is_hidden);
-		if (is_bound(b->scope, s.name, version))
+		found = find_definition(b->scope, s.name, version);
+		if (found == BOUND || (found == UNBOUND && s.bind == STB_WEAK))
 			continue;
 		MPK_TRY_ALLOC(mpk_vec_reserve(&b->items, &b->cap, b->count + 1, sizeof *b->items),
 			      err);

@@ -296,7 +296,7 @@ static enum mpk_code find_for(struct mpk_scope *scope, struct mpk_dso *by, const
 /* --- what is loaded ------------------------------------------------------------------------- */
 
 /* By DT_SONAME, or by the name that it was found by, which is what a second DT_NEEDED is compared with. */
-static bool dso_is(const struct mpk_dso *d, const char *name)
+bool mpk_dso_is(const struct mpk_dso *d, const char *name)
 {
 	return (d->soname && strcmp(d->soname, name) == 0) ||
 	       (d->name && strcmp(d->name, name) == 0) || strcmp(mpk_path_name(d->path), name) == 0;
@@ -305,9 +305,9 @@ static bool dso_is(const struct mpk_dso *d, const char *name)
 const struct mpk_dso *mpk_scope_dso(const struct mpk_scope *scope, const char *name)
 {
 	for (const struct mpk_dso *d = scope->first; d; d = d->next)
-		if (dso_is(d, name))
+		if (mpk_dso_is(d, name))
 			return d;
-	return scope->file && dso_is(scope->file, name) ? scope->file : NULL;
+	return scope->file && mpk_dso_is(scope->file, name) ? scope->file : NULL;
 }
 
 static bool is_assumed(const struct mpk_scope *scope, const char *name)

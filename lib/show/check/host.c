@@ -463,10 +463,11 @@ static enum mpk_code say_owned(struct mpk_check_state *s, const struct owned *o,
 static enum mpk_code say_of_needed(struct mpk_check_state *s, const struct mpk_unbound *u,
 				   const char *what, struct mpk_error *err)
 {
-	if (u->is_lazy && s->is_module && !s->is_extension)
-		return mpk_check_say_call(s, MPK_WARNING, err,
-					  "%s, which it needs, calls %s, which is undefined; %s",
-					  QUOTED(u->by->path), QUOTED(u->name), what);
+	if (u->is_lazy)
+		return mpk_check_say_call(
+			s, s->is_module && !s->is_extension ? MPK_WARNING : MPK_ERROR, err,
+			"%s, which it needs, calls %s, which is undefined; %s", QUOTED(u->by->path),
+			QUOTED(u->name), what);
 	mpk_check_say(s, MPK_ERROR, u->name, "undefined in %s, which it needs: %s",
 		      QUOTED(u->by->path), what);
 	return MPK_OK;

@@ -163,6 +163,7 @@ int minspect_check(const struct minspect_options *o)
 						.sum = check_sum,
 						.is_cut = true,
 						.takes_libraries = true,
+						.each_model = true,
 						.takes_any = o->abi != NULL };
 	struct mpk_arena arena = { 0 };
 	struct mpk_there common = { 0 };

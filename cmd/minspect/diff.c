@@ -549,7 +549,7 @@ void minspect_code_digest_prepare(const struct minspect_options *o)
 
 int minspect_code_digest(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = digest_file };
+	static const struct minspect_action action = { .look = digest_file, .each_model = true };
 
 	return minspect_each(o, &action, NULL);
 }

@@ -16,6 +16,7 @@
 #include "common/diag.h"
 #include "common/print.h"
 #include "io/output.h"
+#include "text/escape.h"
 #include "text/phrase.h"
 #include "zip/zip.h"
 
@@ -434,6 +435,36 @@ static void count_libraries(const struct minspect_file *archive)
 	mpk_progress_all_open(bytes, archive->library_count);
 }
 
+static int document_look(struct looking *k, const char *name);
+
+static int refuse_models(const char *action, const struct minspect_file *file)
+{
+	return mpk_diag_usage("--%s takes one model, and %s has %zu: name one as %s(%s)", action,
+			      MPK_QUOTE(mpk_span_str(file->name)), file->image.prefix_count,
+			      MPK_QUOTE(mpk_span_str(file->name)),
+			      MPK_QUOTE(mpk_span_str(file->image.prefixes[0])));
+}
+
+/* Several models that were linked into one file, one after the other. */
+static int look_models(struct looking *k, const struct minspect_file *file)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_error err = { 0 };
+	int status = MPK_EXIT_OK;
+
+	for (size_t i = 0; i < file->image.prefix_count; i++) {
+		const char *name =
+			mpk_arena_printf(&arena, "%s(%s)", file->name, file->image.prefixes[i]);
+		int got;
+
+		if (!name)
+			return mpk_diag_error((mpk_fail_nomem(&err), &err));
+		got = document_look(k, name);
+		status = status || got < 0 ? status : got;
+	}
+	return status;
+}
+
 /* Returns  an exit status; -1: there is nothing to say of it */
 static int document_look(struct looking *k, const char *name)
 {
@@ -449,8 +480,13 @@ static int document_look(struct looking *k, const char *name)
 	if (is_archive)
 		count_libraries(&file);
 	l->in_set = is_archive || l->folder_len || k->o->file_count > 1;
-	if (!is_archive && !(file.is_weights && k->action->weights) &&
-	    is_passed_over(code, l->folder_len > 0)) {
+	if (code == MPK_OK && file.image.prefix_count > 1 && !file.image.by_prefix &&
+	    !file.member_alone && strcmp(name, "-") != 0 &&
+	    (k->action->each_model || k->action->single)) {
+		status = k->action->each_model ? look_models(k, &file)
+					       : refuse_models(k->action->single, &file);
+	} else if (!is_archive && !(file.is_weights && k->action->weights) &&
+		   is_passed_over(code, l->folder_len > 0)) {
 		status = -1;
 	} else if (k->action->may_hold_nothing && !l->folder_len && mpk_zip_is(file.map.bytes) &&
 		   !file.in_zip) {

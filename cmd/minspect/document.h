@@ -62,6 +62,8 @@ struct minspect_action {
 	bool takes_libraries, takes_any;
 	/* A zip archive of which no library holds anything is no error. */
 	bool may_hold_nothing;
+	/* Looks at each model of a file that has several, by its prefix, "lib.so(alpha_)"; false: at the first. */
+	bool each_model;
 	/* Looks at a zip archive that is named without a member; returns an exit status. NULL: the
 	 * libraries in it are looked at that hold something. */
 	int (*archive)(struct minspect_look *l);

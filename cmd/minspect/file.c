@@ -125,6 +125,7 @@ static enum mpk_code open_all(struct minspect_file *f, struct mpk_error *err)
 		code = open_archive(f, err);
 	if (code == MPK_OK)
 		code = open_image(f, member, err);
+	f->member_alone &= !f->image.by_prefix;
 	if (code == MPK_E_NOTFOUND && err)
 		code = err->code =
 			MPK_E_IO; /* a member that is missing is a file that is missing */

@@ -272,7 +272,7 @@ enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect
 		/* Objects that cannot be linked may still have kernels to call. */
 		unloadable.code = run_file_link(file, &unloadable);
 	*out = (struct mpk_library_options){
-		.path = file->name,
+		.path = run_file_path(file),
 		.image = &file->image,
 		.tree = file->image.has_blob ? &file->tree : NULL,
 		/* a trace has the terminal for itself */
@@ -280,6 +280,7 @@ enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect
 		.unloadable = unloadable,
 		.enter_child = enter_child,
 	};
+	MPK_TRY_ALLOC(out->path, err);
 	return run_runtime_fill(o, &file->arena, &out->runtime, err);
 }
 

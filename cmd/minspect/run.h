@@ -70,6 +70,9 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
 enum mpk_code run_file_open(const char *action, const char *name, struct minspect_file *file,
 			    struct mpk_error *err) MPK_MUST_CHECK;
 
+/* run_file_path - the path of a file that a member or model was named of; NULL: memory is out */
+const char *run_file_path(struct minspect_file *file);
+
 /* run_file_link - of objects, make a library that can be loaded, which file then is; any other file
  * is left alone
  * Returns  MPK_OK; as mpk_loadable_link; as minspect_file_open */

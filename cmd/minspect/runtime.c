@@ -6,6 +6,7 @@
  * results nor ask anybody for them has to compute them. */
 #include "minspect/run.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -59,12 +60,12 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
 
 /* --- objects ----------------------------------------------------------------------------- */
 
-/* "lib.a(devc.o)" is a member of lib.a, whose functions alone are asked for. */
-static const char *path_of(struct minspect_file *file)
+/* "lib.a(devc.o)" is a member of lib.a, whose functions alone are asked for, "lib.so(alpha_)" a model in lib.so. */
+const char *run_file_path(struct minspect_file *file)
 {
 	const char *open = strrchr(file->name, '(');
 
-	if (!file->member_alone || !open)
+	if ((!file->member_alone && !file->image.by_prefix) || !open)
 		return file->name;
 	return mpk_arena_copy(&file->arena, file->name, (size_t)(open - file->name));
 }
@@ -74,7 +75,7 @@ static enum mpk_code link_objects(struct minspect_file *file, struct mpk_loadabl
 {
 	const char *tmp = getenv("TMPDIR");
 	struct mpk_loadable_options options = {
-		.path = path_of(file),
+		.path = run_file_path(file),
 		.image = &file->image,
 		.member_alone = file->member_alone,
 		.tmpdir = tmp && *tmp ? tmp : "/tmp",
@@ -91,6 +92,7 @@ enum mpk_code run_file_link(struct minspect_file *file, struct mpk_error *err)
 {
 	struct mpk_loadable linked = { 0 };
 	enum mpk_code code;
+	char *name;
 
 	if (!mpk_loadable_is_needed(&file->image))
 		return MPK_OK;
@@ -100,8 +102,20 @@ enum mpk_code run_file_link(struct minspect_file *file, struct mpk_error *err)
 		return code;
 	}
 	/* From now on the linked library is the file. */
+	if (asprintf(&name, file->image.by_prefix ? "%s(%s)" : "%s", linked.path,
+		     file->image.prefix) < 0) {
+		mpk_loadable_close(&linked);
+		return mpk_fail_nomem(err);
+	}
 	minspect_file_close(file);
-	code = minspect_file_open(linked.path, file, err);
+	code = minspect_file_open(name, file, err);
+	file->name = file->image.by_prefix ? mpk_arena_text(&file->arena, mpk_span_str(name))
+					   : linked.path;
+	free(name);
+	if (!file->name) {
+		file->name = linked.path;
+		code = mpk_fail_nomem(err);
+	}
 	file->loadable = linked;
 	if (code != MPK_OK && err)
 		err->at.file[0] = '\0'; /* the user has never heard of that one */

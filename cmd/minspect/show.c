@@ -518,6 +518,7 @@ static int list_weights(const struct minspect_options *o, struct minspect_look *
 int minspect_show(const struct minspect_options *o)
 {
 	static const struct minspect_action action = { .look = summarize,
+						       .each_model = true,
 						       .archive = list_archive,
 						       .weights = list_weights };
 
@@ -526,7 +527,7 @@ int minspect_show(const struct minspect_options *o)
 
 int minspect_functions(const struct minspect_options *o)
 {
-	struct minspect_action action = { .look = list_functions };
+	struct minspect_action action = { .look = list_functions, .each_model = true };
 	MPK_CLEANUP(functions_fini) struct functions f = { 0 };
 	struct mpk_error err = { 0 };
 	int status = check_table(o);

@@ -100,6 +100,7 @@ int minspect_verify(const struct minspect_options *o)
 	static const struct minspect_action action = { .doing = "verifying",
 						       .look = verify_file,
 						       .refuse = verify_refuse,
+						       .each_model = true,
 						       .weights = verify_weights,
 						       .sum = verify_sum,
 						       .sum_of_set = true,

@@ -55,6 +55,8 @@ static enum mpk_code link_objects(const struct first_step *s, struct mpk_error *
 	MPK_TRY(mpk_mapping_open(s->input, &file, err));
 	code = mpk_image_open(file.bytes, NULL, &arena, &image, err);
 	if (code == MPK_OK)
+		code = mpk_image_check_single(&image, err);
+	if (code == MPK_OK)
 		code = mpk_loadable_link(&how, &linked, err);
 	if (code == MPK_OK)
 		code = mpk_mapping_open(linked.path, &made, err);

@@ -214,6 +214,8 @@ struct lists {
 	size_t context_count, context_cap;
 	const char **undefined;
 	size_t undefined_count, undefined_cap;
+	const char **prefixes;
+	size_t prefix_count, prefix_cap;
 };
 
 static void lists_fini(struct lists *l)
@@ -222,6 +224,7 @@ static void lists_fini(struct lists *l)
 	free(l->getters);
 	free(l->context);
 	free(l->undefined);
+	free(l->prefixes);
 }
 
 /* The plain name before one with a prefix, newer generations before older ones, as TVM's loader
@@ -237,6 +240,9 @@ static void consider_blob(struct mpk_survey *best, const struct mpk_symbol *s)
 		if (!mpk_symbol_suffix(s->name, info->blob_symbol, &prefix) &&
 		    strcmp(s->name, info->standalone_symbol) != 0)
 			continue;
+		if (best->wanted &&
+		    (strlen(best->wanted) != prefix || strncmp(best->wanted, s->name, prefix) != 0))
+			return;
 		unsigned rank = 1 + g + (prefix ? 0 : MPK_GENERATION_COUNT);
 		if (rank > best->rank) {
 			best->blob = *s;
@@ -295,6 +301,40 @@ static enum mpk_code entry_alias(const struct mpk_symbol_source *t, const struct
 	return MPK_OK;
 }
 
+/* The prefix of a blob, each once. Models that are linked into one library are few. */
+static enum mpk_code add_prefix(struct lists *l, const struct mpk_symbol *s,
+				struct mpk_arena *arena, struct mpk_error *err)
+{
+	struct mpk_survey one = { 0 };
+	const char *prefix;
+
+	consider_blob(&one, s);
+	if (!one.rank || !is_global(s))
+		return MPK_OK;
+	for (size_t i = 0; i < l->prefix_count; i++)
+		if (strlen(l->prefixes[i]) == one.prefix &&
+		    strncmp(l->prefixes[i], s->name, one.prefix) == 0)
+			return MPK_OK;
+	prefix = mpk_arena_copy(arena, s->name, one.prefix);
+	MPK_TRY_ALLOC(prefix, err);
+	return functions_add_name(&l->prefixes, &l->prefix_count, &l->prefix_cap, prefix, err);
+}
+
+/* Whose function it is, of several models: that of the longest prefix that its name begins with. */
+static bool is_of_model(const struct lists *l, const struct mpk_exports *e, const char *name)
+{
+	size_t own = strlen(e->prefix);
+
+	if (l->prefix_count < 2)
+		return true;
+	if (strncmp(name, e->prefix, own) != 0)
+		return false;
+	for (size_t i = 0; i < l->prefix_count; i++)
+		if (strlen(l->prefixes[i]) > own && mpk_name_starts(name, l->prefixes[i]))
+			return false;
+	return true;
+}
+
 static enum mpk_code add_function(struct lists *l, const struct mpk_symbol_source *t,
 				  const struct mpk_symbol *s, const struct mpk_exports *e,
 				  struct mpk_error *err)
@@ -314,7 +354,7 @@ static enum mpk_code add_function(struct lists *l, const struct mpk_symbol_sourc
 		f.name = s->name;
 		MPK_TRY(entry_alias(t, s, &f.alias_of, err));
 	}
-	if (!f.name)
+	if (!f.name || !is_of_model(l, e, f.name))
 		return MPK_OK;
 	if (prefix && strncmp(f.name, e->prefix, prefix) == 0 && f.name[prefix])
 		f.name += prefix;
@@ -342,8 +382,14 @@ static enum mpk_code add_getter(struct lists *l, const struct mpk_symbol *s, str
 
 static enum mpk_code functions_collect(const struct mpk_symbol_source *t,
 				       const struct mpk_exports *e, struct lists *l,
-				       struct mpk_error *err)
+				       struct mpk_arena *arena, struct mpk_error *err)
 {
+	for (size_t i = 0; e->has_blob && i < t->count; i++) {
+		struct mpk_symbol s;
+
+		MPK_TRY(t->get(t->self, i, &s, err));
+		MPK_TRY(add_prefix(l, &s, arena, err));
+	}
 	for (size_t i = 0; i < t->count; i++) {
 		struct mpk_symbol s;
 
@@ -410,15 +456,20 @@ static enum mpk_code functions_finish(struct lists *l, struct mpk_arena *arena,
 	l->getter_count = drop_repeated(l->getters, l->getter_count);
 	if (l->context_count)
 		qsort(l->context, l->context_count, sizeof *l->context, by_text);
+	if (l->prefix_count)
+		qsort(l->prefixes, l->prefix_count, sizeof *l->prefixes, by_text);
 	if (l->undefined_count)
 		qsort(l->undefined, l->undefined_count, sizeof *l->undefined, by_text);
 
 	out->functions = move(arena, l->functions, l->function_count, sizeof *l->functions);
 	out->getters = move(arena, l->getters, l->getter_count, sizeof *l->getters);
 	out->context_symbols = move(arena, l->context, l->context_count, sizeof *l->context);
+	out->prefixes = move(arena, l->prefixes, l->prefix_count, sizeof *l->prefixes);
 	out->undefined = move(arena, l->undefined, l->undefined_count, sizeof *l->undefined);
-	MPK_TRY_ALLOC(out->functions && out->getters && out->context_symbols && out->undefined,
+	MPK_TRY_ALLOC(out->functions && out->getters && out->context_symbols && out->undefined &&
+			      out->prefixes,
 		      err);
+	out->prefix_count = l->prefix_count;
 	out->function_count = l->function_count;
 	out->getter_count = l->getter_count;
 	out->context_symbol_count = l->context_count;
@@ -482,7 +533,7 @@ enum mpk_code mpk_exports_read(const struct mpk_symbol_source *t, const struct m
 	if (found->rank)
 		MPK_TRY(set_blob(t, found, arena, out, err));
 	set_convention(out, &found->marks, gen);
-	MPK_TRY(functions_collect(t, out, &lists, err));
+	MPK_TRY(functions_collect(t, out, &lists, arena, err));
 	if (!out->has_blob && !lists.function_count)
 		out->convention = MPK_CONV_NONE;
 	return functions_finish(&lists, arena, out, err);

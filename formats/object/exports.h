@@ -69,6 +69,7 @@ struct mpk_marks {
 
 /* What all symbols of a file say together. Zero-initialise. */
 struct mpk_survey {
+	const char *wanted;     /* the prefix of the blob that is to be taken; NULL: the first */
 	struct mpk_symbol blob; /* when rank is not 0 */
 	enum mpk_generation gen;
 	size_t prefix; /* length of the system-lib prefix */
@@ -113,6 +114,9 @@ struct mpk_exports {
 	const char *blob_symbol;    /* with the system-lib prefix, if any */
 	const char *blob_section;   /* NULL when its name is not known */
 	const char *prefix;         /* system-lib prefix; "" when none */
+	const char *const *
+		prefixes; /* of all blobs, sorted, each once: several system libraries linked into one */
+	size_t prefix_count;
 	enum mpk_convention convention;
 	/* sorted by name (text/phrase.h); TVM's own helper symbols and ctx pointers left out */
 	const struct mpk_image_function *functions;

@@ -341,7 +341,7 @@ START_TEST(archives)
 		ck_assert_str_eq(image.member, "a.o");
 		ck_assert_str_eq(image.prefix, "net_");
 		ck_assert_uint_eq(image.member_count, 3);
-		ck_assert_str_eq(names(&image), "_odd add main! net_f");
+		ck_assert_str_eq(names(&image), "_odd add f main!");
 		ck_assert_mem_eq(load_made(tar ? "lib.tar" : "lib.a").data + image.blob_off,
 				 content, sizeof content);
 	}

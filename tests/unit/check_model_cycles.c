@@ -88,7 +88,7 @@ static void model_open(struct model *m, const struct fixture *f)
 
 	*m = (struct model){ .fixture = f };
 	(void)snprintf(path, sizeof path, "tests/data/%s/%s.so", f->folder, f->file);
-	ck_assert_ok(mpk_library_file_open(path, (struct mpk_span){ 0 }, &file, &err), err);
+	ck_assert_ok(mpk_library_file_open(path, (struct mpk_span){ 0 }, NULL, &file, &err), err);
 	m->code = *mpk_library_file_code(file);
 	m->release = m->code.release;
 	m->code.release = NULL;

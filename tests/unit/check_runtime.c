@@ -32,7 +32,7 @@ static enum mpk_code library_open(struct mpk_runtime *runtime, const char *name,
 	enum mpk_code rc;
 
 	(void)snprintf(path, sizeof path, "%s/%s.so", modules, name);
-	ck_assert_ok(mpk_library_file_open(path, (struct mpk_span){ 0 }, &file, err), *err);
+	ck_assert_ok(mpk_library_file_open(path, (struct mpk_span){ 0 }, NULL, &file, err), *err);
 	code = mpk_library_file_code(file);
 	code->wants_copy = false;
 	release_file = code->release;
@@ -130,8 +130,10 @@ START_TEST(files_of_their_own)
 	char path[4100];
 
 	(void)snprintf(path, sizeof path, "%s/%s.so", modules, conventions[_i]);
-	ck_assert_ok(mpk_library_file_open(path, (struct mpk_span){ 0 }, &files[0], &err), err);
-	ck_assert_ok(mpk_library_file_open(NULL, robust_load(&arena, path), &files[1], &err), err);
+	ck_assert_ok(mpk_library_file_open(path, (struct mpk_span){ 0 }, NULL, &files[0], &err),
+		     err);
+	ck_assert_ok(mpk_library_file_open(NULL, robust_load(&arena, path), NULL, &files[1], &err),
+		     err);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_ok(mpk_library_open(runtime, mpk_library_file_code(files[i]),
 					      &libraries[i], &err),
@@ -157,7 +159,8 @@ START_TEST(a_constructor_registers)
 	char path[4100];
 
 	(void)snprintf(path, sizeof path, "%s/system.so", modules);
-	ck_assert_int_eq(mpk_library_file_open(path, (struct mpk_span){ 0 }, &file, &err), MPK_OK);
+	ck_assert_int_eq(mpk_library_file_open(path, (struct mpk_span){ 0 }, NULL, &file, &err),
+			 MPK_OK);
 	ck_assert_ok(mpk_library_open(runtime, mpk_library_file_code(file), &library, &err), err);
 	ck_assert_int_eq(call(library, "echo", mpk_value_of_int(9)).integer, 9);
 	mpk_library_close(library);

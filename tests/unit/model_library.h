@@ -51,7 +51,7 @@ static inline void library_open(struct library *l, const char *folder, const cha
 	char path[4100];
 
 	(void)snprintf(path, sizeof path, "%s/%s.so", folder, name);
-	ck_assert_ok(mpk_library_file_open(path, (struct mpk_span){ 0 }, &file, &err), err);
+	ck_assert_ok(mpk_library_file_open(path, (struct mpk_span){ 0 }, NULL, &file, &err), err);
 	l->code = mpk_library_file_code(file);
 	ck_assert_ok(mpk_runtime_create(&l->options, &l->runtime, &err), err);
 	ck_assert_ok(mpk_executors_add(l->runtime, &err), err);

@@ -291,7 +291,8 @@ static enum mpk_code read_tables(const struct mpk_elf *e, const enum mpk_generat
 				 struct mpk_arena *arena, struct mpk_image *image,
 				 struct mpk_error *err)
 {
-	struct mpk_survey found = { 0 }, hidden = { 0 };
+	/* the prefix that is wanted stands where that of the blob will */
+	struct mpk_survey found = { .wanted = image->prefix }, hidden = found;
 	struct mpk_symbol_source source, other;
 	struct mpk_symtab table, all;
 
@@ -344,6 +345,8 @@ enum mpk_code mpk_image_read_symbols(const struct mpk_symbol_source *source,
 	image->blob_symbol = e.blob_symbol;
 	image->blob_section = e.blob_section;
 	image->prefix = e.prefix;
+	image->prefixes = e.prefixes;
+	image->prefix_count = e.prefix_count;
 	image->convention = e.convention;
 	image->functions = e.functions;
 	image->function_count = e.function_count;

@@ -148,9 +148,11 @@ static uint64_t unpacked_max(uint64_t packed)
 	return limit < UNPACKED_MAX ? limit : UNPACKED_MAX;
 }
 
-static enum mpk_code read_file(enum mpk_file_format format, struct mpk_span bytes, uint64_t off,
-			       const enum mpk_generation *gen, struct mpk_arena *arena,
-			       struct mpk_image *out, struct mpk_error *err)
+/* @prefix  of the blob that is wanted, of several in an ELF file; NULL: the first */
+static enum mpk_code read_file_of(enum mpk_file_format format, struct mpk_span bytes, uint64_t off,
+				  const char *prefix, const enum mpk_generation *gen,
+				  struct mpk_arena *arena, struct mpk_image *out,
+				  struct mpk_error *err)
 {
 	static const struct mpk_image_reader *const readers[] = {
 		[MPK_FILE_BLOB] = &mpk_blob_images,     [MPK_FILE_ELF] = &mpk_elf_images,
@@ -158,11 +160,18 @@ static enum mpk_code read_file(enum mpk_file_format format, struct mpk_span byte
 		[MPK_FILE_PE] = &mpk_object_images,     [MPK_FILE_C] = &mpk_object_images,
 		[MPK_FILE_DEVICE] = &mpk_device_images,
 	};
-	struct mpk_image image = { 0 };
+	struct mpk_image image = { .prefix = prefix };
 
 	MPK_TRY(readers[format]->read(format, bytes, off, gen, arena, &image, err));
 	*out = image;
 	return MPK_OK;
+}
+
+static enum mpk_code read_file(enum mpk_file_format format, struct mpk_span bytes, uint64_t off,
+			       const enum mpk_generation *gen, struct mpk_arena *arena,
+			       struct mpk_image *out, struct mpk_error *err)
+{
+	return read_file_of(format, bytes, off, NULL, gen, arena, out, err);
 }
 
 /* --- archives -------------------------------------------------------------------- */
@@ -209,8 +218,8 @@ static unsigned worth(const struct mpk_image *image)
 
 /* The first member with a blob, else the first with functions, else the first object. */
 static enum mpk_code image_choose(const struct mpk_member *members, size_t count,
-				  struct mpk_arena *arena, size_t *chosen, struct mpk_image *out,
-				  struct mpk_error *err)
+				  const char *prefix, struct mpk_arena *arena, size_t *chosen,
+				  struct mpk_image *out, struct mpk_error *err)
 {
 	*chosen = count;
 	for (size_t i = 0; i < count && (*chosen == count || worth(out) < 2); i++) {
@@ -220,8 +229,8 @@ static enum mpk_code image_choose(const struct mpk_member *members, size_t count
 
 		if (format == MPK_FILE_BLOB)
 			continue;
-		code = read_file(format, members[i].bytes, members[i].off, NULL, arena, &image,
-				 err);
+		code = read_file_of(format, members[i].bytes, members[i].off, prefix, NULL, arena,
+				    &image, err);
 		if (code != MPK_OK) {
 			mpk_error_prefix(err,
 					 "member '%s': ", MPK_QUOTE(mpk_span_str(members[i].name)));
@@ -233,6 +242,59 @@ static enum mpk_code image_choose(const struct mpk_member *members, size_t count
 		}
 	}
 	return MPK_OK;
+}
+
+/* The prefixes of all blobs of the members, each once. */
+static enum mpk_code add_prefixes(struct mpk_image *image, const struct mpk_image *other,
+				  struct mpk_arena *arena, struct mpk_error *err)
+{
+	size_t count = image->prefix_count;
+	const char **all = mpk_arena_array(arena, count + other->prefix_count, sizeof *all);
+
+	if (!other->prefix_count)
+		return MPK_OK;
+	MPK_TRY_ALLOC(all, err);
+	for (size_t i = 0; i < count; i++)
+		all[i] = image->prefixes[i];
+	for (size_t i = 0; i < other->prefix_count; i++) {
+		size_t at = 0;
+
+		while (at < count && strcmp(all[at], other->prefixes[i]) < 0)
+			at++;
+		if (at < count && strcmp(all[at], other->prefixes[i]) == 0)
+			continue;
+		memmove(all + at + 1, all + at, (count - at) * sizeof *all);
+		all[at] = other->prefixes[i];
+		count++;
+	}
+	image->prefixes = all;
+	image->prefix_count = count;
+	return MPK_OK;
+}
+
+/* A function is that of the longest prefix that its name begins with. A caller says it without. */
+static void keep_own(struct mpk_image *image, struct mpk_image_function *functions, size_t *count)
+{
+	size_t own = strlen(image->prefix), kept = 0;
+
+	for (size_t i = 0; i < *count; i++) {
+		struct mpk_image_function f = functions[i];
+		const char *name = f.name;
+		const char *longest = "";
+
+		for (size_t k = 0; f.member && k < image->prefix_count; k++)
+			if (strlen(image->prefixes[k]) > strlen(longest) &&
+			    mpk_name_starts(name, image->prefixes[k]))
+				longest = image->prefixes[k];
+		if (f.member && image->prefix_count && strcmp(longest, image->prefix) != 0) {
+			if (image->prefix_count > 1)
+				continue;
+		} else if (f.member && name[own]) {
+			f.name += own;
+		}
+		functions[kept++] = f;
+	}
+	*count = kept;
 }
 
 /* Archives may have ten thousand members with functions and device code: they are gathered before they are
@@ -299,12 +361,13 @@ static enum mpk_code add_devices(struct gathered *g, const struct mpk_image *ima
 
 /* One list of each kind in the arena; functions are sorted again, as members were sorted each by
  * itself. */
-static enum mpk_code keep_gathered(const struct gathered *g, struct mpk_arena *arena,
+static enum mpk_code keep_gathered(struct gathered *g, struct mpk_arena *arena,
 				   struct mpk_image *image, struct mpk_error *err)
 {
-	struct mpk_image_function *functions =
-		mpk_arena_keep(arena, g->functions, g->function_count, sizeof *g->functions);
+	struct mpk_image_function *functions;
 
+	keep_own(image, g->functions, &g->function_count);
+	functions = mpk_arena_keep(arena, g->functions, g->function_count, sizeof *g->functions);
 	image->embedded = mpk_arena_keep(arena, g->codes, g->code_count, sizeof *g->codes);
 	image->devices = mpk_arena_keep(arena, g->devices, g->device_count, sizeof *g->devices);
 	MPK_TRY_ALLOC(functions && image->embedded && image->devices, err);
@@ -335,6 +398,7 @@ static enum mpk_code add_others(const struct mpk_member *members, size_t count, 
 			continue;
 		MPK_TRY(read_file(format, m->bytes, m->off, image->gen_known ? &image->gen : NULL,
 				  arena, &other, err));
+		MPK_TRY(add_prefixes(image, &other, arena, err));
 		if (image->gen_known && !other.has_blob && other.function_count) {
 			MPK_TRY(add_functions(&all, &other, m->name, err));
 			image->has_ctx |= other.has_ctx;
@@ -363,11 +427,13 @@ static enum mpk_code read_members(const struct mpk_member *members, size_t count
 		names[i] = members[i].name;
 		contents[i] = members[i].bytes;
 	}
-	if (wanted) {
-		MPK_TRY(find_member(members, count, wanted, &chosen, err));
+	if (wanted && find_member(members, count, wanted, &chosen, NULL) == MPK_OK) {
 		MPK_TRY(read_one(&members[chosen], arena, &image, err));
 	} else {
-		MPK_TRY(image_choose(members, count, arena, &chosen, &image, err));
+		MPK_TRY(image_choose(members, count, linked ? wanted : NULL, arena, &chosen, &image,
+				     err));
+		if (wanted && (!linked || !image.has_blob))
+			return find_member(members, count, wanted, &chosen, err);
 		if ((image.gen_known || image.device_count) && linked)
 			MPK_TRY(add_others(members, count, chosen, arena, &image, err));
 	}
@@ -446,6 +512,25 @@ static enum mpk_code read_universal(struct mpk_span bytes, const char *member,
 	return MPK_OK;
 }
 
+/* One of several models that were linked into a file, by its prefix. */
+static enum mpk_code read_prefix(struct mpk_span bytes, const char *prefix, struct mpk_arena *arena,
+				 struct mpk_image *out, struct mpk_error *err)
+{
+	struct mpk_image image = { 0 };
+
+	if (format_of_bytes(bytes) == MPK_FILE_ELF) {
+		MPK_TRY(read_file_of(MPK_FILE_ELF, bytes, 0, prefix, NULL, arena, &image, err));
+		if (image.has_blob && !image.carrier.len && strcmp(image.prefix, prefix) == 0) {
+			*out = image;
+			return MPK_OK;
+		}
+	}
+	return mpk_fail(
+		err, MPK_E_NOTFOUND,
+		"a member '%s' was asked for, but the file is no archive, and has no model of that prefix",
+		MPK_QUOTE(mpk_span_str(prefix)));
+}
+
 /* gzip first: TVM exports .tar.gz, and what is inside is read like any other file. */
 enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct mpk_arena *arena,
 			     struct mpk_image *out, struct mpk_error *err)
@@ -460,12 +545,13 @@ enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct m
 	else if (mpk_macho_is_universal(content))
 		MPK_TRY(read_universal(content, member, arena, out, err));
 	else if (member)
-		return mpk_fail(err, MPK_E_NOTFOUND,
-				"a member '%s' was asked for, but the file is no archive",
-				MPK_QUOTE(mpk_span_str(member)));
+		MPK_TRY(read_prefix(content, member, arena, out, err));
 	else
 		MPK_TRY(read_one(&(struct mpk_member){ .bytes = content }, arena, out, err));
 	out->is_packed |= packed;
+	out->by_prefix = member && out->has_blob && out->prefix_count > 1 &&
+			 strcmp(out->prefix, member) == 0 &&
+			 !(out->member && strcmp(out->member, member) == 0);
 	return MPK_OK;
 }
 
@@ -490,4 +576,16 @@ enum mpk_code mpk_image_check_digest(const struct mpk_image *image, const struct
 		return MPK_OK;
 	MPK_TRY(mpk_note_digest(mpk_image_noted(image), map, NULL, arena, digest, err));
 	return mpk_note_compare(&image->note, digest, err);
+}
+
+enum mpk_code mpk_image_check_single(const struct mpk_image *image, struct mpk_error *err)
+{
+	if (image->prefix_count < 2)
+		return MPK_OK;
+	return mpk_fail(
+		err, MPK_E_UNSUPPORTED,
+		"it holds %zu models, with the prefixes '%s', '%s'%s, and a standalone library carries one: link each by itself",
+		image->prefix_count, MPK_QUOTE(mpk_span_str(image->prefixes[0])),
+		MPK_QUOTE(mpk_span_str(image->prefixes[1])),
+		image->prefix_count > 2 ? " and more" : "");
 }

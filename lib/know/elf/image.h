@@ -105,6 +105,10 @@ struct mpk_image {
 	const char *blob_symbol;    /* with the system-lib prefix, if any */
 	const char *blob_section;   /* ".rodata", ".lrodata"; NULL without section headers */
 	const char *prefix;         /* system-lib prefix; "" when none */
+	const char *const *prefixes; /* of all blobs in it, each once: several models linked into
+				      * one, of which the rest is one; those of all members */
+	size_t prefix_count;
+	bool by_prefix; /* it was chosen by that */
 	struct mpk_note note;       /* the package note, of carrier where there is one; name NULL:
 				     * none */
 	const char *lost_blob;      /* symbol of a blob that only a package note names, not a
@@ -139,8 +143,8 @@ struct mpk_image {
 
 /* mpk_image_open - see what a file is
  * @bytes   the whole input; borrowed as long as the image is used
- * @member  archive or tar member to take ("devc.o"), or architecture ("arm64"), NULL: the first that has a blob,
- *          else the first that has functions. Without a choice of the caller, functions
+ * @member  archive or tar member to take ("devc.o"), or architecture ("arm64"), or the prefix of one of several
+ *          models ("alpha_", "" for the one without), NULL: the first that has a blob, else the first that has functions. Without a choice of the caller, functions
  *          of the other members count as well: they are linked together
  * @arena   receives everything but the bytes
  * Returns  MPK_OK, also for an ELF file with neither blob nor functions (has_blob false,
@@ -172,6 +176,11 @@ enum mpk_code mpk_image_carrier(struct mpk_span file, struct mpk_span *out,
 /* mpk_image_check_symbol - whether the blob that the package note tells of has its symbol
  * Returns  MPK_OK, also without a note; MPK_E_CORRUPT */
 enum mpk_code mpk_image_check_symbol(const struct mpk_image *image,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_image_check_single - that a file does not hold several models, of which a standalone library carries one
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED */
+enum mpk_code mpk_image_check_single(const struct mpk_image *image,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_image_check_digest - whether the blob has the digest that the package note tells

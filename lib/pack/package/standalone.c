@@ -350,6 +350,7 @@ static enum mpk_code read_carried(struct carrier *c, struct mpk_span library)
 	if (!image->has_blob)
 		return mpk_fail(c->err, MPK_E_NO_BLOB,
 				"it has no module blob: plain tvm-ffi calls it as it is");
+	MPK_TRY(mpk_image_check_single(image, c->err));
 	MPK_TRY(mpk_image_check_digest(image, NULL, c->arena, c->err));
 	MPK_TRY(mpk_blob_read(mpk_image_blob(image), image->gen, c->arena, &c->tree, c->err));
 	for (size_t i = 0; i < c->tree.count; i++)

@@ -29,6 +29,7 @@
 struct mpk_run_source {
 	const char *path;       /* of its file; NULL: it is in memory */
 	struct mpk_span memory; /* where there is no path */
+	const char *prefix; /* of the one of several models in it that is meant; NULL: the first */
 	/* What the file itself tells when it is loaded. Before that, and of files that do not load: its blob, whose
 	 * kernels are called without host code. NULL: not known */
 	const struct mpk_tree *tree;

@@ -127,9 +127,9 @@ static enum mpk_code file_functions(struct mpk_library_file *file, const struct 
 }
 
 static enum mpk_code file_read(struct mpk_library_file *file, struct mpk_span bytes,
-			       struct mpk_error *err)
+			       const char *prefix, struct mpk_error *err)
 {
-	struct mpk_survey found = { 0 };
+	struct mpk_survey found = { .wanted = prefix };
 	struct mpk_exports e;
 
 	MPK_TRY(mpk_elfdyn_read(bytes, &file->arena, &file->object, err));
@@ -156,7 +156,7 @@ static enum mpk_code file_read(struct mpk_library_file *file, struct mpk_span by
 	return file_functions(file, &e, err);
 }
 
-enum mpk_code mpk_library_file_open(const char *path, struct mpk_span bytes,
+enum mpk_code mpk_library_file_open(const char *path, struct mpk_span bytes, const char *prefix,
 				    struct mpk_library_file **out, struct mpk_error *err)
 {
 	struct mpk_library_file *file = calloc(1, sizeof *file);
@@ -172,7 +172,7 @@ enum mpk_code mpk_library_file_open(const char *path, struct mpk_span bytes,
 	if (rc == MPK_OK && path && !file->path)
 		rc = mpk_fail_nomem(err);
 	if (rc == MPK_OK)
-		rc = file_read(file, bytes, err);
+		rc = file_read(file, bytes, prefix, err);
 	if (rc != MPK_OK) {
 		library_file_close(file);
 		return mpk_failed(rc);
@@ -233,7 +233,7 @@ enum mpk_code mpk_run_load(struct mpkr_model *model, struct mpk_error *err)
 
 	if (model->library)
 		return MPK_OK;
-	code = mpk_library_file_open(from->path, from->memory, &file, err);
+	code = mpk_library_file_open(from->path, from->memory, from->prefix, &file, err);
 	if (code == MPK_OK) {
 		file->code.symbol = from->symbol;
 		file->code.moved = from->moved;

@@ -151,6 +151,8 @@ static enum mpk_code create_model(struct mpk_session *s, struct mpk_error *err)
 	const struct mpk_library_options *library = &s->work->library;
 	struct mpk_run_source source = {
 		.path = library->path,
+		.prefix =
+			library->image && library->image->by_prefix ? library->image->prefix : NULL,
 		.tree = library->tree,
 		.is_alone = true,
 		.runtime = library->runtime,

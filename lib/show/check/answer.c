@@ -23,6 +23,8 @@ enum mpk_check_outcome mpk_check_outcome(const struct mpk_check_result *result)
 		return MPK_CHECK_NOTHING;
 	if (result->there->only && !result->report.errors)
 		return MPK_CHECK_OPEN;
+	if (result->system_prefix && !result->call_errors)
+		return MPK_CHECK_SYSTEM;
 	for (size_t i = 0; i < result->item_count; i++)
 		if (result->items[i].part ||
 		    (result->items[i].option && strcmp(result->items[i].name, "loader") == 0))
@@ -41,6 +43,7 @@ const char *mpk_check_outcome_word(enum mpk_check_outcome outcome)
 		[MPK_CHECK_POLICY] = "breaks-policy",
 		[MPK_CHECK_NOTHING] = "nothing-checked",
 		[MPK_CHECK_OPEN] = "open",
+		[MPK_CHECK_SYSTEM] = "to-be-linked",
 	};
 
 	return words[outcome];
@@ -49,7 +52,7 @@ const char *mpk_check_outcome_word(enum mpk_check_outcome outcome)
 bool mpk_check_outcome_is_error(enum mpk_check_outcome outcome)
 {
 	return outcome != MPK_CHECK_LOADS && outcome != MPK_CHECK_OPEN &&
-	       outcome != MPK_CHECK_NOTHING;
+	       outcome != MPK_CHECK_SYSTEM && outcome != MPK_CHECK_NOTHING;
 }
 
 /* " in TVM 0.27 on x86-64" */
@@ -160,6 +163,8 @@ void mpk_check_put_verdict(const struct mpk_check_result *result, struct mpk_str
 		[MPK_CHECK_POLICY] = "breaks the policy",
 		[MPK_CHECK_NOTHING] = "nothing checked",
 		[MPK_CHECK_OPEN] = "nothing found against it",
+		[MPK_CHECK_SYSTEM] =
+			"is to be linked into a program: load_module gives no executable of it",
 	};
 	const struct mpk_report *report = &result->report;
 	enum mpk_check_outcome outcome = mpk_check_outcome(result);
@@ -177,6 +182,11 @@ void mpk_check_put_verdict(const struct mpk_check_result *result, struct mpk_str
 				  result->lacks == mpk_check_unsaid
 					  ? "what it is compared with was not said"
 					  : result->lacks);
+	} else if (outcome == MPK_CHECK_SYSTEM) {
+		mpk_strbuf_puts(out, ", system_lib('");
+		mpk_escape(out, mpk_span_str(result->system_prefix));
+		mpk_strbuf_puts(out, "') does there;");
+		put_there(result->there, out);
 	} else {
 		put_there(result->there, out);
 	}

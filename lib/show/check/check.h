@@ -94,6 +94,7 @@ enum mpk_check_outcome {
 	MPK_CHECK_POLICY, /* nothing is known against its loading, but it breaks what it is held to */
 	MPK_CHECK_NOTHING, /* it has nothing of what was asked for by name */
 	MPK_CHECK_OPEN, /* nothing speaks against it, but no runtime was named, or not all checks were made */
+	MPK_CHECK_SYSTEM, /* it is to be linked into a program, and nothing is known against that */
 };
 
 /* The GPU code of a file, read when a device is first asked for; the same for all devices. Zero-initialise. */
@@ -138,6 +139,9 @@ struct mpk_check_result {
 	size_t failing_count;
 	struct mpk_check_held held[MPK_CHECK_HELD];
 	size_t held_count;
+	const char *
+		system_prefix; /* of a system library: no loader finds its module, a program that it is linked into
+				    * has it; NULL: it is none */
 	enum mpk_check_gpu gpu;
 	struct mpk_check_gpu_counts gpu_counts;
 	const char *

@@ -53,8 +53,18 @@ static enum mpk_code read_own(const struct mpk_check_state *s, struct own *own,
 	for (size_t i = 0; i < image->function_count; i++) {
 		struct mpk_span name = mpk_span_str(image->functions[i].name);
 
-		if (!mpk_strmap_find(&s->lost, name, NULL))
-			MPK_TRY_ALLOC(mpk_strmap_put(&own->host, name, 0, NULL) >= 0, err);
+		if (mpk_strmap_find(&s->lost, name, NULL))
+			continue;
+		MPK_TRY_ALLOC(mpk_strmap_put(&own->host, name, 0, NULL) >= 0, err);
+		/* a system library finds its functions with its prefix and without */
+		if (image->has_blob && image->prefix[0]) {
+			const char *full = mpk_arena_printf(s->arena, "%s%s", image->prefix,
+							    image->functions[i].name);
+
+			MPK_TRY_ALLOC(full, err);
+			MPK_TRY_ALLOC(mpk_strmap_put(&own->host, mpk_span_str(full), 0, NULL) >= 0,
+				      err);
+		}
 	}
 	for (size_t i = 0; i < s->view->count; i++)
 		MPK_TRY(add_node(own, &s->view->nodes[i], err));

@@ -279,7 +279,9 @@ enum mpk_check_outcome mpk_check_set_outcome(const struct mpk_check_set *set)
 	}
 	if (has_nothing(set))
 		return MPK_CHECK_NOTHING;
-	return count_files(set, MPK_CHECK_OPEN) ? MPK_CHECK_OPEN : MPK_CHECK_LOADS;
+	if (count_files(set, MPK_CHECK_OPEN))
+		return MPK_CHECK_OPEN;
+	return count_files(set, MPK_CHECK_SYSTEM) ? MPK_CHECK_SYSTEM : MPK_CHECK_LOADS;
 }
 
 static void put_place(const struct mpk_check_set *set, size_t i, struct mpk_strbuf *out)
@@ -390,6 +392,8 @@ void mpk_check_set_put_verdict(const struct mpk_check_set *set, struct mpk_strbu
 		put_also(" loads", " load", loads, &first, out);
 		put_also(" with nothing found against it", " with nothing found against them", open,
 			 &first, out);
+		put_also(" is to be linked into a program", " are to be linked into a program",
+			 count_files(set, MPK_CHECK_SYSTEM), &first, out);
 	}
 }
 

@@ -175,7 +175,7 @@ int main(int argc, char **argv)
 	size_t steps = (size_t)atoll(argv[3]), lengths = (size_t)atoll(argv[4]);
 	double start = now();
 
-	need(mpk_library_file_open(argv[1], (struct mpk_span){ 0 }, &file, &err), &err);
+	need(mpk_library_file_open(argv[1], (struct mpk_span){ 0 }, NULL, &file, &err), &err);
 	struct mpk_runtime_options runtime_options = { 0 };
 
 	need(mpk_runtime_create(&runtime_options, &runtime, &err), &err);

@@ -105,11 +105,12 @@ void mpk_run_model_drop(struct mpkr_model *model);
 struct mpk_library_file;
 
 /* mpk_library_file_open - read a file, which must not be changed while it is open
+ * @prefix  of the one of several models in it that is meant; NULL: the first
  * @path    NULL: what a caller has in memory is read
  * @bytes   that, borrowed until the file is closed
  * Returns  MPK_OK; MPK_E_IO; MPK_E_LOAD: no shared library, or one for another machine; MPK_E_CORRUPT: it or
  *          its blob does not read; MPK_E_NO_BLOB: neither a blob nor functions are in it; MPK_E_NOMEM */
-enum mpk_code mpk_library_file_open(const char *path, struct mpk_span bytes,
+enum mpk_code mpk_library_file_open(const char *path, struct mpk_span bytes, const char *prefix,
 				    struct mpk_library_file **out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 

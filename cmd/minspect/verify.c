@@ -100,6 +100,7 @@ int minspect_verify(const struct minspect_options *o)
 	static const struct minspect_action action = { .doing = "verifying",
 						       .look = verify_file,
 						       .refuse = verify_refuse,
+						       .takes_libraries = true,
 						       .each_model = true,
 						       .weights = verify_weights,
 						       .sum = verify_sum,

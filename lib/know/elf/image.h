@@ -94,24 +94,24 @@ struct mpk_image {
 	uint16_t type; /* ET_* */
 
 	bool has_blob;
-	enum mpk_generation gen;    /* generation of the blob; without a blob, of the functions */
-	bool gen_known;             /* false: neither blob nor symbols tell the generation */
-	bool standalone;            /* the library loads the blob's kernels itself */
-	struct mpk_span blob;       /* st_size bytes when known, else to the section's end, or what
+	enum mpk_generation gen;     /* generation of the blob; without a blob, of the functions */
+	bool gen_known;              /* false: neither blob nor symbols tell the generation */
+	bool standalone;             /* the library loads the blob's kernels itself */
+	struct mpk_span blob;        /* st_size bytes when known, else to the section's end, or what
 				     * the blob itself says; of C in the arena */
-	uint64_t blob_off;          /* offset of blob, or of the initializer, in the input file */
-	uint64_t blob_address;      /* st_value */
-	uint64_t blob_symbol_bytes; /* st_size; 0 when unknown */
-	const char *blob_symbol;    /* with the system-lib prefix, if any */
-	const char *blob_section;   /* ".rodata", ".lrodata"; NULL without section headers */
-	const char *prefix;         /* system-lib prefix; "" when none */
+	uint64_t blob_off;           /* offset of blob, or of the initializer, in the input file */
+	uint64_t blob_address;       /* st_value */
+	uint64_t blob_symbol_bytes;  /* st_size; 0 when unknown */
+	const char *blob_symbol;     /* with the system-lib prefix, if any */
+	const char *blob_section;    /* ".rodata", ".lrodata"; NULL without section headers */
+	const char *prefix;          /* system-lib prefix; "" when none */
 	const char *const *prefixes; /* of all blobs in it, each once: several models linked into
 				      * one, of which the rest is one; those of all members */
 	size_t prefix_count;
-	bool by_prefix; /* it was chosen by that */
-	struct mpk_note note;       /* the package note, of carrier where there is one; name NULL:
+	bool by_prefix;        /* it was chosen by that */
+	struct mpk_note note;  /* the package note, of carrier where there is one; name NULL:
 				     * none */
-	const char *lost_blob;      /* symbol of a blob that only a package note names, not a
+	const char *lost_blob; /* symbol of a blob that only a package note names, not a
 				     * symbol table; NULL when all is there */
 
 	enum mpk_convention convention;

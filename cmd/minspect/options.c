@@ -144,7 +144,7 @@ static const struct mpk_option options[] = {
 	  .target = &O.digest, .with = "extract", .values = "words: xxh128 sha256 none" },
 	{ 0, "pubkey", MPK_OPT_TEXT, "KEY",
 	  "with --verify: FILE must be signed by the Ed25519 key in KEY", .target = &O.pubkey,
-	  .with = "functions verify" },
+	  .with = "verify" },
 	{ 0, "spills", MPK_OPT_FLAG, NULL,
 	  "with --functions: kernels that keep registers in memory", .target = &O.spills,
 	  .with = "functions" },

@@ -4,7 +4,6 @@
  * another name, the source is found by its contents. Links in a folder are passed over, as what they lead to is there
  * itself, or is somebody else's. */
 #include "mpack/cubins.h"
-#include "manifest/manifest.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -384,7 +383,7 @@ enum mpk_code mpk_cubins_manifest(const struct mpk_cubins_options *o, struct mpk
 	struct mpk_wrap_file *files = mpk_arena_array(arena, kernels->count, sizeof *files);
 	struct mpk_wrap_options how = o->how;
 
-	how.name = mpk_manifest_name(name);
+	how.name = name;
 	MPK_TRY(match_sources(kernels, err));
 	kernels->maps = calloc(kernels->count * MPK_CUBINS_PARTS, sizeof *kernels->maps);
 	MPK_TRY_ALLOC(files && kernels->maps, err);

@@ -10,6 +10,7 @@
 #include "code/format.h"
 #include "io/path.h"
 #include "launch/launch.h"
+#include "manifest/manifest.h"
 #include "package/internal/package.h"
 #include "package/internal/wrap.h"
 #include "text/escape.h"
@@ -473,7 +474,8 @@ enum mpk_code mpk_wrap_manifest(const struct mpk_wrap_file *files, size_t count,
 	struct mpk_error own = { 0 };
 	MPK_CLEANUP(wraps_fini)
 	struct wraps ws = { .how = how, .arena = arena, .out = out, .err = err ? err : &own };
-	const char *name = wrap_stem(arena, how->name ? how->name : files[0].path);
+	const char *name =
+		mpk_manifest_name(wrap_stem(arena, how->name ? how->name : files[0].path));
 
 	MPK_TRY_ALLOC(name, err);
 	mpk_strbuf_printf(out, "[package]\nname       = \"%s\"\nstandalone = true\n", name);

@@ -78,7 +78,7 @@ static enum mpk_code parse_kernel(const struct parser *p, struct mpk_json_value 
 	if (mpk_json_value_type(copy) != MPK_JSON_NONE)
 		MPK_TRY(number_of(p, copy, "a kernel's \"copy\" is no number", &number));
 	k.name = mpk_span_str(name);
-	k.copy = (size_t)number;
+	k.copy = (uint32_t)number;
 	k.key = mpk_kernel_key(p->arena, k.path, k.target, k.name, k.copy);
 	MPK_TRY_ALLOC(k.key.data, p->err);
 	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {

@@ -219,10 +219,10 @@ static enum spill spill_of(const struct mpk_listed_kernel *k)
 		return SPILLS_NOT;
 	if (v[MPK_FIGURE_SPILLED_REGISTERS].state == MPK_FIGURE_KNOWN)
 		return SPILLS_ARRAY;
-	if (!k->has_local)
+	if (!k->facts || !k->facts->has_local)
 		return SPILLS_MAYBE;
 	/* what is spilled is read again */
-	return k->local.stores && k->local.loads ? SPILLS_LIKELY : SPILLS_ARRAY;
+	return k->facts->local.stores && k->facts->local.loads ? SPILLS_LIKELY : SPILLS_ARRAY;
 }
 
 /* Of what several libraries have the worst is kept. */
@@ -235,7 +235,8 @@ static enum mpk_code add_place(struct mpk_templates *t, const struct mpk_listed_
 			       .registers = v[MPK_FIGURE_REGISTERS].number,
 			       .stack = v[MPK_FIGURE_STACK].number,
 			       .spilled = v[MPK_FIGURE_SPILLED_REGISTERS].number,
-			       .local = k->local };
+			       .local =
+				       k->facts ? k->facts->local : (struct mpk_cubin_local){ 0 } };
 	const char *key;
 	size_t at;
 	int rc;

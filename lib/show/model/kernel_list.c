@@ -99,6 +99,29 @@ static enum mpk_code forget_code(struct lister *l, const struct mpk_code_kernel 
 	return mpk_digest_span(MPK_DIGEST_XXH128, code, k->digest, l->err);
 }
 
+/* k->code and its figures are set. */
+static enum mpk_code list_facts(struct lister *l, const struct mpk_code_info *code,
+				const struct mpk_code_kernel *from, struct mpk_listed_kernel *k)
+{
+	struct mpk_kernel_facts facts = { .barriers = from->barriers,
+					  .wavefront = from->wavefront,
+					  .wgp_mode = from->wgp_mode };
+
+	memcpy(facts.block, from->block, sizeof facts.block);
+	memcpy(facts.max_threads, from->max_threads, sizeof facts.max_threads);
+	if (code->format == &mpk_format_cubin && k->figures.values[MPK_FIGURE_STACK].number)
+		facts.has_local = mpk_cubin_local_accesses(code->sm, k->code, &facts.local);
+	if (!facts.block[0] && !facts.max_threads[0] && !facts.barriers && !facts.wavefront &&
+	    !facts.has_local)
+		return MPK_OK;
+	struct mpk_kernel_facts *kept = mpk_arena_alloc(l->arena, sizeof *kept);
+
+	MPK_TRY_ALLOC(kept, l->err);
+	*kept = facts;
+	k->facts = kept;
+	return MPK_OK;
+}
+
 /* @code may be NULL: the table has the kernel, and nothing is known of its code. */
 static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_info *code,
 				     size_t kernel, struct mpk_span name)
@@ -113,14 +136,8 @@ static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_inf
 		const struct mpk_code_kernel *from = &code->kernels[kernel];
 
 		k.code = from->code;
-		memcpy(k.block, from->block, sizeof k.block);
-		memcpy(k.max_threads, from->max_threads, sizeof k.max_threads);
-		k.barriers = from->barriers;
-		k.wavefront = from->wavefront;
-		k.wgp_mode = from->wgp_mode;
 		(void)mpk_code_figures(code, kernel, &k.figures);
-		if (code->format == &mpk_format_cubin && k.figures.values[MPK_FIGURE_STACK].number)
-			k.has_local = mpk_cubin_local_accesses(code->sm, k.code, &k.local);
+		MPK_TRY(list_facts(l, code, from, &k));
 		if (l->container)
 			MPK_TRY(forget_code(l, from, &k));
 	}

@@ -15,6 +15,15 @@
 /* The path of all kernels and images of a library's GPU code (device_code.h). */
 #define MPK_DEVICE_PATH "gpu"
 
+/* What only some kernels state, so that lists of a hundred thousand others stay small. */
+struct mpk_kernel_facts {
+	/* what a launch is held to: as in struct mpk_code_kernel */
+	uint32_t block[3], max_threads[3], barriers, wavefront;
+	bool wgp_mode;
+	bool has_local; /* local is filled: of a cubin whose kernel has a stack */
+	struct mpk_cubin_local local;
+};
+
 /* A kernel in one run of code: a fatbin has it once for each image. */
 struct mpk_listed_kernel {
 	struct mpk_span key;              /* of path, target and name: unique in the file */
@@ -23,19 +32,15 @@ struct mpk_listed_kernel {
 	struct mpk_span name;             /* not escaped */
 	const char *target;               /* "sm_90"; "": its code names none */
 	struct mpk_figures figures;
-	/* What a launch is held to: as in struct mpk_code_kernel. */
-	uint32_t block[3], max_threads[3], barriers, wavefront;
-	bool wgp_mode;
-	bool has_local; /* local is filled: of a cubin whose kernel has a stack */
-	struct mpk_cubin_local local;
+	const struct mpk_kernel_facts *facts; /* NULL: its code states none of them */
 	struct mpk_span code; /* its machine code; empty: not known which part it is */
 	/* Of a library's GPU code alone, whose code is forgotten: */
 	const char *container; /* ".nv_fatbin:0"; else NULL */
 	const char *image;     /* "cubin sm_80" */
 	bool has_digest;       /* of the machine code or the PTX */
 	uint8_t digest[MPK_XXH128_BYTES];
-	size_t copies; /* others of this path, target and name */
-	size_t copy;   /* which of those it is, from 2 on, as its key says; 0: the first */
+	uint32_t copies; /* others of this path, target and name */
+	uint32_t copy;   /* which of those it is, from 2 on, as its key says; 0: the first */
 };
 
 /* An image of a library's GPU code, unpacked. */

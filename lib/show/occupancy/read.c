@@ -44,16 +44,18 @@ static uint32_t product(const uint32_t n[3])
 static bool row_of(const struct mpk_listed_kernel *k, const struct mpk_occupancy_ask *ask,
 		   const char *device, struct mpk_occupancy_row *out)
 {
+	static const struct mpk_kernel_facts none = { 0 };
 	const struct mpk_figure_value *f = k->figures.values;
-	uint32_t bound = product(k->max_threads), required = product(k->block);
+	const struct mpk_kernel_facts *launch = k->facts ? k->facts : &none;
+	uint32_t bound = product(launch->max_threads), required = product(launch->block);
 	uint32_t most = mpk_occupancy_max_threads(device);
 	struct mpk_occupancy_need need = {
 		.registers = (uint32_t)f[MPK_FIGURE_REGISTERS].number,
 		.sgprs = (uint32_t)f[MPK_FIGURE_SCALAR_REGISTERS].number,
 		.shared_bytes = f[MPK_FIGURE_SHARED].number + ask->dynamic,
-		.barriers = k->barriers,
-		.wavefront = k->wavefront,
-		.whole_work_groups = k->wgp_mode,
+		.barriers = launch->barriers,
+		.wavefront = launch->wavefront,
+		.whole_work_groups = launch->wgp_mode,
 	};
 	struct mpk_occupancy_step step;
 	struct mpk_occupancy now = { 0 };
@@ -90,7 +92,7 @@ static bool row_of(const struct mpk_listed_kernel *k, const struct mpk_occupancy
 		.block_from = from,
 		.registers = need.registers,
 		.shared_bytes = need.shared_bytes,
-		.barriers = k->barriers,
+		.barriers = launch->barriers,
 		.blocks = now.blocks,
 		.warps = now.warps,
 		.max_warps = now.max_warps,

@@ -20,7 +20,7 @@ static void verify(const struct mpk_view *view, struct mpk_arena *arena, struct 
 	struct mpk_report report = { 0 };
 
 	if (mpk_verify_run(view, &file, arena, &report, NULL) == MPK_OK)
-		mpk_answer_verify.text(&(struct mpk_verified){ "x", &report },
+		mpk_answer_verify.text(&(struct mpk_verified){ "x", &report, false },
 				       (struct mpk_style){ .verbose = true }, out);
 	FUZZ_REQUIRE(report.failed || report.errors);
 	mpk_report_fini(&report);

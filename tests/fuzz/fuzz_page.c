@@ -52,6 +52,7 @@ static void check(struct mpk_view *view, struct mpk_arena *arena, struct mpk_str
 	struct mpk_there there = { .has_release = true, .device = "sm_90" };
 	const struct mpk_mapping map = { .bytes = view->image->bytes, .fd = -1 };
 	struct mpk_check_result result = { 0 };
+	struct mpk_check_code code = { 0 };
 
 	FUZZ_REQUIRE(mpk_release_parse("0.24", &there.release));
 	there.machine = mpk_target_parse("x86_64");
@@ -59,7 +60,7 @@ static void check(struct mpk_view *view, struct mpk_arena *arena, struct mpk_str
 	there.glibc_major = 2;
 	there.glibc_minor = 28;
 	there.cuda.sm = mpk_cuda_device_parse("sm_90");
-	if (mpk_check_run(view, &map, &there, arena, &result, NULL) == MPK_OK)
+	if (mpk_check_run(view, &map, &there, arena, &code, &result, NULL) == MPK_OK)
 		mpk_answer_check.text(&result, (struct mpk_style){ 0 }, out);
 	mpk_report_fini(&result.report);
 }

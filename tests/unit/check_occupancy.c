@@ -114,6 +114,12 @@ START_TEST(what_is_not_known_has_no_answer)
 }
 END_TEST
 
+static uint32_t next(uint32_t *seed, uint32_t below)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return (*seed >> 8) % below;
+}
+
 /* The step is the least one: what it says holds, and one less does not. */
 START_TEST(the_next_step_is_the_least)
 {
@@ -125,10 +131,9 @@ START_TEST(the_next_step_is_the_least)
 	for (unsigned i = 0; i < 20000; i++) {
 		const char *target = targets[i % MPK_ARRAY_COUNT(targets)];
 		struct mpk_occupancy_need need = {
-			.threads = 1 + (seed = seed * 1664525 + 1013904223) / 65536 % 1024,
-			.registers = 1 + (seed = seed * 1664525 + 1013904223) / 65536 % 255,
-			.shared_bytes =
-				i % 3 ? (seed = seed * 1664525 + 1013904223) / 65536 % 60000 : 0,
+			.threads = 1 + next(&seed, 1024),
+			.registers = 1 + next(&seed, 255),
+			.shared_bytes = i % 3 ? next(&seed, 60000) : 0,
 		};
 		struct mpk_occupancy now = compute(target, need), then;
 		struct mpk_occupancy_step step;
@@ -195,12 +200,6 @@ static const struct {
 	{ 11, 0, 1536, 64, 64, 228, 227 }, { 12, 0, 1536, 64, 64, 100, 99 },
 	{ 12, 1, 1536, 64, 64, 100, 99 },
 };
-
-static uint32_t next(uint32_t *seed, uint32_t below)
-{
-	*seed = *seed * 1664525 + 1013904223;
-	return (*seed >> 8) % below;
-}
 #endif
 
 START_TEST(random_kernels_are_as_the_toolkit_says)

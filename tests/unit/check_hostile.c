@@ -276,7 +276,7 @@ static size_t next_place(const struct places *p, size_t at)
 
 static void try_bytes(struct mpk_span bytes, size_t len, const char *what)
 {
-	size_t base = strstr(what, "data/compiled/") ? COMPILED_BASE : MEMORY_BASE;
+	size_t base = strstr(what, "compiled") ? COMPILED_BASE : MEMORY_BASE;
 
 	robust_try(counted_look, bytes, what);
 	ck_assert_msg(held <= base + MEMORY_FACTOR * len,

@@ -281,8 +281,7 @@ static void diff_device_add_kernel(struct mpk_differ *d, enum mpk_diff_sign sign
 		return;
 	g->told = true;
 	item = mpk_differ_add(d, sign, "kernel", k->name,
-			      k->copy ? mpk_arena_printf(d->arena, "copy %" PRIu32, k->copy)
-				      : "");
+			      k->copy ? mpk_arena_printf(d->arena, "copy %" PRIu32, k->copy) : "");
 	if (!item)
 		return;
 	item->target = k->target;

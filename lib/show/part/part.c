@@ -432,12 +432,28 @@ static enum mpk_code part_find(struct finder *f, bool raw)
 	return f->wanted.name.len ? find_name(f) : find_main(f);
 }
 
+/* "conv:0" may be a tensor as well as code in a section "conv": it is the latter where such a section has code. */
+static struct mpk_part_name split_for(const struct mpk_view *view, const char *text)
+{
+	struct mpk_part_name n = mpk_part_split(text);
+	const char *colon = strrchr(text, ':');
+
+	if (!n.path.len || n.name.len || !colon || strchr("./_", *text) || strchr(text, '#') ||
+	    !mpk_device_is_path(n.path))
+		return n;
+	for (size_t i = 0; i < view->image->device_count; i++)
+		if (mpk_span_is(mpk_span_of(text, (size_t)(colon - text)),
+				view->image->devices[i].section))
+			return n;
+	return (struct mpk_part_name){ .name = n.path };
+}
+
 enum mpk_code mpk_part_find(const struct mpk_view *view, const char *text, bool raw,
 			    struct mpk_arena *arena, struct mpk_rope *out, struct mpk_error *err)
 {
 	struct mpk_rope content = { .arena = arena };
 	struct finder f = { .view = view,
-			    .wanted = mpk_part_split(text),
+			    .wanted = split_for(view, text),
 			    .arena = arena,
 			    .out = &content,
 			    .err = err };

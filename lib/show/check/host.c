@@ -378,7 +378,8 @@ static void put_lack(const struct mpk_check_state *s, const struct mpk_unbound *
 {
 	const char *owner = mpk_symbol_owner(u->name);
 	bool tvms = mpk_check_is_tvms(u->name), named = tvms && mpk_check_where(s->there);
-	const struct mpk_dso *read = tvms ? tvms_dso(s, strcmp(owner, "tvm-ffi") == 0) : NULL;
+	const struct mpk_dso *read =
+		tvms && owner ? tvms_dso(s, strcmp(owner, "tvm-ffi") == 0) : NULL;
 	char version[128] = "";
 
 	if (u->version)

@@ -84,7 +84,7 @@ enum { COLUMNS = 78, INDENT = 14 };
 		"A defect of the program, code for another device, or a hung device.",                      \
 		"ZE_ENABLE_VALIDATION_LAYER=1 says which argument it was; the system's log has hangs."
 #define MPK_DRIVER_STATUS(class_, names_, says_) MPK_DRIVER_STATUS_OF(names_, says_, class_##_TEXTS)
-#define MPK_DRIVER_STATUS_OF(names_, says_, texts_) MPK_DRIVER_STATUS_ROW(names_, says_, texts_)
+#define MPK_DRIVER_STATUS_OF(names_, says_, ...) MPK_DRIVER_STATUS_ROW(names_, says_, __VA_ARGS__)
 #define MPK_DRIVER_STATUS_ROW(names_, says_, meaning_, cause_, remedy_)                            \
 	{ .names = (names_),                                                                       \
 	  .who = MPK_MESSAGE_DRIVER,                                                               \

@@ -150,7 +150,7 @@ def test_a_cache_becomes_one_library(mpack, minspect, tmp_path):
                    env=dict(os.environ, TRITON_CACHE_DIR=str(cache)))
     library = tmp_path / "cache.so"
     mpack("build", cache, "-o", library)
-    listed = minspect("--functions", library).stdout
+    listed = minspect("functions", "--all", library).stdout
     names = [line.split("(")[0].strip() for line in listed.splitlines() if line.startswith("  double") and "x: " in line]
     assert sorted(names) == sorted(["double"] + [f"double_{i}" for i in range(2, 17)])
     cubins = [p.read_bytes() for p in cache.rglob("*.cubin")]

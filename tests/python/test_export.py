@@ -76,7 +76,8 @@ def test_shapes_are_tuples_where_the_file_says_so(tmp_path, mode):
     forward, x = mpk.open(tmp_path / "shape.so").forward, np.arange(6, dtype=np.float32)
     for given in ((3, 2), [3, 2], (np.int64(3), 2), mpk.shape(3, 2)):
         assert np.array_equal(forward(given, x), x.reshape(3, 2))
-    with pytest.raises(ValueError):
+    # the library knows the extents of byte code; those of compiled code are compared by the model
+    with pytest.raises(ValueError if mode == "bytecode" else RuntimeError):
         forward((4, 2), x)
-    with pytest.raises(TypeError, match="inputs for 2"):
+    with pytest.raises(TypeError, match="integer scalar"):
         forward((3, x), x)

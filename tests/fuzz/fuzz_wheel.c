@@ -3,7 +3,6 @@
  * members, and nothing is left to thin
  *
  * The first byte chooses what is asked for. */
-#define _GNU_SOURCE
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -307,22 +307,3 @@ unsigned mpk_occupancy_percent(const struct mpk_occupancy *o)
 {
 	return o->max_warps ? (o->warps * 100 + o->max_warps / 2) / o->max_warps : 0;
 }
-
-const char *mpk_occupancy_limit_word(enum mpk_occupancy_limit limit)
-{
-	switch (limit) {
-	case MPK_OCCUPANCY_NONE:
-		return "none";
-	case MPK_OCCUPANCY_WARPS:
-		return "warps";
-	case MPK_OCCUPANCY_BLOCKS:
-		return "blocks";
-	case MPK_OCCUPANCY_REGISTERS:
-		return "registers";
-	case MPK_OCCUPANCY_SHARED:
-		return "shared";
-	case MPK_OCCUPANCY_BARRIERS:
-		return "barriers";
-	}
-	return "none";
-}

@@ -79,7 +79,4 @@ void mpk_occupancy_next(const char *target, const struct mpk_occupancy_need *nee
 /* mpk_occupancy_percent - warps of max_warps, rounded to the nearest whole number */
 unsigned mpk_occupancy_percent(const struct mpk_occupancy *o);
 
-/* mpk_occupancy_limit_word - "registers", "shared", "warps", "blocks", "barriers", "none"; stable; static storage */
-const char *mpk_occupancy_limit_word(enum mpk_occupancy_limit limit);
-
 #endif

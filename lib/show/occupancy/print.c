@@ -6,7 +6,6 @@
 #include "occupancy/occupancy.h"
 #include "text/escape.h"
 #include "text/facts.h"
-#include "text/markup.h"
 #include "text/phrase.h"
 #include "text/table.h"
 

@@ -18,18 +18,18 @@ static void rows_fini(struct rows *r)
 	free(r->items);
 }
 
-/* A device runs code for an earlier one of its generation; code for one device alone, "sm_90a", runs only there. */
+/* Whether machine code for target runs on device: the same rule by which a driver is said to take an image. */
 static bool runs_on(const char *target, const char *device)
 {
-	unsigned from = mpk_cuda_device_parse(target), to = mpk_cuda_device_parse(device);
+	const struct mpk_cuda_place place = { .sm = mpk_cuda_device_parse(device) };
+	char last = target[0] ? target[strlen(target) - 1] : '\0';
+	const struct mpk_code_target image = { .kind = MPK_TARGET_BINARY,
+					       .sm = mpk_cuda_device_parse(target),
+					       .suffix = last == 'a' || last == 'f' ? last : '\0' };
 
 	if (strcmp(target, device) == 0)
 		return true;
-	if (!from || !to || from / 10 != to / 10 || from > to)
-		return false;
-	char last = target[strlen(target) - 1];
-
-	return last == 'a' ? from == to : true;
+	return image.sm && place.sm && mpk_cuda_fit(&image, &place) == MPK_CUDA_RUNS;
 }
 
 static uint32_t product(const uint32_t n[3])

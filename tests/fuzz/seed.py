@@ -46,9 +46,9 @@ BY_SUFFIX = {
     "c": ["csource"], "hsaco": ["amdgpu"], "bundle": ["offload"], "npy": ["npy"], "npz": ["npz", "zip"],
     "dylib": ["macho"], "dll": ["coff"], "obj": ["coff"], "params": ["params", "weights"], "json": ["weights"],
     "safetensors": ["weights"], "gguf": ["weights"],
-    "so": ["elfdyn", "compiled"],
+    "so": ["elfdyn", "compiled"], "bc": ["bitcode"], "tileirbc": ["tileir"], "ltoir": ["tileir"],
 }
-DEVICE = {"cubin", "fatbin", "ptx", "spv", "cu", "cl", "hip", "hsaco", "bundle"}
+DEVICE = {"cubin", "fatbin", "ptx", "spv", "cu", "cl", "hip", "hsaco", "bundle", "bc", "tileirbc", "ltoir"}
 SOURCES = {"cl": 0, "hip": 3, "cu": 3}  # languages of fuzz_sourcecode
 INIT = {"cl": 0, "cu": 1, "ptx": 2, "cubin": 3, "fatbin": 4, "spv": 5, "c": 8}  # names of fuzz_init
 

@@ -38,6 +38,8 @@ struct mpk_code_claim {
 struct mpk_code_format {
 	const char *word; /* in documents: "ptx"; stable; NULL: "other" */
 	const char *name; /* in messages: "PTX text", "a cubin" */
+	const char *
+		title; /* of a file of it, where that is more than GPU code: "LLVM bitcode"; or NULL */
 
 	/* How it is recognised: by one of these at its beginning, by one of these words in its
 	 * first 64 KiB, or by a function. Rows are tried in the order of formats.def. */

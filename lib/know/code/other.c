@@ -61,11 +61,6 @@ const struct mpk_code_format mpk_format_xclbin = {
 		    { "sdaccel", "awsxclbin" } },
 };
 
-const struct mpk_code_format mpk_format_bitcode = {
-	.name = "LLVM bitcode",
-	.magics = { "BC\xc0\xde", "\xde\xc0\x17\x0b" },
-};
-
 const struct mpk_code_format mpk_format_llvm = {
 	.name = "LLVM IR",
 	.words = { "target triple = ", "\ndefine ", "source_filename = " },

@@ -216,14 +216,6 @@ static enum mpk_code count_kernel(void *arg, struct mpk_span name, struct mpk_er
 
 /* --- pieces ------------------------------------------------------------------------------------------------ */
 
-/* Sections whose content a linker of device code takes, and no driver. */
-static bool is_linker_input(const char *section)
-{
-	return strcmp(section, "__nv_relfatbin") == 0 ||
-	       strncmp(section, ".llvm.offloading", 16) == 0 ||
-	       strncmp(section, "__CLANG_OFFLOAD_BUNDLE__", 24) == 0;
-}
-
 /* SPIR-V is for neither maker. */
 static bool is_made_for(const struct mpk_code_target *t, bool cuda)
 {
@@ -256,7 +248,7 @@ static enum mpk_code add_code(struct units *l, const char *section, struct mpk_s
 {
 	struct mpk_check_unit u = { .path = path,
 				    .bytes = bytes,
-				    .is_input = is_linker_input(section) };
+				    .is_input = mpk_device_is_input(section, bytes) };
 	enum mpk_code code =
 		mpk_device_targets(section, bytes, l->arena, &u.images, &u.image_count, NULL);
 

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <inttypes.h>
 
+#include "code/format.h"
 #include "list/list.h"
 #include "model/device_code.h"
 #include "model/origin.h"
@@ -15,6 +16,8 @@
  * as a library is, and is called one (ELF gABI). */
 static const char *kind_of_file(const struct mpk_image *image)
 {
+	const char *title;
+
 	switch (image->container) {
 	case MPK_CONTAINER_ELF_SO:
 		return image->type == ET_EXEC ? "program" : "library";
@@ -41,7 +44,8 @@ static const char *kind_of_file(const struct mpk_image *image)
 	case MPK_CONTAINER_BLOB:
 		return "bare module blob";
 	case MPK_CONTAINER_DEVICE:
-		return "GPU code";
+		title = mpk_device_title(image);
+		return title ? title : "GPU code";
 	}
 	return "file";
 }
@@ -320,6 +324,7 @@ static void put_gpu(const struct mpk_view *view, const char *before, struct mpk_
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_device_rows rows;
+	const char *title;
 
 	if (!view->image->device_count)
 		return;
@@ -327,7 +332,10 @@ static void put_gpu(const struct mpk_view *view, const char *before, struct mpk_
 		out->failed = true;
 		return;
 	}
-	mpk_strbuf_printf(out, "%sGPU code", before);
+	title = mpk_device_title(view->image);
+	mpk_strbuf_printf(out, "%s%s", before, title ? title : "GPU code");
+	if (title && rows.count && !*rows.items[0].target)
+		return; /* it is for no GPU in particular */
 	for (size_t i = 0; i < rows.count && i < MPK_NAMES_SHOWN; i++) {
 		mpk_strbuf_puts(out, i ? ", " : " for ");
 		mpk_escape(out, mpk_span_str(*rows.items[i].target ? rows.items[i].target

@@ -11,9 +11,6 @@
 #include "text/phrase.h"
 #include "text/table.h"
 
-/* nvcc -rdc=true keeps code there that has yet to be linked. */
-#define FOR_THE_LINKER "__nv_relfatbin"
-
 enum { DEVICES_SHOWN = 12 };
 
 void mpk_totals_fini(struct mpk_totals *t)
@@ -57,7 +54,7 @@ enum mpk_code mpk_totals_add(struct mpk_totals *t, const struct mpk_view *view,
 	for (size_t i = 0; i < rows.count; i++)
 		MPK_TRY(add_row(t, &rows.items[i], err));
 	for (size_t i = 0; i < image->device_count; i++)
-		if (strcmp(image->devices[i].section, FOR_THE_LINKER) == 0)
+		if (mpk_device_is_input(image->devices[i].section, image->devices[i].bytes))
 			linker += image->devices[i].bytes.len;
 	t->files++;
 	t->linker_bytes += linker;
@@ -127,10 +124,10 @@ static void totals_text(const void *what, struct mpk_style style, struct mpk_str
 	mpk_strbuf_puts(out, t->count ? "\n" : "");
 	if (t->linker_files)
 		mpk_strbuf_printf(out,
-				  "  %s in %zu %s is for a linker alone (" FOR_THE_LINKER
-				  "): no driver reads it\n",
+				  "  %s in %zu %s is for a linker alone (__nv_relfatbin, LTO IR, "
+				  "bitcode): no driver reads it\n",
 				  MPK_SIZE(t->linker_bytes), t->linker_files,
-				  t->linker_files == 1 ? "library" : "libraries");
+				  t->linker_files == 1 ? "file" : "files");
 	free(items);
 }
 

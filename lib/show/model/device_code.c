@@ -43,7 +43,6 @@ static enum mpk_code bare_target(const struct mpk_code_format *f, struct mpk_spa
 		const char *what;
 	} rows[] = {
 		{ &mpk_format_spirv, "SPIR-V" },
-		{ &mpk_format_bitcode, "LLVM bitcode" },
 		{ &mpk_format_elf, "ELF" },
 		{ &mpk_format_archive, "archive" },
 	};
@@ -180,6 +179,30 @@ enum mpk_code mpk_device_rows(const struct mpk_view *view, struct mpk_arena *are
 }
 
 /* --- containers ------------------------------------------------------------------------ */
+
+const char *mpk_device_title(const struct mpk_image *image)
+{
+	return image->format == MPK_FILE_DEVICE ? mpk_code_format_of(image->bytes)->title : NULL;
+}
+
+/* Sections whose content a linker of device code takes, and no driver. */
+static bool is_linker_input(const char *section)
+{
+	static const char *const begins[] = { "__nv_relfatbin", ".llvm.offloading",
+					      "__CLANG_OFFLOAD_BUNDLE__" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(begins); i++)
+		if (strncmp(section, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
+bool mpk_device_is_input(const char *section, struct mpk_span bytes)
+{
+	const struct mpk_code_format *f = mpk_code_format_of(bytes);
+
+	return is_linker_input(section) || f == &mpk_format_bitcode || f == &mpk_format_ltoir;
+}
 
 const char *mpk_device_path(const struct mpk_image_device *d, struct mpk_arena *arena)
 {

@@ -82,6 +82,14 @@ extern const struct mpk_answer mpk_answer_device_code;
 /* mpk_device_rows_json - put "gpu_code", the rows */
 void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
 
+/* mpk_device_title - what a file of code by itself is called that is more than GPU code: "LLVM bitcode"
+ * Returns  NULL: it is GPU code, or another file */
+const char *mpk_device_title(const struct mpk_image *image);
+
+/* mpk_device_is_input - whether a container is for a linker and no driver takes it: by the section that it is in, or by
+ * what it is, LLVM bitcode and LTO IR */
+bool mpk_device_is_input(const char *section, struct mpk_span bytes);
+
 /* mpk_device_path - ".nv_fatbin:3", escaped, in arena; NULL: memory is out */
 const char *mpk_device_path(const struct mpk_image_device *d, struct mpk_arena *arena);
 

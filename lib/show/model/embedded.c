@@ -180,6 +180,8 @@ static void device_summary(const void *what, struct mpk_style style, struct mpk_
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	const struct mpk_view *view = what;
+	/* 13 columns: all labels of the summary are as wide */
+	const char *label = mpk_device_title(view->image) ? "  code       " : "  GPU code   ";
 	struct mpk_device_rows rows;
 
 	(void)style;
@@ -190,12 +192,11 @@ static void device_summary(const void *what, struct mpk_style style, struct mpk_
 		return;
 	}
 	for (size_t i = 0; i < rows.count; i++) {
-		/* 13 columns: all labels of the summary are as wide */
-		mpk_strbuf_puts(out, i ? "             " : "  GPU code   ");
+		mpk_strbuf_puts(out, i ? "             " : label);
 		put_device_row(&rows.items[i], out);
 	}
 	if (rows.broken) {
-		mpk_strbuf_puts(out, rows.count ? "             " : "  GPU code   ");
+		mpk_strbuf_puts(out, rows.count ? "             " : label);
 		mpk_put_count(out, rows.broken, "container");
 		mpk_strbuf_puts(out, " that cannot be read; --verify says why\n");
 	}

@@ -233,6 +233,10 @@ struct mpkr_options {
 	 * finds or calls; NULL: nobody */
 	void (*loaded)(void *context, uint64_t bytes);
 	void *loaded_context;
+	/* hears what a model prints, R.print, in the thread that calls: one text without a line feed at its end; NULL:
+	 * nobody, and nothing is written */
+	void (*log)(void *context, const char *text);
+	void *log_context;
 };
 
 /* mpkr_open - open the shared library of a model; its constructors run
@@ -504,9 +508,11 @@ MPKR_API int mpkr_value_item(const mpkr_value *value, size_t i, mpkr_value **out
 MPKR_API int mpkr_value_tensor(const mpkr_value *value, int32_t device_type,
 			       struct mpkr_result **out, struct mpkr_error *err);
 
-/* mpkr_value_hold - another value that leads to the same; of an argument of a function of the application one that is
- * good after its call, for which a tensor may have to be copied
- * Returns  MPKR_OK; MPKR_E_USAGE: such a tensor, not in host memory; MPKR_E_NO_MEMORY */
+/* mpkr_value_hold - another value that leads to the same. Of an argument of a function of the application, one that stays
+ * as it is after the call: its tensors are copied, where they are, as the model uses their memory again; a cache or a
+ * state is the model's own
+ * Returns  MPKR_OK; MPKR_E_USAGE; MPKR_E_UNSUPPORTED: a tensor on a device whose rows are not contiguous; MPKR_E_DEVICE;
+ *          MPKR_E_RAISED: the device failed; MPKR_E_NO_MEMORY */
 MPKR_API int mpkr_value_hold(const mpkr_value *value, mpkr_value **out, struct mpkr_error *err);
 
 /* mpkr_state_save - sequences of a cache or a recurrent state as bytes, for mpkr_state_load of the same model: also in
@@ -569,6 +575,19 @@ typedef int mpkr_callback(void *context, const struct mpkr_invocation *call, mpk
 MPKR_API int mpkr_register(mpkr_model *model, const char *name, mpkr_callback *function,
 			   void *context, struct mpkr_error *err);
 
+/* mpkr_value_function - a function of a model as a value, for functions that take functions
+ * mpkr_value_callback - the same of a function of the application, which no name leads to
+ * @name    of it, as calls have it; copied; NULL: ""
+ * @context passed to it; on success release(context) is called once nobody has the function any more, in any thread, unless
+ *          release is NULL
+ * @out     to be dropped by mpkr_value_drop; the model may keep the function as long as it lives
+ * Returns  MPKR_OK; MPKR_E_USAGE; MPKR_E_NO_MEMORY
+ * What such a value leads to is called by mpkr_find of "vm.builtin.invoke_closure", whose first argument it is. */
+MPKR_API int mpkr_value_function(mpkr_function *function, mpkr_value **out, struct mpkr_error *err);
+MPKR_API int mpkr_value_callback(mpkr_model *model, const char *name, mpkr_callback *function,
+				 void *context, void (*release)(void *context), mpkr_value **out,
+				 struct mpkr_error *err);
+
 /* --- calls that are watched ------------------------------------------------------------------ */
 
 enum mpkr_operator {
@@ -587,9 +606,21 @@ struct mpkr_event {
 	size_t index;              /* of its instruction there */
 	struct mpkr_device device; /* that it works on, which has done all that came before */
 	int64_t nanoseconds;       /* of a clock that nobody sets */
+	/* count; what it is called with, as a mpkr_invocation has it. What a kernel writes is among them, the last ones as
+	 * a rule, and is there at the end */
+	mpkr_value *const *args;
+	size_t count;
+	mpkr_value *result; /* at the end: what it returned, like args; NULL: nothing */
 };
 
-/* Returns  0; anything else: the call ends with MPKR_E_STOPPED */
+enum mpkr_watch {
+	MPKR_WATCH_GO_ON = 0,
+	MPKR_WATCH_STOP = 1, /* the call ends with MPKR_E_STOPPED */
+	/* where a kernel of byte code of the Relax VM begins: it is not called, and has no end. Elsewhere as 0 */
+	MPKR_WATCH_SKIP = 2
+};
+
+/* Returns  enum mpkr_watch; anything else counts as MPKR_WATCH_STOP */
 typedef int mpkr_watcher(void *context, const struct mpkr_event *event);
 
 /* mpkr_watch - let a function see every operator of the model's calls from now on, in the threads that call; while none

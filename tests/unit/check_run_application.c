@@ -530,6 +530,230 @@ START_TEST(operators_are_watched)
 }
 END_TEST
 
+/* Leaves kernels out, and keeps what the first of them was called with. */
+struct skipped {
+	unsigned begun, ended;
+	mpkr_value *kept;
+};
+
+static int skip(void *context, const struct mpkr_event *event)
+{
+	struct skipped *s = context;
+
+	if (event->kind != MPKR_OPERATOR_KERNEL)
+		return MPKR_WATCH_GO_ON;
+	s->begun += !event->is_end;
+	s->ended += event->is_end != 0;
+	ck_assert_uint_ge(event->count, 2);
+	if (!s->kept)
+		ck_ok(mpkr_value_hold(event->args[0], &s->kept, &err));
+	return MPKR_WATCH_SKIP;
+}
+
+START_TEST(kernels_are_left_out)
+{
+	const struct model *m = &models[0];
+	struct skipped s = { 0 };
+	struct mpkr_result *r, *kept;
+	struct array x;
+	const struct mpkr_tensor *in[1] = { &x.tensor };
+	mpkr_model *model;
+	mpkr_function *f;
+	size_t count;
+
+	NEED_FIXTURES;
+	ck_ok(mpkr_open(data_path(m->path), NULL, &model, &err));
+	ck_ok(mpkr_find(model, m->function, &f, &err));
+	mpkr_watch(model, skip, &s);
+	array_load(&x, m->in[0], true);
+	ck_ok(mpkr_call(f, in, 1, &r, 1, &count, &err));
+	ck_assert_uint_ge(s.begun, 3);
+	ck_assert_uint_eq(s.ended, 0);
+	mpkr_free(r);
+	mpkr_watch(model, NULL, NULL);
+	call_model(m, f, true);
+	/* it is a copy, and stays what it was */
+	ck_ok(mpkr_value_tensor(s.kept, MPKR_DEVICE_CPU, &kept, &err));
+	ck_assert_ptr_ne(kept->tensor.data, x.tensor.data);
+	ck_assert_mem_eq(kept->tensor.data, x.tensor.data, 16);
+	mpkr_free(kept);
+	mpkr_value_drop(s.kept);
+	array_free(&x);
+	mpkr_drop(f);
+	mpkr_close(model);
+}
+END_TEST
+
+/* --- functions as values, and what models print ------------------------------------------------------ */
+
+static unsigned released;
+
+static void release(void *context)
+{
+	(void)context;
+	released++;
+}
+
+/* Counts its arguments, and keeps the first one of the last call. */
+static mpkr_value *lent;
+
+static int count_arguments(void *context, const struct mpkr_invocation *call, mpkr_value **result,
+			   struct mpkr_error *why)
+{
+	int64_t n = (int64_t)call->count + *(int *)context;
+	struct mpkr_tensor t = mpkr_tensor_on_host(&n, MPKR_DTYPE_INT, 64, 0, NULL);
+
+	ck_assert_str_eq(call->name, "count");
+	mpkr_value_drop(lent);
+	lent = NULL;
+	if (call->count && mpkr_value_hold(call->args[0], &lent, why))
+		return why->code;
+	return mpkr_value_make(call->model, MPKR_KIND_NUMBER, &t, result, why);
+}
+
+static int64_t number_of(const mpkr_value *v)
+{
+	struct mpkr_result *r;
+	int64_t n;
+
+	ck_assert_int_eq(mpkr_value_kind(v), MPKR_KIND_NUMBER);
+	ck_ok(mpkr_value_tensor(v, MPKR_DEVICE_CPU, &r, &err));
+	n = *(int64_t *)r->tensor.data;
+	mpkr_free(r);
+	return n;
+}
+
+START_TEST(functions_are_values)
+{
+	float data[4] = { 1, 2, 3, 4 };
+	int64_t four = 4;
+	struct mpkr_tensor t = mpkr_tensor_on_host(data, MPKR_DTYPE_FLOAT, 32, 1, &four);
+	struct mpkr_arg args[3] = { { 0 } };
+	mpkr_value *function, *tuple, *out, *item;
+	mpkr_function *invoke, *forward;
+	struct mpkr_result *r;
+	mpkr_model *model;
+	int ten = 10;
+
+	NEED_FIXTURES;
+	model = open_model("relax/gelu.so");
+	released = 0;
+	ck_ok(mpkr_find(model, "vm.builtin.invoke_closure", &invoke, &err));
+	ck_ok(mpkr_value_callback(model, "count", count_arguments, &ten, release, &function, &err));
+	ck_assert_int_eq(mpkr_value_kind(function), MPKR_KIND_OBJECT);
+	args[0].value = function;
+	ck_ok(mpkr_call_value(invoke, args, 1, &out, &err));
+	ck_assert_int_eq(number_of(out), 10);
+	mpkr_value_drop(out);
+	/* what is lent in a tuple is copied, too */
+	args[1].tensor = &t;
+	ck_ok(mpkr_value_tuple(model, &args[1], 1, &tuple, &err));
+	args[1] = (struct mpkr_arg){ .value = tuple };
+	ck_ok(mpkr_call_value(invoke, args, 3, &out, &err));
+	ck_assert_int_eq(number_of(out), 12);
+	mpkr_value_drop(out);
+	ck_ok(mpkr_value_item(tuple, 0, &item, &err));
+	ck_ok(mpkr_value_tensor(item, MPKR_DEVICE_CPU, &r, &err));
+	((float *)r->tensor.data)[0] = 7;
+	mpkr_free(r);
+	mpkr_value_drop(item);
+	ck_ok(mpkr_value_item(lent, 0, &item, &err));
+	ck_ok(mpkr_value_tensor(item, MPKR_DEVICE_CPU, &r, &err));
+	ck_assert_mem_eq(r->tensor.data, data, sizeof data);
+	mpkr_free(r);
+	mpkr_value_drop(item);
+	mpkr_value_drop(lent);
+	lent = NULL;
+	mpkr_value_drop(tuple);
+	ck_assert_uint_eq(released, 0);
+	mpkr_value_drop(function);
+	ck_assert_uint_eq(released, 1);
+	/* one of the model */
+	ck_ok(mpkr_find(model, "forward", &forward, &err));
+	ck_ok(mpkr_value_function(forward, &function, &err));
+	mpkr_drop(forward);
+	args[0].value = function;
+	ck_fails(mpkr_call_value(invoke, args, 1, &out, &err), MPKR_E_USAGE, "is missing");
+	mpkr_value_drop(function);
+	ck_fails(mpkr_value_callback(model, "x", NULL, NULL, release, &out, &err), MPKR_E_USAGE,
+		 "NULL");
+	ck_fails(mpkr_value_function(NULL, &out, &err), MPKR_E_USAGE, "NULL");
+	ck_assert_uint_eq(released, 1);
+	mpkr_drop(invoke);
+	mpkr_close(model);
+}
+END_TEST
+
+static void note(void *context, const char *text)
+{
+	(void)snprintf(context, 200, "%s", text);
+}
+
+/* @format  and two values: a tensor of 2 by 2, a tuple of a number and a text */
+static int print(mpkr_model *model, const char *format, size_t count)
+{
+	float data[4] = { 1, 2.5F, -3, 0 };
+	int64_t two[2] = { 2, 2 }, seven = 7, length = (int64_t)strlen(format), three = 3;
+	struct mpkr_tensor t = mpkr_tensor_on_host(data, MPKR_DTYPE_FLOAT, 32, 2, two);
+	struct mpkr_tensor n = mpkr_tensor_on_host(&seven, MPKR_DTYPE_INT, 64, 0, NULL);
+	struct mpkr_tensor f = mpkr_tensor_on_host(format, MPKR_DTYPE_UINT, 8, 1, &length);
+	struct mpkr_tensor a = mpkr_tensor_on_host("abc", MPKR_DTYPE_UINT, 8, 1, &three);
+	struct mpkr_arg args[3] = { { 0 } }, items[2] = { { 0 } };
+	mpkr_value *out;
+	mpkr_function *function;
+	int code;
+
+	ck_ok(mpkr_value_make(model, MPKR_KIND_TEXT, &f, &args[0].value, &err));
+	args[1].tensor = &t;
+	ck_ok(mpkr_value_make(model, MPKR_KIND_NUMBER, &n, &items[0].value, &err));
+	ck_ok(mpkr_value_make(model, MPKR_KIND_TEXT, &a, &items[1].value, &err));
+	ck_ok(mpkr_value_tuple(model, items, 2, &args[2].value, &err));
+	ck_ok(mpkr_find(model, "relax.run.print", &function, &err));
+	code = mpkr_call_value(function, args, count, &out, &err);
+	if (code == MPKR_OK)
+		mpkr_value_drop(out);
+	mpkr_drop(function);
+	for (int i = 0; i < 2; i++)
+		mpkr_value_drop(items[i].value);
+	mpkr_value_drop(args[0].value);
+	mpkr_value_drop(args[2].value);
+	return code;
+}
+
+START_TEST(what_is_printed_is_heard)
+{
+	static const struct {
+		const char *format, *text;
+	} said[] = {
+		{ "", "[[1. 2.5] [-3. 0.]] (7, abc)" },
+		{ "{} then {}", "[[1. 2.5] [-3. 0.]] then (7, abc)" },
+		{ "{1}, {{{0}}}", "(7, abc), {[[1. 2.5] [-3. 0.]]}" },
+		{ "no value", "no value" },
+		{ "{1:>8}", "(7, abc)" },
+	};
+	char text[200] = "";
+	struct mpkr_options options = { .size = sizeof options, .log = note, .log_context = text };
+	mpkr_model *model;
+
+	NEED_FIXTURES;
+	ck_ok(mpkr_open(data_path("relax/gelu.so"), &options, &model, &err));
+	for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+		ck_ok(print(model, said[i].format, 3));
+		ck_assert_str_eq(text, said[i].text);
+	}
+	ck_fails(print(model, "{2}", 3), MPKR_E_RAISED, "IndexError");
+	ck_fails(print(model, "{", 3), MPKR_E_RAISED, "single brace");
+	ck_fails(print(model, "a } b", 3), MPKR_E_RAISED, "single brace");
+	ck_fails(print(model, "{} {}", 2), MPKR_E_RAISED, "IndexError");
+	ck_assert_str_eq(text, said[4].text);
+	mpkr_close(model);
+	/* nobody asks for it */
+	model = open_model("relax/gelu.so");
+	ck_ok(print(model, "{2}", 3));
+	mpkr_close(model);
+}
+END_TEST
+
 START_TEST(what_functions_are)
 {
 	mpkr_model *model;
@@ -604,6 +828,9 @@ int main(void)
 	tcase_add_loop_test(tc, nobody_is_in_a_function_that_was_taken_away, 0, both);
 	tcase_add_loop_test(tc, calls_are_stopped, 0, both);
 	tcase_add_test(tc, operators_are_watched);
+	tcase_add_test(tc, kernels_are_left_out);
+	tcase_add_test(tc, functions_are_values);
+	tcase_add_test(tc, what_is_printed_is_heard);
 	tcase_add_test(tc, what_functions_are);
 	tcase_add_test(tc, options_that_no_driver_mends);
 	tcase_add_loop_test(tc, every_executor_is_stopped, 0, (int)MPK_ARRAY_COUNT(models));

@@ -321,7 +321,7 @@ START_TEST(a_kernel_cannot_change_its_cache)
 	GOOD("kv_state_add_sequence", same(busy), integer(1));
 	GOOD("kv_state_begin_forward", same(busy), SHAPE(1), SHAPE(2));
 	ck_assert_int_eq(attend(busy, 0, 2), MPK_E_RAISED);
-	ck_assert_text(err, "a kernel of the state uses the state");
+	ck_assert_text(err, "the state is in use");
 	GOOD("kv_state_clear", same(busy));
 	mpk_value_drop(&busy);
 }

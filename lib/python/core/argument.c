@@ -501,6 +501,10 @@ static int take_array(struct mpk_py_leaf *leaf, PyObject *object, enum mpkr_kind
 	if (!PyErr_ExceptionMatches(PyExc_AttributeError))
 		return -1;
 	PyErr_Clear();
+	if (PyCallable_Check(object) && kind != MPKR_KIND_TENSOR) {
+		leaf->form = MPK_PY_CALLABLE;
+		return 0;
+	}
 	return refuse_type(
 		object, "%U is nothing that a model takes: pass an array, a number or a text", -1);
 }
@@ -643,6 +647,15 @@ static int fill(struct mpk_py_leaves *leaves, struct mpk_py_leaf *leaf, PyObject
 			leaves->kind_count = 0;
 		return 0;
 	}
+	if (mpk_py_function_handle(object)) {
+		struct mpkr_error err;
+
+		leaf->form = MPK_PY_VALUE;
+		if (mpkr_value_function(mpk_py_function_handle(object), &leaf->value, &err))
+			return mpk_py_raise(&err), -1;
+		leaf->is_value_own = true;
+		return 0;
+	}
 	if (PyBool_Check(object))
 		return take_bool(leaf, object == Py_True);
 	if (PyLong_Check(object))
@@ -751,6 +764,10 @@ int mpk_py_leaves_make(struct mpk_py_leaves *leaves, mpkr_model *model, struct m
 			if (mpkr_value_make(model, kinds[leaf->form], &leaf->tensor, &leaf->value,
 					    &err))
 				return mpk_py_raise(&err), -1;
+			leaf->is_value_own = true;
+		} else if (leaf->form == MPK_PY_CALLABLE) {
+			if (mpk_py_callable(model, leaf->object, &leaf->value) < 0)
+				return -1;
 			leaf->is_value_own = true;
 		}
 		if (leaf->form != MPK_PY_NONE && leaf->form != MPK_PY_ARRAY)

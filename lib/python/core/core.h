@@ -45,7 +45,8 @@ struct mpk_py_state {
 	PyObject *stop;       /* mpk.Stop */
 	PyObject *registered; /* functions of Python that all models have, by name */
 	PyObject *error;      /* mpk.Error */
-	PyTypeObject *tensor, *value, *shape, *type, *function, *model; /* mpk.Tensor, ... */
+	PyTypeObject *tensor, *value, *shape, *type, *event, *function,
+		*model;                                             /* mpk.Tensor, ... */
 	PyObject *max_version;                                      /* {"max_version": (1, 1)} */
 	PyObject *dlpack, *dlpack_device, *array_interface, *doc;   /* names of attributes */
 	int (*get_buffer)(PyObject *, struct mpk_py_buffer *, int); /* NULL: this Python has none */
@@ -135,7 +136,8 @@ enum mpk_py_form {
 	MPK_PY_NUMBER,
 	MPK_PY_SHAPE,
 	MPK_PY_TEXT,
-	MPK_PY_VALUE
+	MPK_PY_VALUE,
+	MPK_PY_CALLABLE /* of Python */
 };
 
 /* An argument, tuples and lists taken apart. */
@@ -146,7 +148,7 @@ struct mpk_py_leaf {
 	PyObject *capsule; /* of DLPack, or the bytes of a text, a reference; NULL */
 	struct mpk_py_buffer view;
 	struct mpkr_tensor tensor; /* of all forms but NONE and VALUE */
-	mpkr_value *value;         /* of VALUE, borrowed; else what was made of it */
+	mpkr_value *value; /* of VALUE, borrowed unless is_value_own; else what was made of it */
 	bool is_value_own;
 	void *copy;           /* memory of elements; NULL */
 	const void *original; /* what copy is of, where the array is read-only; NULL */
@@ -196,9 +198,27 @@ int mpk_py_extent(PyObject *object, int64_t *out);
  * Returns  0; -1 */
 int mpk_py_register(mpkr_model *model, PyObject *registered, PyObject *name, PyObject *function);
 
+/* mpk_py_callable - a function of Python as a value that models may call; it keeps it
+ * Returns  0; -1 */
+int mpk_py_callable(mpkr_model *model, PyObject *function, mpkr_value **out);
+
 /* mpk_py_plain - a number, shape or text as Python has it
  * @kind    of the value */
 PyObject *mpk_py_plain(const mpkr_value *value, enum mpkr_kind kind);
+
+/* mpk_py_kept - what a model lends as Python keeps it: arrays are copies
+ * mpk_py_kept_all - several, a tuple */
+PyObject *mpk_py_kept(const mpkr_value *value);
+PyObject *mpk_py_kept_all(mpkr_value *const *values, size_t count);
+
+/* mpk_py_keep_exception - take the exception that is set along, through the library, to mpk_py_raise_again
+ * @err     its text receives what it says, as the library has it
+ * Returns  the code that a callback gives */
+int mpk_py_keep_exception(struct mpkr_error *err);
+
+/* mpk_py_keep_watched - the same of a watcher, which has no text of its own
+ * @name    of the operator */
+void mpk_py_keep_watched(const char *name);
 
 /* mpk_py_raise_again - raise what a function of Python raised while a model called it, where an error of the library has
  * its text; and forget it
@@ -212,11 +232,17 @@ struct mpk_py_open {
 	Py_ssize_t refs;
 	mpkr_model *handle;
 	void *stream;
-	PyObject *registered; /* functions of Python that it has, by name; NULL: none so far */
-	PyObject *session;    /* a dict: what calls of its functions have in common */
+	PyObject *registered;   /* functions of Python that it has, by name; NULL: none so far */
+	PyObject *session;      /* a dict: what calls of its functions have in common */
+	PyObject *watcher;      /* a function of Python that sees its operators; NULL: none */
+	bool watches_values;    /* with what they are called with */
+	PyObject *log, *loaded; /* hear what it prints, and of weights; NULL: nobody */
 };
 
 void mpk_py_open_drop(struct mpk_py_open *open);
+
+/* mpk_py_function_handle - what is in an mpk.Function; NULL: it is something else */
+mpkr_function *mpk_py_function_handle(PyObject *object);
 
 /* mpk_py_function - a function as mpk.Function
  * @handle  taken over, also on failure

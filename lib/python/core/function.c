@@ -28,6 +28,11 @@ static struct function *function_of(PyObject *self)
 	return (void *)self;
 }
 
+mpkr_function *mpk_py_function_handle(PyObject *object)
+{
+	return Py_TYPE(object) == mpk_py.function ? function_of(object)->handle : NULL;
+}
+
 PyObject *mpk_py_function(mpkr_function *handle, PyObject *name, PyObject *signature,
 			  PyObject *session, struct mpk_py_open *open)
 {
@@ -322,7 +327,7 @@ static PyObject *call_tensors(struct function *f, const struct mpk_py_leaves *le
 		mpk_py_raise_call(&err);
 		goto out;
 	}
-	const enum like like = find_like(leaves);
+	const int like = (int)find_like(leaves);
 
 	if (count == 1) {
 		list = give(results[0], like);
@@ -465,7 +470,9 @@ out:
 static bool has_values(const struct mpk_py_leaves *leaves)
 {
 	for (size_t i = 0; i < leaves->count; i++)
-		if (leaves->items[i].form == MPK_PY_VALUE || leaves->items[i].form == MPK_PY_SHAPE)
+		if (leaves->items[i].form == MPK_PY_VALUE ||
+		    leaves->items[i].form == MPK_PY_SHAPE ||
+		    leaves->items[i].form == MPK_PY_CALLABLE)
 			return true;
 	return false;
 }

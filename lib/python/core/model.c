@@ -25,6 +25,9 @@ void mpk_py_open_drop(struct mpk_py_open *open)
 	mpkr_close(open->handle);
 	Py_XDECREF(open->registered);
 	Py_XDECREF(open->session);
+	Py_XDECREF(open->watcher);
+	Py_XDECREF(open->log);
+	Py_XDECREF(open->loaded);
 	free(open);
 }
 
@@ -42,10 +45,63 @@ static struct mpk_py_open *hold(PyObject *self)
 
 /* --- opened and closed ----------------------------------------------------------------------------------- */
 
+/* In a thread that calls, without the interpreter's lock. @argument  taken over; NULL: with an exception */
+static void tell(PyObject *listener, PyObject *argument)
+{
+	PyObject *given = NULL;
+
+	Py_INCREF(listener);
+	if (argument)
+		given = PyObject_CallFunctionObjArgs(listener, argument, NULL);
+	if (!given)
+		PyErr_WriteUnraisable(listener);
+	Py_XDECREF(given);
+	Py_XDECREF(argument);
+	Py_DECREF(listener);
+}
+
+static void logged(void *context, const char *text)
+{
+	const struct mpk_py_open *open = context;
+	PyGILState_STATE state;
+
+	if (!Py_IsInitialized())
+		return;
+	state = PyGILState_Ensure();
+	tell(open->log, PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace"));
+	PyGILState_Release(state);
+}
+
+static void loaded(void *context, uint64_t bytes)
+{
+	const struct mpk_py_open *open = context;
+	PyGILState_STATE state;
+
+	if (!Py_IsInitialized())
+		return;
+	state = PyGILState_Ensure();
+	tell(open->loaded, PyLong_FromUnsignedLongLong(bytes));
+	PyGILState_Release(state);
+}
+
+/* None, or what is called; one reference in *out. Returns 0; -1 */
+static int take_listener(PyObject *given, PyObject **out)
+{
+	if (given == Py_None)
+		return 0;
+	if (!PyCallable_Check(given)) {
+		PyErr_Format(PyExc_TypeError, "%R cannot be called", given);
+		return -1;
+	}
+	Py_INCREF(given);
+	*out = given;
+	return 0;
+}
+
 static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-	static char *names[] = { "path", "device", "threads", "stream", NULL };
-	PyObject *path, *bytes = NULL, *stream = Py_None;
+	static char *names[] = { "path", "device", "threads", "stream", "log", "loaded", NULL };
+	PyObject *path, *bytes = NULL, *stream = Py_None, *log = Py_None, *hears = Py_None;
 	int device_type = 0, device_id = 0, code;
 	Py_ssize_t threads = 0;
 	struct mpkr_options options = { .size = sizeof options };
@@ -53,8 +109,8 @@ static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keyword
 	struct mpk_py_open *open;
 	struct model *made;
 
-	if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|(ii)nO:Model", names, &path,
-					 &device_type, &device_id, &threads, &stream))
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|(ii)nOOO:Model", names, &path,
+					 &device_type, &device_id, &threads, &stream, &log, &hears))
 		return NULL;
 	if (threads < 0 || threads > 1 << 20) {
 		PyErr_SetString(PyExc_ValueError, "threads is a number of at least 0");
@@ -80,19 +136,27 @@ static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keyword
 		return NULL;
 	}
 	memset((char *)made + sizeof made->ob_base, 0, sizeof *made - sizeof made->ob_base);
+	open->refs = 1;
+	made->open = open;
+	if (take_listener(log, &open->log) < 0 || take_listener(hears, &open->loaded) < 0) {
+		Py_DECREF(bytes);
+		Py_DECREF(made);
+		return NULL;
+	}
+	options.log = open->log ? logged : NULL;
+	options.loaded = open->loaded ? loaded : NULL;
+	options.log_context = options.loaded_context = open;
 	const char *name = PyBytes_AsString(bytes);
 
 	Py_BEGIN_ALLOW_THREADS code = mpkr_open(name, &options, &open->handle, &err);
 	Py_END_ALLOW_THREADS Py_DECREF(bytes);
 	if (code) {
-		free(open);
+		open->handle = NULL;
 		Py_DECREF(made);
 		return mpk_py_raise(&err);
 	}
-	open->refs = 1;
 	open->stream = options.stream;
 	open->session = PyDict_New();
-	made->open = open;
 	made->path = PyOS_FSPath(path);
 	made->functions = PyDict_New();
 	made->attributes = PyDict_New();
@@ -469,6 +533,129 @@ static PyObject *model_tuple(PyObject *self, PyObject *items)
 	return made;
 }
 
+/* --- watched ------------------------------------------------------------------------------------------------ */
+
+static PyObject *none(void)
+{
+	Py_INCREF(Py_None);
+	return Py_None;
+}
+
+static PyObject *make_event(const struct mpk_py_open *open, const struct mpkr_event *e)
+{
+	static const char *const kinds[] = { "kernel", "copy", "builtin" };
+	PyObject *made = PyStructSequence_New(mpk_py.event);
+	PyObject *items[] = {
+		PyUnicode_FromString((unsigned)e->kind < 3 ? kinds[e->kind] : "other"),
+		PyUnicode_DecodeUTF8(e->name, (Py_ssize_t)strlen(e->name), "replace"),
+		PyUnicode_DecodeUTF8(e->function, (Py_ssize_t)strlen(e->function), "replace"),
+		PyLong_FromSize_t(e->index),
+		Py_BuildValue("(ii)", (int)e->device.device_type, (int)e->device.device_id),
+		PyBool_FromLong(e->is_end),
+		PyLong_FromLongLong(e->nanoseconds),
+		open->watches_values ? mpk_py_kept_all(e->args, e->count) : none(),
+		open->watches_values && e->result ? mpk_py_kept(e->result) : none(),
+	};
+	bool failed = !made;
+
+	for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
+		failed |= !items[i];
+		if (made && items[i])
+			PyStructSequence_SetItem(made, (Py_ssize_t)i, items[i]);
+		else
+			Py_XDECREF(items[i]);
+	}
+	if (failed)
+		Py_CLEAR(made);
+	return made;
+}
+
+/* In a thread that calls, without the interpreter's lock. */
+static int watched(void *context, const struct mpkr_event *e)
+{
+	struct mpk_py_open *open = context;
+	PyObject *watcher, *event, *given = NULL;
+	PyGILState_STATE state;
+	int answer = MPKR_WATCH_GO_ON;
+
+	if (!Py_IsInitialized())
+		return 0;
+	state = PyGILState_Ensure();
+	watcher = open->watcher;
+	Py_XINCREF(watcher);
+	event = watcher ? make_event(open, e) : NULL;
+	if (event)
+		given = PyObject_CallFunctionObjArgs(watcher, event, NULL);
+	if (watcher && !given) {
+		mpk_py_keep_watched(e->name);
+		answer = MPKR_WATCH_STOP;
+	} else if (given && PyLong_Check(given)) {
+		answer = PyLong_AsLong(given) == MPKR_WATCH_SKIP ? MPKR_WATCH_SKIP
+								 : MPKR_WATCH_GO_ON;
+		PyErr_Clear(); /* of a number beyond long */
+	}
+	Py_XDECREF(given);
+	Py_XDECREF(event);
+	Py_XDECREF(watcher);
+	PyGILState_Release(state);
+	return answer;
+}
+
+static PyObject *model_watch(PyObject *self, PyObject *args, PyObject *keywords)
+{
+	static char *names[] = { "", "values", NULL };
+	struct mpk_py_open *open;
+	PyObject *watcher, *before;
+	int values = 0;
+
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$p:watch", names, &watcher, &values))
+		return NULL;
+	if (watcher != Py_None && !PyCallable_Check(watcher)) {
+		PyErr_Format(PyExc_TypeError, "%R cannot be called", watcher);
+		return NULL;
+	}
+	open = hold(self);
+	if (!open)
+		return NULL;
+	before = open->watcher;
+	open->watcher = watcher == Py_None ? NULL : watcher;
+	Py_XINCREF(open->watcher);
+	open->watches_values = values;
+	mpkr_watch(open->handle, open->watcher ? watched : NULL, open);
+	Py_XDECREF(before);
+	mpk_py_open_drop(open);
+	Py_INCREF(watcher);
+	return watcher;
+}
+
+static int add_event_type(PyObject *module)
+{
+	static PyStructSequence_Field fields[] = {
+		{ "kind", "\"kernel\", \"copy\" or \"builtin\"" },
+		{ "name", "\"fused_matmul_add\"" },
+		{ "function", "that it is in; \"\" of a graph" },
+		{ "instruction", "its number there" },
+		{ "device", "that it works on: DLPack's type and the number" },
+		{ "is_end", "False: it begins. One that fails has no end" },
+		{ "nanoseconds", "of a clock that nobody sets" },
+		{ "args", "what it is called with, copies; None unless values=True" },
+		{ "result", "at the end: what it returned" },
+		{ NULL, NULL }
+	};
+	static PyStructSequence_Desc desc = {
+		"mpk.Event", "An operator of a model that begins or ends: Model.watch.", fields, 9
+	};
+
+	mpk_py.event = PyStructSequence_NewType(&desc);
+	if (!mpk_py.event)
+		return -1;
+	Py_INCREF(mpk_py.event);
+	if (PyModule_AddObject(module, "Event", (PyObject *)mpk_py.event) == 0)
+		return 0;
+	Py_DECREF(mpk_py.event);
+	return -1;
+}
+
 static PyObject *model_register(PyObject *self, PyObject *args)
 {
 	struct mpk_py_open *open;
@@ -514,6 +701,11 @@ int mpk_py_add_model(PyObject *module)
 		{ "register", model_register, METH_VARARGS,
 		  "register(name, function)\n\nLet this model call a function of Python by name, before those of mpk.register; None\n"
 		  "takes it away." },
+		{ "watch", (PyCFunction)(void (*)(void))model_watch, METH_VARARGS | METH_KEYWORDS,
+		  "watch(function, *, values=False)\n\nLet a function see each operator of this model's calls as it begins and ends, an Event; None:\n"
+		  "nobody does. While no call is under way. What it raises ends the call and is raised there: mpk.Stop, to stop it.\n"
+		  "If it returns 2 where a kernel of byte code begins, that is not called. values: an Event has copies of what the\n"
+		  "operator is called with. Of compiled functions of the Relax VM each is one operator." },
 		{ "__enter__", model_enter, METH_NOARGS, NULL },
 		{ "__exit__", model_exit, METH_VARARGS, NULL },
 		{ "__dir__", model_dir, METH_NOARGS, NULL },
@@ -542,5 +734,5 @@ int mpk_py_add_model(PyObject *module)
 				    slots };
 
 	mpk_py.model = mpk_py_add_type(module, &spec, NULL);
-	return mpk_py.model ? 0 : -1;
+	return mpk_py.model ? add_event_type(module) : -1;
 }

@@ -22,6 +22,15 @@ static void forget_passing(void)
 	Py_CLEAR(passing.trace);
 }
 
+void mpk_py_keep_watched(const char *name)
+{
+	struct mpkr_error err;
+
+	(void)mpk_py_keep_exception(&err);
+	(void)snprintf(passing.text, sizeof passing.text, "the watcher ended the call at '%s'",
+		       name);
+}
+
 bool mpk_py_raise_again(const char *text)
 {
 	if (!passing.type || strcmp(passing.text, text) != 0) {
@@ -41,8 +50,9 @@ static void clean(char *text)
 			*c = ' ';
 }
 
-static void say_error(struct mpkr_error *err)
+int mpk_py_keep_exception(struct mpkr_error *err)
 {
+	const int code = PyErr_ExceptionMatches(mpk_py.stop) ? MPKR_E_STOPPED : MPKR_E_RAISED;
 	PyObject *name = NULL, *message = NULL, *said = NULL, *bytes = NULL;
 
 	forget_passing();
@@ -66,6 +76,7 @@ static void say_error(struct mpkr_error *err)
 	Py_XDECREF(said);
 	Py_XDECREF(message);
 	Py_XDECREF(name);
+	return code;
 }
 
 /* --- arguments ----------------------------------------------------------------------------------- */
@@ -101,8 +112,26 @@ static void give_back(struct lent *lent, bool is_written)
 	}
 }
 
-static PyObject *tensor_argument(const struct mpkr_invocation *call, const mpkr_value *value,
-				 struct lent **lent)
+/* A copy that nobody gives back. */
+static PyObject *kept_tensor(const mpkr_value *value)
+{
+	struct mpkr_result *result;
+	struct mpkr_error err;
+	mpkr_value *held;
+	int code = mpkr_value_hold(value, &held, &err);
+
+	if (code)
+		return mpk_py_raise(&err);
+	code = mpkr_value_tensor(held, MPKR_DEVICE_CPU, &result, &err);
+	mpkr_value_drop(held);
+	if (code)
+		return mpk_py_raise(&err);
+	PyObject *tensor = mpk_py_tensor(result);
+
+	return tensor ? mpk_py_tensor_numpy(tensor) : NULL;
+}
+
+static PyObject *tensor_argument(mpkr_model *model, const mpkr_value *value, struct lent **lent)
 {
 	struct mpkr_result *here, *there;
 	struct mpkr_error err;
@@ -118,7 +147,7 @@ static PyObject *tensor_argument(const struct mpkr_invocation *call, const mpkr_
 		mpkr_free(there);
 		return NULL;
 	}
-	code = mpkr_value_make(call->model, MPKR_KIND_TENSOR, &there->tensor, &copied, &err);
+	code = mpkr_value_make(model, MPKR_KIND_TENSOR, &there->tensor, &copied, &err);
 	if (!code) {
 		code = mpkr_value_tensor(copied, MPKR_DEVICE_CPU, &here, &err);
 		mpkr_value_drop(copied);
@@ -175,11 +204,10 @@ PyObject *mpk_py_plain(const mpkr_value *value, enum mpkr_kind kind)
 	return made;
 }
 
-static PyObject *argument(const struct mpkr_invocation *call, const mpkr_value *value,
-			  struct lent **lent);
+/* @lent    NULL: nothing is given back */
+static PyObject *argument(mpkr_model *model, const mpkr_value *value, struct lent **lent);
 
-static PyObject *tuple_argument(const struct mpkr_invocation *call, const mpkr_value *value,
-				struct lent **lent)
+static PyObject *tuple_argument(mpkr_model *model, const mpkr_value *value, struct lent **lent)
 {
 	const size_t count = mpkr_value_count(value);
 	PyObject *tuple = PyTuple_New((Py_ssize_t)count);
@@ -191,7 +219,7 @@ static PyObject *tuple_argument(const struct mpkr_invocation *call, const mpkr_v
 			Py_DECREF(tuple);
 			return mpk_py_raise(&err);
 		}
-		PyObject *made = argument(call, item, lent);
+		PyObject *made = argument(model, item, lent);
 
 		mpkr_value_drop(item);
 		if (!made || PyTuple_SetItem(tuple, (Py_ssize_t)i, made) < 0)
@@ -200,8 +228,7 @@ static PyObject *tuple_argument(const struct mpkr_invocation *call, const mpkr_v
 	return tuple;
 }
 
-static PyObject *argument(const struct mpkr_invocation *call, const mpkr_value *value,
-			  struct lent **lent)
+static PyObject *argument(mpkr_model *model, const mpkr_value *value, struct lent **lent)
 {
 	const enum mpkr_kind kind = mpkr_value_kind(value);
 	struct mpkr_error err;
@@ -212,13 +239,13 @@ static PyObject *argument(const struct mpkr_invocation *call, const mpkr_value *
 		Py_INCREF(Py_None);
 		return Py_None;
 	case MPKR_KIND_TENSOR:
-		return tensor_argument(call, value, lent);
+		return lent ? tensor_argument(model, value, lent) : kept_tensor(value);
 	case MPKR_KIND_NUMBER:
 	case MPKR_KIND_SHAPE:
 	case MPKR_KIND_TEXT:
 		return mpk_py_plain(value, kind);
 	case MPKR_KIND_TUPLE:
-		return tuple_argument(call, value, lent);
+		return tuple_argument(model, value, lent);
 	case MPKR_KIND_ANY:
 	case MPKR_KIND_OTHER:
 	case MPKR_KIND_OBJECT:
@@ -227,6 +254,24 @@ static PyObject *argument(const struct mpkr_invocation *call, const mpkr_value *
 	if (mpkr_value_hold(value, &held, &err))
 		return mpk_py_raise(&err);
 	return mpk_py_value(held);
+}
+
+PyObject *mpk_py_kept(const mpkr_value *value)
+{
+	return argument(NULL, value, NULL);
+}
+
+PyObject *mpk_py_kept_all(mpkr_value *const *values, size_t count)
+{
+	PyObject *tuple = PyTuple_New((Py_ssize_t)count);
+
+	for (size_t i = 0; tuple && i < count; i++) {
+		PyObject *made = mpk_py_kept(values[i]);
+
+		if (!made || PyTuple_SetItem(tuple, (Py_ssize_t)i, made) < 0)
+			Py_CLEAR(tuple);
+	}
+	return tuple;
 }
 
 /* --- the call --------------------------------------------------------------------------------------- */
@@ -273,7 +318,7 @@ static int call_python(PyObject *function, const struct mpkr_invocation *call, m
 	int failed = args ? 0 : -1;
 
 	for (size_t i = 0; !failed && i < call->count; i++) {
-		PyObject *made = argument(call, call->args[i], &lent);
+		PyObject *made = argument(call->model, call->args[i], &lent);
 
 		failed = made ? PyTuple_SetItem(args, (Py_ssize_t)i, made) : -1;
 	}
@@ -299,13 +344,37 @@ static int called(void *context, const struct mpkr_invocation *call, mpkr_value 
 	}
 	state = PyGILState_Ensure();
 	Py_INCREF((PyObject *)context); /* it may take itself away */
-	if (call_python(context, call, result) < 0) {
-		code = PyErr_ExceptionMatches(mpk_py.stop) ? MPKR_E_STOPPED : MPKR_E_RAISED;
-		say_error(err);
-	}
+	if (call_python(context, call, result) < 0)
+		code = mpk_py_keep_exception(err);
 	Py_DECREF((PyObject *)context);
 	PyGILState_Release(state);
 	return code;
+}
+
+/* --- as values ---------------------------------------------------------------------------------------- */
+
+/* Of a process that ends, nothing is given back. */
+static void release(void *context)
+{
+	PyGILState_STATE state;
+
+	if (!Py_IsInitialized())
+		return;
+	state = PyGILState_Ensure();
+	Py_DECREF((PyObject *)context);
+	PyGILState_Release(state);
+}
+
+int mpk_py_callable(mpkr_model *model, PyObject *function, mpkr_value **out)
+{
+	struct mpkr_error err;
+
+	Py_INCREF(function);
+	if (!mpkr_value_callback(model, NULL, called, function, release, out, &err))
+		return 0;
+	Py_DECREF(function);
+	mpk_py_raise(&err);
+	return -1;
 }
 
 /* --- registered --------------------------------------------------------------------------------------- */

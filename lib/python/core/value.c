@@ -2,6 +2,8 @@
 /* value.c - mpk.Value: a cache, a state, a tuple that stays where it is; and mpk.Shape */
 #include "core.h"
 
+#include <stdlib.h>
+
 struct value {
 	PyObject ob_base;
 	mpkr_value *handle;
@@ -47,6 +49,54 @@ static const char *type_of(PyObject *self)
 	return type ? type : "";
 }
 
+/* --- states -------------------------------------------------------------------------------------------- */
+
+static PyObject *value_save(PyObject *self, PyObject *args)
+{
+	const Py_ssize_t count = PyTuple_Size(args);
+	int64_t *ids = malloc((size_t)(count + 1) * sizeof *ids);
+	struct mpkr_result *saved;
+	struct mpkr_error err;
+	int code;
+
+	if (!ids)
+		return PyErr_NoMemory();
+	for (Py_ssize_t i = 0; i < count; i++)
+		if (mpk_py_extent(PyTuple_GetItem(args, i), &ids[i]) < 0) {
+			free(ids);
+			return NULL;
+		}
+	mpkr_value *handle = ((struct value *)(void *)self)->handle;
+
+	Py_BEGIN_ALLOW_THREADS code =
+		mpkr_state_save(handle, count ? ids : NULL, (size_t)count, &saved, &err);
+	Py_END_ALLOW_THREADS free(ids);
+	return code ? mpk_py_raise_call(&err) : mpk_py_tensor(saved);
+}
+
+static PyObject *value_load(PyObject *self, PyObject *saved)
+{
+	mpkr_value *handle = ((struct value *)(void *)self)->handle;
+	struct mpk_py_buffer view;
+	struct mpkr_error err;
+	int code;
+
+	if (!mpk_py.get_buffer) {
+		PyErr_SetString(PyExc_TypeError, "this Python has no buffers");
+		return NULL;
+	}
+	if (mpk_py.get_buffer(saved, &view, 0) < 0)
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS code = mpkr_state_load(handle, view.buf, (size_t)view.len, &err);
+	Py_END_ALLOW_THREADS mpk_py.release_buffer(&view);
+	if (code)
+		return mpk_py_raise_call(&err);
+	Py_INCREF(Py_None);
+	return Py_None;
+}
+
+/* --- the type -------------------------------------------------------------------------------------------- */
+
 static PyObject *get_type(PyObject *self, void *unused)
 {
 	(void)unused;
@@ -64,6 +114,16 @@ int mpk_py_add_value(PyObject *module)
 		{ "type", get_type, NULL, "its name: \"relax.vm.PagedAttentionKVCache\"", NULL },
 		{ NULL, NULL, NULL, NULL, NULL }
 	};
+	static PyMethodDef methods[] = {
+		{ "save", value_save, METH_VARARGS,
+		  "save(*ids) -> Tensor\n\nSequences of a cache or a recurrent state, all where no id is given, as bytes: what\n"
+		  "load() takes in a state of the same model, in another session or process, or later. The tensor has the\n"
+		  "interface of bytes: file.write(cache.save()), bytes(cache.save(0)). What sequences share is saved once." },
+		{ "load", value_load, METH_O,
+		  "load(saved)\n\nAdd saved sequences to this state, made with the same numbers by the same model. Bytes may be\n"
+		  "anything; where they do not fit, mpk.Error or RuntimeError is raised, and the state is as it was." },
+		{ NULL, NULL, 0, NULL }
+	};
 	static PyType_Slot slots[] = {
 		{ Py_tp_doc,
 		  "What has no form of its own in Python: a cache, a state, a tuple that stays where it is.\n\n"
@@ -73,6 +133,7 @@ int mpk_py_add_value(PyObject *module)
 		{ Py_tp_dealloc, value_dealloc },
 		{ Py_tp_repr, value_repr },
 		{ Py_tp_getset, attributes },
+		{ Py_tp_methods, methods },
 		{ 0, NULL }
 	};
 	static PyType_Spec spec = { "mpk.Value", sizeof(struct value), 0, Py_TPFLAGS_DEFAULT,

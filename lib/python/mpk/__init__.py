@@ -9,10 +9,10 @@
 
 `mpk.tvm` has callables for TVM's `export_library`. The programs `mpack` and `minspect` come with the package.
 """
-from ._run import (Error, Function, Model, Shape, Stop, Tensor, Type, Value, library_version, open, register,  # pylint: disable=redefined-builtin
+from ._run import (Error, Event, Function, Model, Shape, Stop, Tensor, Type, Value, library_version, open, register,  # pylint: disable=redefined-builtin
                    shape, unregister)
 from ._tools import ToolError, check, functions, program, tree, verify
 
 __version__ = library_version()
-__all__ = ["Error", "Function", "Model", "Shape", "Stop", "Tensor", "ToolError", "Type", "Value", "check", "functions",
+__all__ = ["Error", "Event", "Function", "Model", "Shape", "Stop", "Tensor", "ToolError", "Type", "Value", "check", "functions",
            "library_version", "open", "program", "register", "shape", "tree", "unregister", "verify"]

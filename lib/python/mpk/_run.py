@@ -12,12 +12,12 @@ import re
 from typing import TYPE_CHECKING, Any, Callable, TypeVar, overload
 
 from . import _core
-from ._core import Error, Function, Model, Shape, Stop, Tensor, Type, Value, library_version, shape
+from ._core import Error, Event, Function, Model, Shape, Stop, Tensor, Type, Value, library_version, shape
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Error", "Function", "Model", "Shape", "Stop", "Tensor", "Type", "Value", "library_version", "open", "register",
+__all__ = ["Error", "Event", "Function", "Model", "Shape", "Stop", "Tensor", "Type", "Value", "library_version", "open", "register",
            "shape", "unregister"]
 
 _Called = TypeVar("_Called", bound=Callable[..., Any])
@@ -58,7 +58,7 @@ def _stream_number(stream: Any) -> int | None:
 
 
 def open(path: str | os.PathLike[str], *, device: str | None = None, threads: int = 0,  # pylint: disable=redefined-builtin
-         stream: Any = None) -> Model:
+         stream: Any = None, log: Callable[[str], Any] | None = None, loaded: Callable[[int], Any] | None = None) -> Model:
     """Open the library of a model; its constructors run, with the rights of this process.
 
     :param path: a shared library that TVM 0.8 to 0.27, tvm-ffi or mpack wrote
@@ -67,12 +67,14 @@ def open(path: str | os.PathLike[str], *, device: str | None = None, threads: in
     :param stream: of CUDA, that calls are queued on: a number, torch.cuda.Stream, cupy.cuda.Stream, or whatever has
         __cuda_stream__. Calls then do not wait for their end, but for results in host memory; the model keeps the stream's
         number alone, so keep the stream. None: the default stream, and calls wait
+    :param log: hears what the model prints (R.print), a text each time; None: nobody, and nothing is written
+    :param loaded: hears how many bytes of weights were brought where they are wanted, each time that some were
     :raises OSError: the file is missing; :raises Error: it is none that can be opened here
     """
     kind, _, number = (device or "").partition(":")
     if kind not in _DEVICES or (number and not (number.isascii() and number.isdigit() and len(number) < 6)):
         raise ValueError(f"a device is cpu, cuda, opencl or rocm, with a number after a colon, not '{device}'")
-    return Model(path, (_DEVICES[kind], int(number or 0)), threads, _stream_number(stream))
+    return Model(path, (_DEVICES[kind], int(number or 0)), threads, _stream_number(stream), log, loaded)
 
 
 @overload

@@ -14,7 +14,7 @@ from numbers import Integral, Number
 from typing import Any, Callable, Iterable
 
 from . import _run, _tools
-from ._core import Error, Function, Model, Shape, Tensor, Value
+from ._core import Error, Event, Function, Model, Shape, Tensor, Value
 
 _DEVICE_NAMES = {1: "cpu", 2: "cuda", 4: "opencl", 10: "rocm"}
 
@@ -52,17 +52,22 @@ def _device_name(device: Any) -> str | None:
     return f"{_DEVICE_NAMES[kind]}:{number}"
 
 
+def _say(text: str) -> None:
+    """What a model prints, where TVM prints it."""
+    print(text)
+
+
 def _open(executable: Any, device: Any) -> Model:
     if isinstance(executable, Model):
         return executable
     if isinstance(executable, (str, os.PathLike)):
-        return _run.open(executable, device=_device_name(device))
+        return _run.open(executable, device=_device_name(device), log=_say)
     module = getattr(executable, "mod", executable)  # of tvm.runtime.Executable
     if not hasattr(module, "export_library"):
         raise ValueError(f"a path, an mpk.Model or an executable of TVM is run, not {type(executable).__name__}")
     with tempfile.TemporaryDirectory() as folder:
         if any(m.kind == "library" for m in module.imports):
-            return _run.open(_loaded_from(module, folder), device=_device_name(device))
+            return _run.open(_loaded_from(module, folder), device=_device_name(device), log=_say)
         path = os.path.join(folder, "executable.so")
         if list(module.imports):
             executable.export_library(path)
@@ -72,7 +77,7 @@ def _open(executable: Any, device: Any) -> Model:
                 pack = importlib.import_module("tvm_ffi").get_global_func("runtime.ModulePackImportsToTensor")
                 f.write(importlib.import_module("numpy").from_dlpack(pack(module)).tobytes())
             _tools.run("mpack", ["build", payload, "-o", path])
-        return _run.open(path, device=_device_name(device))
+        return _run.open(path, device=_device_name(device), log=_say)
 
 
 def _loaded_from(module: Any, folder: str) -> str:
@@ -107,6 +112,24 @@ def _call_error(text: str) -> CallError:
     return CallError(text)
 
 
+class _Library:
+    """The functions of a model's library, also those that are no model's."""
+
+    def __init__(self, machine: VirtualMachine) -> None:
+        self._machine = machine
+
+    def implements_function(self, name: str, query_imports: bool = False) -> bool:
+        del query_imports
+        return name in self._machine.model.functions
+
+    def get_function(self, name: str, query_imports: bool = False) -> Callable[..., Any]:
+        if not self.implements_function(name, query_imports):
+            raise AttributeError(f"Module has no function '{name}'")
+        return self._machine._callable(name)  # pylint: disable=protected-access
+
+    __getitem__ = get_function
+
+
 class VirtualMachine:
     """The interface of tvm.relax.VirtualMachine.
 
@@ -138,6 +161,11 @@ class VirtualMachine:
     def module(self) -> VirtualMachine:
         """What has functions by name."""
         return self
+
+    @property
+    def imports(self) -> list[Any]:
+        """The library with the kernels, whose functions are asked for by get_function, as TVM's has it."""
+        return [_Library(self)]
 
     # --- calls --------------------------------------------------------------------------------------
 
@@ -185,7 +213,7 @@ class VirtualMachine:
             "invoke_closure": self.invoke_closure, "save_function": self._save_function, "set_input": self._set_input,
             "invoke_stateful": self.invoke_stateful, "get_output": self._get_output,
             "get_output_arity": self._get_output_arity, "get_function_arity": self._get_function_arity,
-            "get_function_param_name": self._get_function_param_name}
+            "get_function_param_name": self._get_function_param_name, "set_instrument": self.set_instrument}
         if name in special:
             return special[name]
         if name in self._saved:
@@ -279,6 +307,29 @@ class VirtualMachine:
     def _get_output_arity(self, func_name: str, *path: int) -> int:
         result = self._get_output(func_name, *path)
         return len(result) if isinstance(result, tuple) and not isinstance(result, Shape) else -1
+
+    # --- watched ---------------------------------------------------------------------------------------
+
+    def set_instrument(self, instrument: Any) -> None:
+        """Let instrument(func, name, before_run, ret_value, *args) see each call instruction; None: nobody does.
+
+        Arguments and results are copies. If it returns 1 (VMInstrumentReturnKind.SKIP_RUN) before a kernel of byte code, that is
+        not called. Of compiled functions each is one call.
+        """
+        if instrument is None:
+            self.model.watch(None)
+            return
+
+        def watch(event: Event) -> int:
+            args = tuple(_as_tvm(a) for a in event.args or ())
+            result = _as_tvm(event.result) if event.is_end else None
+            kind = instrument(self._callable(event.name), event.name, not event.is_end, result, *args)
+            return 2 if kind == 1 and not event.is_end else 0
+
+        self.model.watch(watch, values=True)
+
+    def _callable(self, name: str) -> Callable[..., Any]:
+        return lambda *args: self._call(name, args)
 
     # --- time ------------------------------------------------------------------------------------------
 
@@ -375,19 +426,23 @@ def _to_tvm(value: Any) -> Any:
     return getattr(runtime, "from_dlpack", _tvm("tvm_ffi").from_dlpack)(value)
 
 
+def _as_tvm(value: Any) -> Any:
+    """What a model passes, as TVM has it where TVM is there; tensors are the same memory."""
+    if _tvm("tvm_ffi") is None:
+        return value
+    if isinstance(value, Shape):
+        return _tvm("tvm_ffi").Shape(value)
+    if isinstance(value, tuple):
+        return tuple(_as_tvm(v) for v in value)
+    if isinstance(value, Value) or not hasattr(value, "__dlpack__"):
+        return value
+    return _to_tvm(value)
+
+
 def _bridge(function: Any) -> Callable[..., Any]:
     """A function of TVM's registry as one that a model here may call; tensors are the same memory."""
 
-    def there(value: Any) -> Any:
-        if isinstance(value, Shape):
-            return _tvm("tvm_ffi").Shape(value)
-        if isinstance(value, tuple):
-            return tuple(there(v) for v in value)
-        if isinstance(value, Value) or not hasattr(value, "__dlpack__"):
-            return value
-        return _to_tvm(value)
-
     def call(*args: Any) -> Any:
-        return _taken(function(*(there(a) for a in args)))
+        return _taken(function(*(_as_tvm(a) for a in args)))
 
     return call

@@ -95,6 +95,8 @@ static enum mpk_code model_open(struct mpk_run_source *source, const struct mpkr
 	source->runtime.threads = taken.threads;
 	source->runtime.loaded = taken.loaded;
 	source->runtime.loaded_user = taken.loaded_context;
+	source->runtime.log = taken.log;
+	source->runtime.log_user = taken.log_context;
 	source->runtime.tvm_ffi.explicit_path = taken.tvm_ffi;
 	source->runtime.cuda_home = taken.cuda_home;
 	MPK_TRY(mpk_run_create(source, &model, err));

@@ -46,57 +46,165 @@ static enum mpk_code take_result(const struct mpkr_model *model, const char *nam
 	return code;
 }
 
-static enum mpk_code call_function(const struct mpk_registry_use *use,
-				   const struct mpkr_invocation *call, struct mpk_value *out,
-				   struct mpk_error *err)
+/* What is called, and for whom. */
+struct callee {
+	struct mpkr_model *model;
+	const char *name;
+	mpkr_callback *function;
+	void *context;
+};
+
+static enum mpk_code call_function(const struct callee *callee, mpkr_value *const *args,
+				   size_t count, struct mpk_value *out, struct mpk_error *err)
 {
-	mpkr_callback *function = (mpkr_callback *)use->code;
+	const struct mpkr_invocation call = { .size = sizeof call,
+					      .model = callee->model,
+					      .name = callee->name,
+					      .args = args,
+					      .count = count };
 	struct mpkr_error failure = { 0 };
 	mpkr_value *result = NULL;
-	int code = function(use->context, call, &result, &failure);
+	int code = callee->function(callee->context, &call, &result, &failure);
 
 	if (!code)
-		return take_result(call->model, call->name, result, out, err);
+		return take_result(call.model, call.name, result, out, err);
 	mpkr_value_drop(result);
 	failure.code = code;
-	return take_failure(call->name, &failure, err);
+	return take_failure(call.name, &failure, err);
 }
 
-enum mpk_code mpk_run_call_application(void *application, const char *name,
-				       const struct mpk_args *args, struct mpk_value *result,
-				       struct mpk_error *err)
+static enum mpk_code call_with(const struct callee *callee, const struct mpk_args *args,
+			       struct mpk_value *out, struct mpk_error *err)
 {
 	struct mpkr_value few[12], *values = few;
 	mpkr_value *few_places[MPK_ARRAY_COUNT(few)], **places = few_places;
-	struct mpkr_invocation call = {
-		.size = sizeof call, .model = application, .name = name, .count = args->count
-	};
-	struct mpk_registry_use use;
 	enum mpk_code code;
 
 	if (args->count > MPK_ARRAY_COUNT(few)) {
 		values = calloc(args->count, sizeof *values);
 		places = calloc(args->count, sizeof *places);
 	}
-	if (!values || !places) {
-		code = mpk_fail_nomem(err);
-	} else if (!mpk_registry_begin(application, name, &use)) {
-		code = mpk_fail(err, MPK_E_LOAD, "the application has taken '%s' away",
-				MPK_QUOTE(mpk_span_str(name)));
-	} else {
+	if (values && places) {
 		for (size_t i = 0; i < args->count; i++) {
-			values[i] = (struct mpkr_value){ application, args->values[i] };
+			values[i] = (struct mpkr_value){ callee->model, args->values[i], true };
 			places[i] = &values[i];
 		}
-		call.args = places;
-		code = call_function(&use, &call, result, err);
-		mpk_registry_end(&use);
+		code = call_function(callee, places, args->count, out, err);
+	} else {
+		code = mpk_fail_nomem(err);
 	}
 	if (args->count > MPK_ARRAY_COUNT(few)) {
 		free(values);
 		free(places);
 	}
 	return code;
+}
+
+enum mpk_code mpk_run_call_application(void *application, const char *name,
+				       const struct mpk_args *args, struct mpk_value *result,
+				       struct mpk_error *err)
+{
+	struct mpk_registry_use use;
+	enum mpk_code code;
+
+	if (!mpk_registry_begin(application, name, &use))
+		return mpk_fail(err, MPK_E_LOAD, "the application has taken '%s' away",
+				MPK_QUOTE(mpk_span_str(name)));
+	code = call_with(
+		&(struct callee){ application, name, (mpkr_callback *)use.code, use.context }, args,
+		result, err);
+	mpk_registry_end(&use);
+	return code;
+}
+
+/* --- as values ----------------------------------------------------------------------------------- */
+
+/* The model outlives it: what holds such a value holds the model, or is the model's. */
+struct value_function {
+	struct mpk_function base; /* first */
+	struct callee callee;
+	void (*release)(void *context);
+	char name[];
+};
+
+static enum mpk_code call_value_function(struct mpk_function *self, const struct mpk_args *args,
+					 struct mpk_value *result, struct mpk_error *err)
+{
+	const struct value_function *f = (const struct value_function *)self;
+	struct mpk_context before = mpk_context_get();
+	enum mpk_code code = call_with(&f->callee, args, result, err);
+
+	/* what it called in turn may have left another one */
+	(void)mpk_context_swap(before);
+	return code;
+}
+
+static void destroy_value_function(struct mpk_function *self)
+{
+	struct value_function *f = (struct value_function *)self;
+
+	if (f->release)
+		f->release(f->callee.context);
+	free(f);
+}
+
+static enum mpk_code make_function(struct mpkr_model *model, const char *name,
+				   mpkr_callback *function, void *context,
+				   void (*release)(void *context), mpkr_value **out,
+				   struct mpk_error *err)
+{
+	struct value_function *made;
+	size_t len;
+	enum mpk_code code;
+
+	if (!model || !function || !out)
+		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
+	len = name ? strlen(name) : 0;
+	made = calloc(1, sizeof *made + len + 1);
+	MPK_TRY_ALLOC(made, err);
+	if (len)
+		memcpy(made->name, name, len);
+	made->base = (struct mpk_function){ .refs = 1,
+					    .name = made->name,
+					    .call = call_value_function,
+					    .destroy = destroy_value_function };
+	made->callee = (struct callee){ model, made->name, function, context };
+	code = mpk_run_value(
+		model, (struct mpk_value){ .kind = MPK_VALUE_FUNCTION, .function = &made->base },
+		out, err);
+	if (code == MPK_OK)
+		made->release = release;
+	else
+		mpk_function_drop(&made->base);
+	return code;
+}
+
+int mpkr_value_callback(mpkr_model *model, const char *name, mpkr_callback *function, void *context,
+			void (*release)(void *context), mpkr_value **out, struct mpkr_error *err)
+{
+	struct mpk_error failure;
+
+	if (make_function(model, name, function, context, release, out, &failure) == MPK_OK)
+		return MPKR_OK;
+	return mpk_run_report(&failure, err);
+}
+
+int mpkr_value_function(mpkr_function *function, mpkr_value **out, struct mpkr_error *err)
+{
+	struct mpk_value made = { .kind = MPK_VALUE_FUNCTION };
+	struct mpk_error failure;
+	enum mpk_code code;
+
+	if (!function || !out) {
+		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
+		return mpk_run_report(&failure, err);
+	}
+	made.function = mpk_function_hold(function->function);
+	code = mpk_run_value(function->model, made, out, &failure);
+	if (code == MPK_OK)
+		return MPKR_OK;
+	mpk_value_drop(&made);
+	return mpk_run_report(&failure, err);
 }
 
 /* --- registered ---------------------------------------------------------------------------------- */

@@ -89,9 +89,8 @@ int mpk_run_report(const struct mpk_error *err, struct mpkr_error *out)
 
 enum { ITEMS_MAX = 1 << 20 }; /* of a tuple */
 
-/* @v       taken over on success */
-static enum mpk_code wrap(struct mpkr_model *model, struct mpk_value v, struct mpkr_value **out,
-			  struct mpk_error *err)
+enum mpk_code mpk_run_value(struct mpkr_model *model, struct mpk_value v, struct mpkr_value **out,
+			    struct mpk_error *err)
 {
 	struct mpkr_value *made = calloc(1, sizeof *made);
 
@@ -159,7 +158,7 @@ int mpkr_value_make(mpkr_model *model, enum mpkr_kind kind, const struct mpkr_te
 	else
 		code = make_value(kind, tensor, 0, &made, &failure);
 	if (code == MPK_OK)
-		code = wrap(model, made, out, &failure);
+		code = mpk_run_value(model, made, out, &failure);
 	if (code == MPK_OK)
 		return MPKR_OK;
 	mpk_value_drop(&made);
@@ -199,7 +198,7 @@ int mpkr_value_tuple(mpkr_model *model, const struct mpkr_arg *items, size_t n, 
 	else
 		code = make_tuple(model, items, n, &made, &failure);
 	if (code == MPK_OK)
-		code = wrap(model, made, out, &failure);
+		code = mpk_run_value(model, made, out, &failure);
 	if (code == MPK_OK)
 		return MPKR_OK;
 	mpk_value_drop(&made);
@@ -215,7 +214,7 @@ static enum mpk_code call_value(mpkr_function *f, const struct mpkr_arg *in, siz
 	if (!f || !out || (n && !in))
 		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
 	MPK_TRY(mpk_run_call_value(f, in, n, false, NULL, &result, err));
-	code = wrap(f->model, result, out, err);
+	code = mpk_run_value(f->model, result, out, err);
 	if (code != MPK_OK)
 		mpk_value_drop(&result);
 	return code;
@@ -291,11 +290,35 @@ int mpkr_value_item(const mpkr_value *value, size_t i, mpkr_value **out, struct 
 				mpkr_value_count(value), i);
 	else {
 		item = mpk_value_hold(value->value.array->items[i]);
-		code = wrap(value->model, item, out, &failure);
-		if (code != MPK_OK)
+		code = mpk_run_value(value->model, item, out, &failure);
+		if (code == MPK_OK)
+			(*out)->is_lent = value->is_lent;
+		else
 			mpk_value_drop(&item);
 	}
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
+}
+
+/* What a model lends is memory that it uses again: tensors are copied where they are, also those in tuples.
+ * @out     none; owned afterwards, also on failure */
+static enum mpk_code keep_lent(struct mpkr_model *model, const struct mpk_value *v, unsigned depth,
+			       struct mpk_value *out, struct mpk_error *err)
+{
+	*out = mpk_value_hold(*v);
+	if (v->kind == MPK_VALUE_TENSOR)
+		return mpk_run_own(model, &out->tensor, NULL, 0, v->tensor->dl.device, err);
+	if (v->kind != MPK_VALUE_ARRAY)
+		return MPK_OK;
+	mpk_value_drop(out);
+	if (depth == MPK_RUN_NEST_MAX)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "more than %d tuples nested",
+				MPK_RUN_NEST_MAX);
+	MPK_TRY(mpk_value_of_array(v->array->count, out, err));
+	out->array->tag = v->array->tag;
+	for (size_t i = 0; i < v->array->count; i++)
+		MPK_TRY(keep_lent(model, &v->array->items[i], depth + 1, &out->array->items[i],
+				  err));
+	return MPK_OK;
 }
 
 int mpkr_value_hold(const mpkr_value *value, mpkr_value **out, struct mpkr_error *err)
@@ -306,12 +329,12 @@ int mpkr_value_hold(const mpkr_value *value, mpkr_value **out, struct mpkr_error
 
 	if (!value || !out)
 		code = mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
-	else if (value->value.kind == MPK_VALUE_TENSOR && !value->value.tensor->storage)
-		code = copy_tensor(&value->value.tensor->dl, 0, &held, &failure);
+	else if (value->is_lent)
+		code = keep_lent(value->model, &value->value, 0, &held, &failure);
 	else
 		held = mpk_value_hold(value->value);
 	if (code == MPK_OK)
-		code = wrap(value->model, held, out, &failure);
+		code = mpk_run_value(value->model, held, out, &failure);
 	if (code == MPK_OK)
 		return MPKR_OK;
 	mpk_value_drop(&held);

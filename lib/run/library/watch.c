@@ -4,11 +4,13 @@
  * Names in a file end where their length says; those that are shown end with NUL, and are cut where they are longer than
  * any that a compiler makes.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "library/internal/library.h"
 #include "runtime/observer.h"
+#include "text/escape.h"
 
 /* --- operators ----------------------------------------------------------------------------------- */
 
@@ -42,11 +44,24 @@ static enum mpkr_operator kind_of(enum mpk_operator_kind kind)
 					   : MPKR_OPERATOR_BUILTIN;
 }
 
+static enum mpk_code answer(const struct mpk_operator *op, int said, const char *name,
+			    struct mpk_error *err)
+{
+	if (said == MPKR_WATCH_SKIP && op->skips)
+		*op->skips = true;
+	if (said == MPKR_WATCH_GO_ON || said == MPKR_WATCH_SKIP)
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_TIMEOUT, "the watcher ended the call at '%s'",
+			MPK_QUOTE(mpk_span_str(name)));
+}
+
 /* What a device was given before belongs to what came before. */
 static enum mpk_code report(struct mpk_run_watch *w, const struct mpk_operator *op,
 			    const struct mpk_value *result, bool is_end, struct mpk_error *err)
 {
 	struct mpk_dldevice device = device_of(op, result);
+	struct mpkr_value few[12], *values = few, given = { .model = w->model, .is_lent = true };
+	mpkr_value *few_places[MPK_ARRAY_COUNT(few)], **places = few_places;
 	char name[NAME_MAX_BYTES], function[NAME_MAX_BYTES];
 	struct mpkr_event event = { .size = sizeof event,
 				    .is_end = is_end,
@@ -54,14 +69,36 @@ static enum mpk_code report(struct mpk_run_watch *w, const struct mpk_operator *
 				    .name = name_of(op->name, name),
 				    .function = name_of(op->function, function),
 				    .index = op->index,
-				    .device = { device.type, device.id } };
+				    .device = { device.type, device.id },
+				    .count = op->count };
+	enum mpk_code code;
 
 	if (!mpk_dldevice_is_host(device))
 		MPK_TRY(mpk_devices_sync(mpk_runtime_devices(w->model->runtime), err));
-	event.nanoseconds = mpk_clock();
-	if (w->watcher(w->context, &event))
-		return mpk_fail(err, MPK_E_TIMEOUT, "the watcher ended the call at '%s'", name);
-	return MPK_OK;
+	if (op->count > MPK_ARRAY_COUNT(few)) {
+		values = calloc(op->count, sizeof *values);
+		places = calloc(op->count, sizeof *places);
+	}
+	if (values && places) {
+		for (size_t i = 0; i < op->count; i++) {
+			values[i] = (struct mpkr_value){ w->model, op->operands[i].value, true };
+			places[i] = &values[i];
+		}
+		event.args = places;
+		if (result && result->kind != MPK_VALUE_NONE) {
+			given.value = *result;
+			event.result = &given;
+		}
+		event.nanoseconds = mpk_clock();
+		code = answer(op, w->watcher(w->context, &event), name, err);
+	} else {
+		code = mpk_fail_nomem(err);
+	}
+	if (op->count > MPK_ARRAY_COUNT(few)) {
+		free(values);
+		free(places);
+	}
+	return code;
 }
 
 static enum mpk_code watch_begin(struct mpk_observer *self, const struct mpk_operator *op,
@@ -83,10 +120,11 @@ void mpkr_watch(mpkr_model *model, mpkr_watcher *watcher, void *context)
 	if (!model)
 		return;
 	w = &model->watch;
-	*w = (struct mpk_run_watch){ .base = { .begin = watch_begin, .end = watch_end },
-				     .model = model,
-				     .watcher = watcher,
-				     .context = context };
+	if (watcher)
+		*w = (struct mpk_run_watch){ .base = { .begin = watch_begin, .end = watch_end },
+					     .model = model,
+					     .watcher = watcher,
+					     .context = context };
 	mpk_runtime_set_observers(model->runtime, watcher ? &w->base : NULL);
 }
 

@@ -54,6 +54,7 @@ struct mpk_operator {
 	struct mpk_operand *operands; /* owned; what is read and what is written, as it is passed */
 	size_t count;
 	struct mpk_place to; /* where what is returned goes */
+	bool *skips; /* an observer may set it at the begin: it is then not done; NULL: it may not */
 };
 
 struct mpk_strbuf; /* base/strbuf.h */

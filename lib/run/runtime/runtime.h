@@ -54,6 +54,8 @@ struct mpk_runtime_options {
 	void (*loaded)(void *user,
 		       uint64_t bytes); /* hears of content that was loaded; NULL: nobody */
 	void *loaded_user;
+	void (*log)(void *user, const char *text); /* hears what a model prints; NULL: nobody */
+	void *log_user;
 	/* calls a function of the application (registry.h), which code finds before those of the runtime; NULL: it has
 	 * none */
 	enum mpk_code (*call_application)(void *application, const char *name,

@@ -99,16 +99,19 @@ static enum mpk_code make_closure(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
-/* invoke_closure(machine, function, arguments...): the machine is bound in the function here. */
+/* invoke_closure(machine, function, arguments...): the machine is bound in the function here, and applications, which
+ * call it by its name, have none. */
 static enum mpk_code invoke_closure(const struct mpk_value *args, size_t count,
 				    struct mpk_value *result, struct mpk_error *err)
 {
 	static const char name[] = "vm.builtin.invoke_closure";
+	const size_t at = !count || args[0].kind != MPK_VALUE_FUNCTION;
 	struct mpk_function *f;
 
-	MPK_TRY(mpk_relax_arity(name, count, 2, SIZE_MAX, err));
-	MPK_TRY(function_arg(name, args, 1, &f, err));
-	return mpk_function_call(f, &(struct mpk_args){ args + 2, NULL, count - 2 }, result, err);
+	MPK_TRY(mpk_relax_arity(name, count, at + 1, SIZE_MAX, err));
+	MPK_TRY(function_arg(name, args, at, &f, err));
+	return mpk_function_call(f, &(struct mpk_args){ args + at + 1, NULL, count - at - 1 },
+				 result, err);
 }
 
 /* call_tir_dyn(function, tensors..., shape): the extents become arguments of their own. */

@@ -332,13 +332,17 @@ static enum mpk_code call_observed(struct mpk_relax_vm *vm, const struct mpk_rel
 				   struct mpk_value *result, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
+	bool is_skipped = false;
 	enum mpk_code code;
 
 	MPK_TRY(describe_call(vm, s, a->values, &op, err));
+	if (op.kind == MPK_OPERATOR_KERNEL)
+		op.skips = &is_skipped;
 	MPK_TRY(mpk_operator_begin(vm->observers, &op, err));
-	MPK_TRY(call(vm, s, a, result, err));
+	if (!is_skipped)
+		MPK_TRY(call(vm, s, a, result, err));
 	code = note_call(vm, s, &op, result, err);
-	if (code == MPK_OK)
+	if (code == MPK_OK && !is_skipped)
 		code = mpk_operator_end(vm->observers, &op, result, err);
 	if (code != MPK_OK)
 		mpk_value_drop(result);

@@ -294,13 +294,14 @@ enum mpk_code mpk_kv_run(const struct mpk_kv_builtin *builtin, const struct mpk_
 	if (builtin->ops && s->ops != builtin->ops)
 		return mpk_relax_raise(err, "TypeError", "%s: argument 0 is %s", builtin->name,
 				       object->type);
-	if (s->is_busy)
-		return mpk_relax_raise(err, "InternalError",
-				       "%s: a kernel of the state uses the state", builtin->name);
-	s->is_busy = true;
+	if (atomic_exchange(&s->is_busy, true))
+		return mpk_relax_raise(
+			err, "InternalError",
+			"%s: the state is in use, by its own kernel or by another thread",
+			builtin->name);
 	held = mpk_value_hold(args[0]);
 	code = builtin->work(s, &call, err);
-	s->is_busy = false;
+	atomic_store(&s->is_busy, false);
 	mpk_value_drop(&held);
 	return code;
 }

@@ -353,6 +353,8 @@ static enum mpk_code rnn_load(struct mpk_kv_state *state, struct mpk_load *from,
 	MPK_TRY(mpk_read_count(&from->cursor, "sequences", 20, &count, err));
 	for (size_t i = 0; i < count && code == MPK_OK; i++)
 		code = rnn_load_one(r, from, err);
+	if (code == MPK_OK && from->cursor.pos != from->cursor.bytes.len)
+		code = mpk_fail(err, MPK_E_CORRUPT, "something follows the saved sequences");
 	while (code != MPK_OK && r->count > before && back == MPK_OK)
 		back = rnn_remove(state, r->sequences[r->count - 1].id, NULL);
 	return code;

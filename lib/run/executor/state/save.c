@@ -316,7 +316,7 @@ static enum mpk_code take_sequence(struct mpk_load *l, const struct mpk_paged *c
 static enum mpk_code take_tables(struct mpk_load *l, const struct mpk_paged *c, struct loaded *got,
 				 struct mpk_error *err)
 {
-	uint64_t pages = 0, layers = 0;
+	uint64_t pages = 0, layers = 0, left;
 
 #define TAKE(name, number) MPK_TRY(mpk_load_same(l, name, (int64_t)(number), err));
 	SAVED(TAKE)
@@ -345,8 +345,9 @@ static enum mpk_code take_tables(struct mpk_load *l, const struct mpk_paged *c, 
 	MPK_TRY(mpk_state_check(pages <= (uint64_t)mpk_blocks_free_pages(&c->blocks), err,
 				"the cache has %d free pages for %llu that were saved",
 				(int)mpk_blocks_free_pages(&c->blocks), (unsigned long long)pages));
-	return check_whole(!layers || (l->cursor.bytes.len - l->cursor.pos) / layers == pages, err,
-			   "the saved pages are not all there");
+	left = l->cursor.bytes.len - l->cursor.pos;
+	return check_whole(layers ? left % layers == 0 && left / layers == pages : !left, err,
+			   "the saved pages are not all there, or something follows them");
 }
 
 static enum mpk_code take_pages(struct mpk_load *l, const struct mpk_paged *c,

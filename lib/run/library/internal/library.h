@@ -364,7 +364,14 @@ enum { MPK_RUN_NEST_MAX = 64 }; /* tuples within tuples of a result */
 struct mpkr_value {
 	struct mpkr_model *model; /* its memory may be the runtime's */
 	struct mpk_value value;
+	bool is_lent; /* for the time of a call that a model makes, which changes the memory of its tensors */
 };
+
+/* mpk_run_value - a value as a caller has it
+ * @v       taken over on success
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_run_value(struct mpkr_model *model, struct mpk_value v, struct mpkr_value **out,
+			    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_value_is_tuple - false for NULL */
 static inline bool mpk_run_value_is_tuple(const struct mpkr_value *v)

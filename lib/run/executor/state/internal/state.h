@@ -9,6 +9,7 @@
 #ifndef MPK_EXECUTOR_STATE_INTERNAL_STATE_H
 #define MPK_EXECUTOR_STATE_INTERNAL_STATE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -179,7 +180,7 @@ struct mpk_kv_ops {
 struct mpk_kv_state {
 	struct mpk_object object; /* first */
 	const struct mpk_kv_ops *ops;
-	bool is_busy; /* a builtin works on it */
+	atomic_bool is_busy; /* a builtin works on it */
 };
 
 /* mpk_kv_init - the part that all have, of a structure from calloc, with one reference

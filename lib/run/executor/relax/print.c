@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* print.c - R.print: what a model says of its values goes to whoever the application lets hear it, else nowhere
+ *
+ * Values have the form that Python gives them, as the program that wrote the model has it: a tensor is one of NumPy, of
+ * which no column is aligned and no line broken.
+ */
+#include <inttypes.h>
+
+#include "base/strbuf.h"
+#include "executor/relax/builtin.h"
+#include "runtime/devices.h"
+#include "runtime/runtime.h"
+#include "value/element.h"
+#include "value/function.h"
+
+enum { ELEMENTS_MAX = 1000 }; /* of a tensor; NumPy's threshold, too */
+
+/* --- one value ----------------------------------------------------------------------------------- */
+
+static void put_many(struct mpk_strbuf *out, char c, size_t n)
+{
+	while (n--)
+		mpk_strbuf_putc(out, c);
+}
+
+/* How many brackets open before scalar i, which is how many close after the one before it. */
+static size_t count_edges(const struct mpk_scalars *s, uint64_t i)
+{
+	size_t n = 0;
+	uint64_t run = 1;
+
+	for (int32_t d = s->ndim - 1; d >= 0; d--) {
+		run *= (uint64_t)s->shape[d];
+		n += i % run == 0;
+	}
+	return n;
+}
+
+/* "2." and "True", as NumPy has them. */
+static void render_scalar(struct mpk_strbuf *out, const struct mpk_scalars *s,
+			  struct mpk_dtype dtype, uint64_t i)
+{
+	uint8_t room[MPK_SCALAR_MAX];
+	const uint8_t *raw = mpk_scalar_at(s, i, room);
+	size_t begin = out->len;
+
+	dtype.lanes = 1;
+	if (mpk_element_class(dtype) == MPK_ELEMENT_BOOL) {
+		mpk_strbuf_puts(out, raw[0] ? "True" : "False");
+		return;
+	}
+	mpk_element_print(out, dtype, raw);
+	if (mpk_element_class(dtype) != MPK_ELEMENT_FLOAT || !s->ndim)
+		return;
+	for (size_t k = begin; k < out->len; k++)
+		if (!(out->data[k] == '-' || (out->data[k] >= '0' && out->data[k] <= '9')))
+			return;
+	mpk_strbuf_putc(out, '.');
+}
+
+static void render_tensor(struct mpk_strbuf *out, const struct mpk_tensor *t)
+{
+	struct mpk_scalars s = mpk_scalars_of(&t->dl);
+	uint64_t shown = s.count < ELEMENTS_MAX ? s.count : ELEMENTS_MAX;
+
+	if (!s.count)
+		mpk_strbuf_puts(out, "[]");
+	for (uint64_t i = 0; i < shown; i++) {
+		size_t edges = count_edges(&s, i);
+
+		if (i) {
+			put_many(out, ']', edges);
+			mpk_strbuf_putc(out, ' ');
+		}
+		put_many(out, '[', edges);
+		render_scalar(out, &s, t->dl.dtype, i);
+	}
+	if (shown < s.count)
+		mpk_strbuf_puts(out, " ...");
+	put_many(out, ']', s.count ? (size_t)s.ndim : 0);
+}
+
+static enum mpk_code render(struct mpk_strbuf *out, struct mpk_runtime *runtime,
+			    const struct mpk_value *v, unsigned depth, struct mpk_error *err)
+{
+	struct mpk_tensor *host;
+
+	switch (v->kind) {
+	case MPK_VALUE_NONE:
+		mpk_strbuf_puts(out, "None");
+		return MPK_OK;
+	case MPK_VALUE_TENSOR:
+		if (mpk_dldevice_is_host(v->tensor->dl.device)) {
+			MPK_TRY(mpk_tensor_compact(v->tensor, &host, err));
+		} else {
+			MPK_TRY(mpk_devices_copy_to_host(mpk_runtime_devices(runtime),
+							 &v->tensor->dl, &host, err));
+		}
+		render_tensor(out, host);
+		mpk_tensor_drop(host);
+		return MPK_OK;
+	case MPK_VALUE_ARRAY:
+		mpk_strbuf_putc(out, '(');
+		for (size_t i = 0; i < v->array->count && depth < 64; i++) {
+			mpk_strbuf_puts(out, i ? ", " : "");
+			MPK_TRY(render(out, runtime, &v->array->items[i], depth + 1, err));
+		}
+		mpk_strbuf_putc(out, ')');
+		return MPK_OK;
+	case MPK_VALUE_SHAPE:
+		mpk_strbuf_putc(out, '(');
+		for (size_t i = 0; i < v->shape->ndim; i++)
+			mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", v->shape->extents[i]);
+		mpk_strbuf_puts(out, v->shape->ndim == 1 ? ",)" : ")");
+		return MPK_OK;
+	case MPK_VALUE_INT:
+		mpk_strbuf_printf(out, "%" PRId64, v->integer);
+		return MPK_OK;
+	case MPK_VALUE_BOOL:
+		mpk_strbuf_puts(out, v->boolean ? "True" : "False");
+		return MPK_OK;
+	case MPK_VALUE_FLOAT:
+		mpk_element_print(out, (struct mpk_dtype){ MPK_DTYPE_FLOAT, 64, 1 }, &v->real);
+		return MPK_OK;
+	case MPK_VALUE_STR:
+		mpk_strbuf_put(out, v->text->data, mpk_value_text_span(v).len);
+		return MPK_OK;
+	case MPK_VALUE_BYTES:
+	case MPK_VALUE_DTYPE:
+	case MPK_VALUE_DEVICE:
+	case MPK_VALUE_STORAGE:
+	case MPK_VALUE_OPAQUE:
+	case MPK_VALUE_FUNCTION:
+	case MPK_VALUE_MODULE:
+	case MPK_VALUE_OBJECT:
+	case MPK_VALUE_KIND_COUNT:
+		break;
+	}
+	mpk_strbuf_puts(out, mpk_value_kind_name(v->kind));
+	return MPK_OK;
+}
+
+/* --- the sentence -------------------------------------------------------------------------------- */
+
+/* "{}" and "{1}" are values, "{{" is a brace; how a value is to be set, after ':' or '!', is not looked at. */
+static enum mpk_code put_format(struct mpk_strbuf *out, struct mpk_runtime *runtime,
+				struct mpk_span format, const struct mpk_value *args, size_t count,
+				struct mpk_error *err)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; i < format.len; i++) {
+		const uint8_t c = format.data[i];
+		const uint8_t after = i + 1 < format.len ? format.data[i + 1] : 0;
+		size_t at = 0;
+		bool is_numbered;
+
+		if ((c != '{' && c != '}') || c == after) {
+			mpk_strbuf_putc(out, (char)c);
+			i += (c == '{' || c == '}') && c == after;
+			continue;
+		}
+		is_numbered = c == '{' && after >= '0' && after <= '9';
+		for (i++; i < format.len && format.data[i] >= '0' && format.data[i] <= '9'; i++)
+			at = at < count ? at * 10 + (size_t)(format.data[i] - '0') : at;
+		while (i < format.len && format.data[i] != '}')
+			i++;
+		if (!is_numbered)
+			at = next++;
+		if (c == '}' || i == format.len)
+			return mpk_relax_raise(err, "ValueError",
+					       "relax.run.print: a single brace in the format");
+		if (at >= count)
+			return mpk_relax_raise(err, "IndexError",
+					       "relax.run.print: the format has value %zu, of %zu",
+					       at, count);
+		MPK_TRY(render(out, runtime, &args[at], 0, err));
+	}
+	return MPK_OK;
+}
+
+/* --- builtins ------------------------------------------------------------------------------------- */
+
+/* Who hears it; NULL: nobody. */
+static const struct mpk_runtime_options *listener(struct mpk_runtime *runtime)
+{
+	const struct mpk_runtime_options *options = runtime ? mpk_runtime_options(runtime) : NULL;
+
+	return options && options->log ? options : NULL;
+}
+
+/* (place in the source, tensor) */
+static enum mpk_code debug_print(const struct mpk_value *args, size_t count,
+				 struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.debug_print";
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
+	const struct mpk_runtime_options *options = listener(runtime);
+	char dtype[MPK_DTYPE_TEXT];
+	struct mpk_tensor *t;
+
+	(void)result;
+	MPK_TRY(mpk_relax_arity(name, count, 2, 2, err));
+	MPK_TRY(mpk_relax_tensor(name, args, 1, &t, err));
+	if (!options)
+		return MPK_OK;
+	MPK_TRY(render(&text, runtime, &args[0], 0, err));
+	mpk_strbuf_puts(&text, ": shape = (");
+	for (int32_t i = 0; i < t->dl.ndim; i++)
+		mpk_strbuf_printf(&text, "%s%" PRId64, i ? ", " : "", t->dl.shape[i]);
+	mpk_strbuf_printf(&text, "%s, dtype = %s, data =\n", t->dl.ndim == 1 ? ",)" : ")",
+			  mpk_dtype_print(t->dl.dtype, dtype));
+	MPK_TRY(render(&text, runtime, &args[1], 0, err));
+	MPK_TRY_ALLOC(!text.failed, err);
+	options->log(options->log_user, mpk_strbuf_text(&text));
+	return MPK_OK;
+}
+
+/* (format, values...) */
+static enum mpk_code print_values(const struct mpk_value *args, size_t count,
+				  struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "relax.run.print";
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
+	const struct mpk_runtime_options *options = listener(runtime);
+
+	(void)result;
+	MPK_TRY(mpk_relax_arity(name, count, 1, SIZE_MAX, err));
+	if (args[0].kind != MPK_VALUE_STR)
+		return mpk_relax_raise(err, "TypeError", "%s: argument 0 is %s, not a format", name,
+				       mpk_value_kind_name(args[0].kind));
+	if (!options)
+		return MPK_OK;
+	if (mpk_value_text_span(&args[0]).len) {
+		MPK_TRY(put_format(&text, runtime, mpk_value_text_span(&args[0]), args + 1,
+				   count - 1, err));
+	} else {
+		for (size_t i = 1; i < count; i++) {
+			mpk_strbuf_puts(&text, i > 1 ? " " : "");
+			MPK_TRY(render(&text, runtime, &args[i], 0, err));
+		}
+	}
+	MPK_TRY_ALLOC(!text.failed, err);
+	options->log(options->log_user, mpk_strbuf_text(&text));
+	return MPK_OK;
+}
+
+static const struct mpk_relax_builtin rows[] = {
+#define MPK_ROW_print(...) __VA_ARGS__,
+#include "executor/relax/family.def"
+};
+const struct mpk_relax_builtins mpk_relax_print_builtins = { rows, MPK_ARRAY_COUNT(rows) };

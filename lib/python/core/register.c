@@ -24,7 +24,7 @@ static void forget_passing(void)
 
 void mpk_py_keep_watched(const char *name)
 {
-	struct mpkr_error err;
+	struct mpkr_error err = { 0 };
 
 	(void)mpk_py_keep_exception(&err);
 	(void)snprintf(passing.text, sizeof passing.text, "the watcher ended the call at '%s'",

@@ -376,9 +376,10 @@ static enum mpk_code list_devices(const struct minspect_options *o, struct mpk_a
 
 static int set_only(const char *text, struct mpk_arena *arena, struct mpk_there *out)
 {
-	static const char *const names[] = { "machine",  "format", "loader",  "payload",
-					     "linking",  "glibc",  "library", "symbol",
-					     "function", "device", "driver",  "abi" };
+	static const char *const names[] = { "machine",  "format",       "loader",  "payload",
+					     "linking",  "glibc",        "library", "symbol",
+					     "function", "registration", "device",  "driver",
+					     "abi" };
 	struct mpk_error err = { 0 };
 
 	if (!text)

@@ -151,6 +151,7 @@ static void add(struct mpk_check_set *set, const char *file, enum mpk_check_gpu 
 				      .gpu = gpu,
 				      .exports = exports,
 				      .gpu_counts = { .units = has,
+						      .holes = gpu == MPK_CHECK_GPU_LACKS,
 						      .units_run = gpu == MPK_CHECK_GPU_RUNS } };
 	struct mpk_error e = { .code = MPK_E_LOAD, .text = "nothing of it runs" };
 
@@ -213,6 +214,58 @@ START_TEST(sets)
 }
 END_TEST
 
+/* A library for special GPUs alone, or named by its architecture, is spared where another one runs; one for older GPUs is
+ * not. */
+START_TEST(spared)
+{
+	static const struct {
+		const char *name, *containers[2];
+		const char *other; /* containers of another library; NULL: there is none */
+		char option;
+		bool runs;
+	} rows[] = {
+		{ "k/libfa3.so", { "90a" }, "80 90", 0, true },
+		{ "k/libfa3.so", { "100" }, "80 90", 0, true },
+		{ "k/libfa3.so", { "90a" }, "80 90", 's', false },
+		{ "k/libfa3.so", { "90a" }, NULL, 0, false },
+		{ "k/libfa3.so", { "90a" }, "100", 0, false },
+		{ "k/libold.so", { "75" }, "80 90", 0, false },
+		{ "k/libold.so", { "75" }, "80 90", 'p', true },
+		{ "k/libold.so", { "75" }, NULL, 'p', false },
+		{ "k/sm75/ops.so", { "75" }, "80 90", 0, true },
+		{ "k/libops_sm_75.so", { "75" }, "80 90", 0, true },
+		{ "k/libops_sm_75.so", { "75" }, NULL, 0, false },
+		{ "k/libprism75.so", { "75" }, "80 90", 0, false },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		struct mpk_there there = place(89, 0, rows[i].option);
+		struct mpk_check_set set = {
+			.name = "k.whl", .places = &there, .device_count = 1, .arena = &arena
+		};
+		const char *containers[] = { rows[i].other, NULL };
+		struct mpk_check_result r = { 0 };
+
+		check_library(rows[i].containers, &there, &r);
+		r.file = rows[i].name;
+		ck_assert_int_eq(mpk_check_set_add(&set, &r, 0, NULL), MPK_OK);
+		mpk_report_fini(&r.report);
+		if (rows[i].other) {
+			r = (struct mpk_check_result){ 0 };
+			check_library(containers, &there, &r);
+			ck_assert_int_eq(mpk_check_set_add(&set, &r, 0, NULL), MPK_OK);
+			mpk_report_fini(&r.report);
+		}
+		ck_assert_int_eq(mpk_check_set_sum(&set, NULL), MPK_OK);
+		ck_assert_msg(mpk_check_outcome_is_error(mpk_check_set_outcome(&set)) !=
+				      rows[i].runs,
+			      "%s, row %zu", rows[i].name, i);
+		ck_assert_uint_eq(set.devices[0].spared, rows[i].runs);
+		mpk_check_set_fini(&set);
+	}
+}
+END_TEST
+
 /* Releases of one library are one; libraries with other functions, in other folders or without a number are not. */
 START_TEST(alternatives)
 {
@@ -228,6 +281,8 @@ START_TEST(alternatives)
 		{ "k/libk_cuda118.so", "l/libk_cuda128.so", 7, false },
 		{ "k/libk_cuda118.so", "k/libk_rocm128.so", 7, false },
 		{ "k/liba.so", "k/libb.so", 7, false },
+		{ "k/sm100/ops.so", "k/sm90/ops.so", 7, true },
+		{ "k/libk_sm90a.so", "k/libk_sm_100f.so", 7, true },
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
@@ -256,6 +311,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, NULL, clear);
 	tcase_add_loop_test(tc, library, 0, (int)MPK_ARRAY_COUNT(libraries));
 	tcase_add_test(tc, sets);
+	tcase_add_test(tc, spared);
 	tcase_add_test(tc, alternatives);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(runner, CK_NORMAL);

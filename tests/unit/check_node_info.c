@@ -126,8 +126,8 @@ static const struct {
 	{ DATA "tiny.sm_120a.cubin", "tiny",
 	  "cubin sm_120a: 10 registers, 0 B shared, 0 B stack, 904 B constant bank 0, " },
 	{ DATA "two.ptx", "scale",
-	  "PTX sm_90: 4 parameters (u64 u64 f32 u32), 0 B shared, declares 24 registers, at most 128x1x1" },
-	{ DATA "two.ptx", "gather", "PTX sm_90: 3 parameters (u64 b8[24] u64), " },
+	  "PTX compute_90: 4 parameters (u64 u64 f32 u32), 0 B shared, declares 24 registers, at most 128x1x1" },
+	{ DATA "two.ptx", "gather", "PTX compute_90: 3 parameters (u64 b8[24] u64), " },
 };
 
 static const char *function_text(void)

@@ -250,16 +250,6 @@ static size_t most_rows(const struct mpk_code_info *info)
 	return n;
 }
 
-static const char *canon_code_target_of(const struct mpk_code_info *info, struct mpk_arena *arena)
-{
-	const char *target = info->problem || !info->format ? "" : info->target;
-
-	/* PTX is for an architecture and all after it */
-	if (info->format == &mpk_format_ptx && strncmp(target, "sm_", 3) == 0)
-		return mpk_arena_printf(arena, "compute_%s", target + 3);
-	return mpk_arena_printf(arena, "%s", target);
-}
-
 /* Code by its bytes: a source's text, LLVM bitcode. Kernels of a source are the text and their name. */
 static enum mpk_code canon_code_read_bytes(struct rows *r, const struct mpk_code_info *info,
 					   struct mpk_canon_row *rows, size_t kernels)
@@ -279,7 +269,8 @@ static enum mpk_code canon_code_read_bytes(struct rows *r, const struct mpk_code
 static enum mpk_code name_rows(struct rows *r, const struct mpk_code_info *info,
 			       struct mpk_canon_row *rows, size_t kernels)
 {
-	const char *target = canon_code_target_of(info, r->arena);
+	const char *target = mpk_arena_printf(r->arena, "%s",
+					      info->problem || !info->format ? "" : info->target);
 
 	MPK_TRY_ALLOC(target, r->err);
 	for (size_t i = 0; i < kernels; i++) {

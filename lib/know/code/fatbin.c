@@ -42,6 +42,9 @@ static enum mpk_code fatbin_read_image(const struct mpk_fatbin_entry *e, uint64_
 	const struct mpk_code_format *format = image_format(e);
 	struct mpk_error problem;
 
+	if (!format) /* nothing in it tells, or is read */
+		mpk_cuda_target_name(mpk_cuda_entry_kind(e), e->sm, *mpk_fatbin_suffix(e),
+				     out->target, sizeof out->target);
 	if (mpk_fatbin_unpack(e, left, arena, &out->bytes, &problem) != MPK_OK) {
 		if (problem.code != MPK_E_NOMEM && !format)
 			return MPK_OK;

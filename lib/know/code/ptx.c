@@ -73,8 +73,8 @@ static enum mpk_code read_ptx(struct mpk_code_info *info, void *content, struct 
 	info->complete = true;
 	info->pointer_bytes = c->ptx.address_bits / 8;
 	info->sm = c->ptx.sm;
-	(void)snprintf(info->target, sizeof info->target, "sm_%u%.*s", c->ptx.sm,
-		       c->ptx.suffix ? 1 : 0, &c->ptx.suffix);
+	mpk_cuda_target_name(MPK_TARGET_PTX, c->ptx.sm, c->ptx.suffix, info->target,
+			     sizeof info->target);
 	return MPK_OK;
 }
 

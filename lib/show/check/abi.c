@@ -234,6 +234,10 @@ static enum mpk_code check_abi(struct mpk_check_state *s, const char **skipped,
 
 	if (!s->elf || s->view->image->container != MPK_CONTAINER_ELF_SO)
 		*skipped = "it is no library that was linked";
+	if (*skipped && s->there->abi)
+		s->result->lacks = *skipped;
+	else if (!s->there->abi)
+		*skipped = MPK_CHECK_UNSAID;
 	if (*skipped || !gelf_getehdr(s->elf->elf, &header))
 		return MPK_OK;
 	w.machine = mpk_policy_machine(header.e_machine, header.e_ident[EI_DATA] == ELFDATA2LSB);

@@ -8,15 +8,25 @@
 
 /* --- the verdict ---------------------------------------------------------------------------- */
 
+static bool has_checked(const struct mpk_check_result *r)
+{
+	for (size_t i = 0; i < r->item_count; i++)
+		if (!r->items[i].skipped)
+			return true;
+	return r->item_count == 0;
+}
+
 /* Errors of calls, devices and policies do not keep a file from loading, so they are subtracted. Without a loader check
  * nobody knows whether its modules load, and without a runtime that was named nobody can say so. */
 enum mpk_check_outcome mpk_check_outcome(const struct mpk_check_result *result)
 {
-	if (result->report.errors >
-	    result->call_errors + result->device_errors + result->policy_errors)
+	if (result->report.errors > result->call_errors + result->device_errors +
+					    result->registration_errors + result->policy_errors)
 		return MPK_CHECK_REFUSED;
 	if (result->device_errors)
 		return result->gpu_counts.units_run ? MPK_CHECK_RUNS_PARTLY : MPK_CHECK_RUNS_NOT;
+	if (result->registration_errors)
+		return MPK_CHECK_UNREGISTERED;
 	if (result->policy_errors)
 		return MPK_CHECK_POLICY;
 	if (result->lacks && !result->report.errors)
@@ -25,6 +35,8 @@ enum mpk_check_outcome mpk_check_outcome(const struct mpk_check_result *result)
 		return MPK_CHECK_OPEN;
 	if (result->system_prefix && !result->call_errors)
 		return MPK_CHECK_SYSTEM;
+	if (!has_checked(result))
+		return MPK_CHECK_OPEN;
 	for (size_t i = 0; i < result->item_count; i++)
 		if (result->items[i].part ||
 		    (result->items[i].option && strcmp(result->items[i].name, "loader") == 0))
@@ -39,6 +51,7 @@ const char *mpk_check_outcome_word(enum mpk_check_outcome outcome)
 		[MPK_CHECK_REFUSED] = "does-not-load",
 		[MPK_CHECK_RUNS_NOT] = "does-not-run",
 		[MPK_CHECK_RUNS_PARTLY] = "runs-in-part",
+		[MPK_CHECK_UNREGISTERED] = "not-registered",
 		[MPK_CHECK_CALLS] = "fails-when-called",
 		[MPK_CHECK_POLICY] = "breaks-policy",
 		[MPK_CHECK_NOTHING] = "nothing-checked",
@@ -159,6 +172,7 @@ void mpk_check_put_verdict(const struct mpk_check_result *result, struct mpk_str
 		[MPK_CHECK_REFUSED] = "does not load",
 		[MPK_CHECK_RUNS_NOT] = "does not run",
 		[MPK_CHECK_RUNS_PARTLY] = "runs in part",
+		[MPK_CHECK_UNREGISTERED] = "loads",
 		[MPK_CHECK_CALLS] = "loads",
 		[MPK_CHECK_POLICY] = "breaks the policy",
 		[MPK_CHECK_NOTHING] = "nothing checked",
@@ -178,10 +192,11 @@ void mpk_check_put_verdict(const struct mpk_check_result *result, struct mpk_str
 			mpk_strbuf_puts(out, " for ");
 			mpk_check_put_device(result->there, out);
 		}
-		mpk_strbuf_printf(out, ": %s",
-				  result->lacks == mpk_check_unsaid
-					  ? "what it is compared with was not said"
-					  : result->lacks);
+		if (result->lacks == mpk_check_unsaid)
+			mpk_strbuf_printf(out, ": what it is compared with was not said (%s)",
+					  result->lacks_option);
+		else
+			mpk_strbuf_printf(out, ": %s", result->lacks);
 	} else if (outcome == MPK_CHECK_SYSTEM) {
 		mpk_strbuf_puts(out, ", system_lib('");
 		mpk_escape(out, mpk_span_str(result->system_prefix));
@@ -190,6 +205,10 @@ void mpk_check_put_verdict(const struct mpk_check_result *result, struct mpk_str
 	} else {
 		put_there(result->there, out);
 	}
+	if (outcome == MPK_CHECK_UNREGISTERED)
+		mpk_strbuf_puts(
+			out,
+			", but the runtime that its GPU code is registered with does not get all of it");
 	if (outcome == MPK_CHECK_CALLS)
 		put_failing(result, out);
 	print_count(report->errors, "error", out);
@@ -290,10 +309,10 @@ static void put_items_json(const struct mpk_check_result *result, struct mpk_jso
 	}
 }
 
-/* "unasked", "none", "other-maker", "runs", "runs-in-part", "lacks-code". */
+/* "unasked", "none", "portable", "other-maker", "runs", "runs-in-part", "lacks-code". */
 static const char *check_gpu_name(enum mpk_check_gpu gpu)
 {
-	static const char *const names[] = { "unasked", "none",         "other-maker",
+	static const char *const names[] = { "unasked", "none",         "portable",  "other-maker",
 					     "runs",    "runs-in-part", "lacks-code" };
 
 	return names[gpu];
@@ -340,7 +359,7 @@ static void check_json(const void *what, struct mpk_json *j, struct mpk_json_at 
 	mpk_check_put_verdict(result, &sentence);
 	mpk_json_text(j, at, "file", result->file);
 	if (outcome == MPK_CHECK_REFUSED || outcome == MPK_CHECK_LOADS ||
-	    outcome == MPK_CHECK_CALLS)
+	    outcome == MPK_CHECK_UNREGISTERED || outcome == MPK_CHECK_CALLS)
 		mpk_json_bool(j, at, "loads", outcome != MPK_CHECK_REFUSED);
 	else
 		mpk_json_null(j, at, "loads");

@@ -337,12 +337,19 @@ static enum mpk_code sum_calls(struct mpk_check_state *s, struct mpk_error *err)
 /* --- the run ---------------------------------------------------------------------------- */
 
 /* Whether it was asked for; by default everything is. */
-bool mpk_check_wanted(const struct mpk_there *there, const char *name)
+static bool check_is_named(const struct mpk_there *there, const char *name)
 {
 	for (size_t i = 0; i < there->only_count; i++)
 		if (strcmp(there->only[i], name) == 0)
 			return true;
 	return !there->only;
+}
+
+/* A device that is asked for is served when the runtime gets the code, too. */
+bool mpk_check_wanted(const struct mpk_there *there, const char *name)
+{
+	return check_is_named(there, name) || (strcmp(name, "registration") == 0 && there->device &&
+					       check_is_named(there, "device"));
 }
 
 void mpk_check_leave(struct mpk_check_state *s, const char *part, const char *option)
@@ -374,7 +381,8 @@ static enum mpk_code run_table(struct mpk_check_state *s, const struct mpk_check
 }
 
 /* Libraries that are made of one source for several releases export the same functions. Names that begin with an underscore
- * do not count: C++ names parameters of other versions in them, and compilers what is theirs alone. */
+ * do not count: C++ names parameters of other versions in them, and compilers what is theirs alone. PyInit_ops_sm90 is
+ * PyInit_ops_sm100. */
 static uint64_t sum_exports(const struct mpk_check_state *s)
 {
 	struct mpk_symtab table;
@@ -391,8 +399,12 @@ static uint64_t sum_exports(const struct mpk_check_state *s)
 			break;
 		if (!symbol.defined || !symbol.name[0] || symbol.name[0] == '_')
 			continue;
-		for (const char *p = symbol.name; *p; p++)
-			hash = (hash ^ (uint8_t)*p) * UINT64_C(1099511628211);
+		for (const char *p = symbol.name; *p;) {
+			size_t len = mpk_check_arch_length(symbol.name, p);
+
+			hash = (hash ^ (len ? '#' : (uint8_t)*p)) * UINT64_C(1099511628211);
+			p += len ? len : 1;
+		}
 		sum += hash; /* in whatever order they stand */
 	}
 	return sum;
@@ -401,15 +413,19 @@ static uint64_t sum_exports(const struct mpk_check_state *s)
 /* Checks that were asked for by name, of which none had anything to look at. */
 static void note_lack(struct mpk_check_result *r)
 {
-	const char *why = NULL;
+	const struct mpk_check_item *first = NULL;
 
 	for (size_t i = 0; i < r->item_count; i++) {
+		if (!check_is_named(r->there, r->items[i].name))
+			continue;
 		if (!r->items[i].skipped)
 			return;
-		why = why ? why : r->items[i].skipped;
+		first = first ? first : &r->items[i];
 	}
-	if (r->there->only && !r->lacks)
-		r->lacks = why;
+	if (r->there->only && !r->lacks && first) {
+		r->lacks = first->skipped;
+		r->lacks_option = first->option;
+	}
 }
 
 /* The order matters: what runs later asks what came before, such as whether the format is another
@@ -425,8 +441,10 @@ static enum mpk_code run_all(struct mpk_check_state *s, struct mpk_check_result 
 	MPK_TRY(run_table(s, mpk_check_linking, result, err));
 	MPK_TRY(run_table(s, mpk_check_host, result, err));
 	MPK_TRY(run_table(s, mpk_check_function, result, err));
+	MPK_TRY(run_table(s, mpk_check_registration, result, err));
 	MPK_TRY(run_table(s, mpk_check_device, result, err));
-	if (s->there->abi) /* a policy that nobody named leaves nothing open */
+	/* a policy that nobody named leaves nothing open, unless the check of it was */
+	if (s->there->abi || s->there->only)
 		MPK_TRY(run_table(s, mpk_check_abis, result, err));
 	note_lack(result);
 	MPK_TRY(sum_calls(s, err));

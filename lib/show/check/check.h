@@ -64,13 +64,14 @@ struct mpk_check_item {
 		part; /* what of it was not looked at, "41 C++ symbols of libtvm_ffi.so"; NULL: all was */
 };
 
-enum { MPK_CHECK_ITEMS = 12 };
+enum { MPK_CHECK_ITEMS = 13 };
 
 /* Whether its GPU code runs on the device there. */
 enum mpk_check_gpu {
 	MPK_CHECK_GPU_UNASKED, /* no device was named, or the check was not made */
-	MPK_CHECK_GPU_NONE,    /* there is no code for particular GPUs */
-	MPK_CHECK_GPU_OTHER,   /* there is, for those of other makers alone */
+	MPK_CHECK_GPU_NONE,    /* there is no code for GPUs */
+	MPK_CHECK_GPU_PORTABLE, /* there is none for GPUs of that maker, but OpenCL, SPIR-V or the like for any */
+	MPK_CHECK_GPU_OTHER, /* there is, for those of other makers alone */
 	MPK_CHECK_GPU_RUNS, /* all that it needs there does: extras for other GPUs count for nothing */
 	MPK_CHECK_GPU_PARTLY, /* some container or module is for older GPUs alone, and its kernels fail */
 	MPK_CHECK_GPU_LACKS, /* no container and no module has anything for it */
@@ -90,7 +91,8 @@ enum mpk_check_outcome {
 	MPK_CHECK_REFUSED,  /* it does not load, or its virtual machine does not start */
 	MPK_CHECK_RUNS_NOT, /* nothing of its GPU code runs there */
 	MPK_CHECK_RUNS_PARTLY,
-	MPK_CHECK_CALLS, /* it loads, and some of its functions fail when they are called */
+	MPK_CHECK_UNREGISTERED, /* it loads, and a runtime of CUDA or HIP gets no code from it */
+	MPK_CHECK_CALLS,        /* it loads, and some of its functions fail when they are called */
 	MPK_CHECK_POLICY, /* nothing is known against its loading, but it breaks what it is held to */
 	MPK_CHECK_NOTHING, /* it has nothing of what was asked for by name */
 	MPK_CHECK_OPEN, /* nothing speaks against it, but no runtime was named, or not all checks were made */
@@ -103,6 +105,7 @@ struct mpk_check_code {
 	struct mpk_check_unit *units;
 	size_t count;
 	bool is_read, is_counted; /* from headers alone; with kernels */
+	bool is_portable; /* there is code for no particular GPU: drivers compile it for the one that is there */
 };
 
 /* An error that shows when functions are called. */
@@ -132,8 +135,9 @@ struct mpk_check_result {
 	struct mpk_report
 		report; /* errors: it does not load, or fails when called; warnings: it may */
 	struct mpk_check_call *calls, *last_call; /* in the order of the report */
-	size_t call_errors;   /* how many of the errors are such, left out or not */
-	size_t device_errors; /* how many are of devices and drivers that are no policy */
+	size_t call_errors;         /* how many of the errors are such, left out or not */
+	size_t device_errors;       /* how many are of devices and drivers that are no policy */
+	size_t registration_errors; /* how many are of wrappers that a runtime gets no code from */
 	size_t policy_errors; /* how many are of what it is held to (mpk_check_abi, cuda.wants) */
 	const char *const *failing; /* the functions of calls, sorted, each once */
 	size_t failing_count;
@@ -146,7 +150,8 @@ struct mpk_check_result {
 	struct mpk_check_gpu_counts gpu_counts;
 	const char *
 		lacks; /* why nothing was checked of what was asked for by name; NULL: something was */
-	bool gpu_by_ptx; /* some module or container has PTX alone for the device */
+	const char *lacks_option; /* that would have it checked; NULL: none would */
+	bool gpu_by_ptx;          /* some module or container has PTX alone for the device */
 	const char
 		*gpu_targets; /* what the first is for that lacks code, "sm_80 + PTX 8.0"; NULL */
 	uint64_t

@@ -51,6 +51,20 @@ static unsigned next_sm(struct mpk_span name, size_t *at)
 	return 0;
 }
 
+size_t mpk_check_arch_length(const char *text, const char *p)
+{
+	size_t len = 2;
+
+	if ((p > text && isalnum((unsigned char)p[-1])) || strncmp(p, "sm", 2) != 0)
+		return 0;
+	len += p[len] == '_';
+	if (strspn(p + len, "0123456789") < 2)
+		return 0;
+	len += strspn(p + len, "0123456789");
+	len += p[len] == 'a' || p[len] == 'f';
+	return isalnum((unsigned char)p[len]) ? 0 : len;
+}
+
 /* The next processor of AMD's, or NULL; of gfx90a and gfx90 the longer one. */
 static const char *next_gfx(struct mpk_span name, size_t *at)
 {
@@ -216,17 +230,49 @@ static enum mpk_code count_kernel(void *arg, struct mpk_span name, struct mpk_er
 
 /* --- pieces ------------------------------------------------------------------------------------------------ */
 
-/* SPIR-V is for neither maker. */
+/* Of packed images names alone tell: "amdgcnspirv" of HIP, "spir64-unknown-unknown" of SYCL. */
+bool mpk_check_is_spirv(const struct mpk_code_target *t)
+{
+	return (t->what && strcmp(t->what, "SPIR-V") == 0) ||
+	       (t->kind != MPK_TARGET_LTO && strstr(t->name, "spir"));
+}
+
+/* SPIR-V is for neither maker, but for that of HIP. */
 static bool is_made_for(const struct mpk_code_target *t, bool cuda)
 {
 	return cuda ? t->sm != 0
 		    : mpk_span_starts(mpk_span_str(t->name), "gfx") ||
+			       mpk_span_starts(mpk_span_str(t->name), "amdgcnspirv") ||
 			       mpk_span_starts(mpk_span_str(t->name), "processor ");
+}
+
+static bool has_made_for(const struct mpk_check_unit *u, bool cuda)
+{
+	for (size_t i = 0; i < u->image_count; i++)
+		if (is_made_for(&u->images[i], cuda))
+			return true;
+	return false;
+}
+
+static bool has_spirv(const struct mpk_check_unit *u)
+{
+	for (size_t i = 0; i < u->image_count; i++)
+		if (mpk_check_is_spirv(&u->images[i]))
+			return true;
+	return false;
+}
+
+/* What modules hold that are compiled for the device that is there; Metal is Apple's alone. */
+static bool is_portable(const struct mpk_view_node *n)
+{
+	return mpk_view_kernels(n) && !mpk_code_kind_has_targets(n->node->kind) &&
+	       !mpk_span_is(n->node->kind, "metal");
 }
 
 struct units {
 	struct mpk_check_unit *items; /* malloc'ed */
 	size_t count, cap;
+	bool is_portable;
 	struct mpk_arena *arena;
 };
 
@@ -256,10 +302,13 @@ static enum mpk_code add_code(struct units *l, const char *section, struct mpk_s
 		return mpk_fail_nomem(err);
 	if (code != MPK_OK || !u.image_count)
 		return MPK_OK;
-	u.is_cuda = is_made_for(&u.images[0], true);
+	u.is_cuda = has_made_for(&u, true);
 	u.is_input |= is_found && u.images[0].relocatable;
 	u.is_bare = is_found && u.image_count == 1;
-	return u.is_cuda || is_made_for(&u.images[0], false) ? add_unit(l, u, err) : MPK_OK;
+	if (u.is_cuda || has_made_for(&u, false))
+		return add_unit(l, u, err);
+	l->is_portable |= has_spirv(&u);
+	return MPK_OK;
 }
 
 static enum mpk_code add_module(struct units *l, const struct mpk_view *view,
@@ -268,6 +317,7 @@ static enum mpk_code add_module(struct units *l, const struct mpk_view *view,
 	struct mpk_check_unit u = { .path = n->path, .node = n, .is_cuda = mpk_check_is_cuda(n) };
 	const struct mpk_kernels *k = mpk_view_kernels(n);
 
+	l->is_portable |= is_portable(n);
 	if (!k || !mpk_code_kind_has_targets(n->node->kind))
 		return MPK_OK;
 	MPK_TRY(mpk_view_targets(view, n, &u.images, &u.image_count, err));
@@ -297,6 +347,7 @@ enum mpk_code mpk_check_code_read(struct mpk_check_state *s, struct mpk_error *e
 	s->code->units = mpk_arena_keep(s->arena, l.items, l.count, sizeof *l.items);
 	MPK_TRY_ALLOC(s->code->units, err);
 	s->code->count = l.count;
+	s->code->is_portable = l.is_portable;
 	s->code->is_read = true;
 	return MPK_OK;
 }

@@ -185,8 +185,9 @@ static bool cuda_runs(const struct mpk_cuda_place *p, const struct mpk_check_uni
 static bool amd_runs(const char *device, const struct mpk_check_unit *u)
 {
 	for (size_t i = 0; i < u->image_count; i++)
-		if (u->images[i].kind == MPK_TARGET_BINARY &&
-		    mpk_amdgpu_runs(u->images[i].name, device))
+		if ((u->images[i].kind == MPK_TARGET_BINARY &&
+		     mpk_amdgpu_runs(u->images[i].name, device)) ||
+		    mpk_check_is_spirv(&u->images[i]))
 			return true;
 	return !u->image_count;
 }
@@ -560,14 +561,10 @@ static enum mpk_code judge(struct mpk_check_state *s, bool cuda, struct mpk_erro
 
 /* --- rows ------------------------------------------------------------------------------- */
 
-/* OpenCL, Vulkan and the like run on GPUs of any maker. */
-static bool has_portable(const struct mpk_view *view)
+/* OpenCL, SPIR-V and the like run on GPUs of any maker; machine code of one they are not. */
+static bool has_portable(const struct mpk_check_state *s)
 {
-	for (size_t i = 0; i < view->count; i++)
-		if (mpk_view_kernels(&view->nodes[i]) &&
-		    !mpk_code_kind_has_targets(view->nodes[i].node->kind))
-			return true;
-	return false;
+	return s->code->is_portable && s->there->cuda.wants != MPK_CUDA_OWN;
 }
 
 /* Why there is nothing to look at. */
@@ -592,25 +589,33 @@ static enum mpk_code check_device_check_device(struct mpk_check_state *s, const 
 	cuda = mpk_check_has_code(s, true, false);
 	amd = mpk_check_has_code(s, false, false);
 	if (there->device)
-		s->result->gpu = !cuda && !amd               ? MPK_CHECK_GPU_NONE
-				 : (there->amd ? amd : cuda) ? MPK_CHECK_GPU_RUNS
-							     : MPK_CHECK_GPU_OTHER;
-	if (!cuda && !amd)
-		*skipped = nothing_of(s);
+		s->result->gpu = (there->amd ? amd : cuda) ? MPK_CHECK_GPU_RUNS
+				 : has_portable(s)         ? MPK_CHECK_GPU_PORTABLE
+				 : cuda || amd             ? MPK_CHECK_GPU_OTHER
+							   : MPK_CHECK_GPU_NONE;
+	if (s->result->gpu == MPK_CHECK_GPU_PORTABLE)
+		mpk_check_say(
+			s, MPK_NOTE, NULL,
+			"its GPU code is for none in particular (OpenCL, SPIR-V or the like): the driver of %s compiles it, and nothing of it was compared",
+			there->device);
+	else if (!cuda && !amd)
+		*skipped = s->code->is_portable
+				   ? "its GPU code is for none in particular: drivers compile it"
+				   : nothing_of(s);
 	else if (there->amd && amd)
 		MPK_TRY(judge(s, false, err));
 	else if ((there->cuda.sm || there->cuda.driver.major) && cuda)
 		MPK_TRY(judge(s, true, err));
 	else if (!there->device)
 		*skipped = MPK_CHECK_UNSAID;
-	else if (has_portable(s->view) || there->is_one_of_several)
+	else if (there->is_one_of_several)
 		*skipped = "it has no code for GPUs of that maker";
 	else
 		mpk_check_say(s, MPK_ERROR, NULL,
 			      "its GPU code is for %s GPUs alone, and %s is none: compile it for "
 			      "that one",
 			      cuda ? "NVIDIA" : "AMD", there->device);
-	if (there->device && s->result->gpu == MPK_CHECK_GPU_NONE && !has_portable(s->view))
+	if (s->result->gpu == MPK_CHECK_GPU_NONE)
 		s->result->lacks = *skipped;
 	/* What it does not run on it may load on, all the same. */
 	if (there->cuda.wants != MPK_CUDA_ANY)
@@ -618,6 +623,24 @@ static enum mpk_code check_device_check_device(struct mpk_check_state *s, const 
 	else
 		s->result->device_errors += s->report->errors - before;
 	return MPK_OK;
+}
+
+/* Whether the driver takes its code, for whichever GPU: what the check of devices says, too, where that is made. */
+static enum mpk_code judge_driver(struct mpk_check_state *s, struct mpk_error *err)
+{
+	const struct mpk_there *there = s->there;
+	struct mpk_there any = *there;
+	size_t before = s->report->errors;
+	enum mpk_code code;
+
+	any.device = NULL;
+	any.cuda.sm = 0;
+	any.cuda.wants = MPK_CUDA_ANY;
+	s->there = &any;
+	code = judge(s, true, err);
+	s->there = there;
+	s->result->device_errors += s->report->errors - before;
+	return code;
 }
 
 /* Each GPU has a first version of the driver that knows it, whatever code the file has for it:
@@ -632,7 +655,7 @@ static enum mpk_code check_driver(struct mpk_check_state *s, const char **skippe
 	if (!mpk_check_has_code(s, true, false)) {
 		*skipped = mpk_check_has_code(s, true, true) ? nothing_of(s)
 							     : "it has no code for a CUDA driver";
-		if (p->driver.major && !s->there->amd)
+		if (p->driver.major && !s->there->amd && s->result->gpu != MPK_CHECK_GPU_PORTABLE)
 			s->result->lacks = *skipped;
 	} else if (!p->driver.major) {
 		*skipped = MPK_CHECK_UNSAID;
@@ -645,6 +668,8 @@ static enum mpk_code check_driver(struct mpk_check_state *s, const char **skippe
 		s->result->gpu_counts.units_run = s->result->gpu_counts.kernels_run = 0;
 		if (s->result->gpu != MPK_CHECK_GPU_UNASKED)
 			s->result->gpu = MPK_CHECK_GPU_LACKS;
+	} else if (!mpk_check_wanted(s->there, "device")) {
+		return judge_driver(s, err);
 	}
 	return MPK_OK;
 }

@@ -307,6 +307,17 @@ static enum mpk_code check_metadata(struct mpk_check_state *s, const struct own 
 			    "runtime.disco.nvshmem.init_nvshmem", m->path, err);
 }
 
+/* Whether it may look functions up: modules do, and what is linked with a library of TVM. */
+static bool looks_up(const struct mpk_check_state *s)
+{
+	const struct mpk_image *image = s->view->image;
+
+	for (size_t i = 0; i < image->needed_count; i++)
+		if (mpk_check_is_runtime(image->needed[i]))
+			return true;
+	return s->is_module || s->view->count;
+}
+
 /* Why nothing is known of the functions there; NULL: it is. */
 static const char *not_known(const struct mpk_check_state *s)
 {
@@ -318,6 +329,8 @@ static const char *not_known(const struct mpk_check_state *s)
 		return "it brings its own runtime";
 	if (s->report->errors > s->result->call_errors)
 		return "it does not load";
+	if (!looks_up(s))
+		return "it is no module of TVM";
 	if (!mpk_check_where(there))
 		return s->is_module || (!s->elf && s->view->count) ? MPK_CHECK_UNSAID
 								   : "it is no module of TVM";

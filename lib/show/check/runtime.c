@@ -333,10 +333,12 @@ static enum mpk_code check_loaders(struct mpk_check_state *s, const char **skipp
 		return MPK_OK;
 	MPK_TRY(mpk_view_loaders(s->view, &kinds, &count, err));
 	MPK_TRY(needs_runtime(s, &needs, err));
-	if ((count || needs) && !mpk_check_where(there)) {
+	if ((count || needs) && !mpk_check_where(there))
 		*skipped = MPK_CHECK_UNSAID;
+	else if (!count && !needs && !s->is_module)
+		*skipped = "it has no module that a loader is for";
+	if (*skipped)
 		return MPK_OK;
-	}
 	for (size_t i = 0; i < count; i++) {
 		/* kinds are in the order of the tree */
 		while (!mpk_span_equal(s->view->nodes[at].node->kind, kinds[i]))
@@ -401,8 +403,13 @@ static enum mpk_code check_note(struct mpk_check_state *s, struct mpk_error *err
 static enum mpk_code check_payload(struct mpk_check_state *s, const char **skipped,
 				   struct mpk_error *err)
 {
+	const struct mpk_image *image = s->view->image;
+
 	MPK_TRY(check_note(s, err));
-	*skipped = s->other_format ? OTHER_FORMAT : NULL;
+	*skipped = s->other_format ? OTHER_FORMAT
+		   : s->view->count || image->has_blob || image->lost_blob
+			   ? NULL
+			   : "it has no module with a payload";
 	for (size_t i = 0; !*skipped && i < s->view->count; i++) {
 		const struct mpk_view_node *n = &s->view->nodes[i];
 

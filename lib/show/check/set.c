@@ -25,10 +25,12 @@ static bool is_asked(const struct mpk_there *there)
 static enum mpk_check_fit fit_of_result(const struct mpk_check_result *r)
 {
 	const struct mpk_check_gpu_counts *n = &r->gpu_counts;
-	bool bad = r->device_errors || r->policy_errors;
+	bool bad = r->device_errors || r->registration_errors || r->policy_errors;
 
 	if (r->gpu == MPK_CHECK_GPU_OTHER)
 		return MPK_CHECK_FIT_OTHER;
+	if (r->gpu == MPK_CHECK_GPU_PORTABLE)
+		return MPK_CHECK_FIT_ANY;
 	if (n->units)
 		return !n->units_run ? MPK_CHECK_FIT_NO
 		       : bad         ? MPK_CHECK_FIT_PART
@@ -100,6 +102,8 @@ enum mpk_code mpk_check_set_add(struct mpk_check_set *set, const struct mpk_chec
 		.kernel = kept(set, r->gpu_kernel, &failed),
 		.targets = kept(set, r->gpu_targets, &failed),
 		.exports = r->exports,
+		.is_extra = !r->gpu_counts.holes && !r->registration_errors &&
+			    r->there->cuda.wants == MPK_CUDA_ANY,
 		.instead = set->count,
 	};
 	set->count++;
@@ -119,7 +123,38 @@ void mpk_check_set_fini(struct mpk_check_set *set)
 	mpk_strmap_fini(&set->by_text);
 }
 
+/* A file without the name of the set in front. */
+static const char *short_name(const struct mpk_check_set *set, const char *file)
+{
+	size_t len = strlen(set->name);
+
+	if (strncmp(file, set->name, len) != 0)
+		return file;
+	file += len;
+	file += *file == '!';
+	return file + (*file == '/');
+}
+
 /* --- alternatives ------------------------------------------------------------------------------- */
+
+/* What it is called where architectures in its path are left out; NULL: its path names none. */
+static const char *without_archs(struct mpk_check_set *set, const char *file, bool *failed)
+{
+	char *out = mpk_arena_copy(set->arena, file, strlen(file));
+	size_t n = (size_t)(short_name(set, file) - file), len;
+	bool found = false;
+
+	*failed |= !out;
+	for (const char *p = file + n; out && *p; p += len ? len : 1) {
+		len = mpk_check_arch_length(file, p);
+		out[n++] = len ? '#' : *p;
+		found |= len > 0;
+	}
+	if (!out || !found)
+		return NULL;
+	out[n] = 0;
+	return out;
+}
 
 /* The name without its last number, with the place and what it exports: what releases of one library have alike.
  * NULL: its name has none, or it exports nothing; *failed: memory is out */
@@ -127,7 +162,14 @@ static const char *family_of(struct mpk_check_set *set, const struct mpk_check_s
 			     bool *failed)
 {
 	const char *name = strrchr(item->file, '/'), *end, *begin, *key;
+	const char *plain = without_archs(set, item->file, failed);
 
+	if (plain && item->exports) {
+		key = mpk_arena_printf(set->arena, "%zu %llx %s", item->place,
+				       (unsigned long long)item->exports, plain);
+		*failed |= !key;
+		return key;
+	}
 	name = name ? name + 1 : item->file;
 	end = strstr(name, ".so");
 	end = end ? end : name + strlen(name);
@@ -199,15 +241,50 @@ static void count_fit(struct mpk_check_set_device *d, const struct mpk_check_set
 	d->yes += item->fit == MPK_CHECK_FIT_YES;
 	d->part += item->fit == MPK_CHECK_FIT_PART;
 	d->no += item->fit == MPK_CHECK_FIT_NO;
+	d->spared += item->fit == MPK_CHECK_FIT_SPARED;
+	d->any += item->fit == MPK_CHECK_FIT_ANY;
 	d->other += item->fit == MPK_CHECK_FIT_OTHER;
 	d->by_ptx += item->fit == MPK_CHECK_FIT_YES && item->by_ptx;
 	if (!d->first && (item->fit == MPK_CHECK_FIT_NO || item->fit == MPK_CHECK_FIT_PART))
 		d->first = item;
+	if (!d->first_spared && item->fit == MPK_CHECK_FIT_SPARED)
+		d->first_spared = item;
+}
+
+/* A library of which nothing runs is spared where another one of the set runs: one for newer or special GPUs alone, or
+ * named by its architecture, is what the program does without here, as with containers of one library; of one for older GPUs
+ * the options decide, too. */
+static enum mpk_code spare(struct mpk_check_set *set, struct mpk_error *err)
+{
+	bool *served, failed = false;
+	size_t places = 1;
+
+	for (size_t i = 0; i < set->count; i++)
+		places = set->items[i].place >= places ? set->items[i].place + 1 : places;
+	served = mpk_arena_array(set->arena, places, sizeof *served);
+	MPK_TRY_ALLOC(served, err);
+	memset(served, 0, places * sizeof *served);
+	for (size_t i = 0; i < set->count; i++)
+		served[set->items[i].place] |= set->items[i].fit == MPK_CHECK_FIT_YES ||
+					       set->items[i].fit == MPK_CHECK_FIT_PART;
+	for (size_t i = 0; i < set->count; i++) {
+		struct mpk_check_set_item *item = &set->items[i];
+		const struct mpk_there *there = &set->places[item->place % set->device_count];
+		bool is_extra = item->is_extra || without_archs(set, item->file, &failed) != NULL;
+
+		if (item->outcome != MPK_CHECK_RUNS_NOT || !served[item->place] ||
+		    !(is_extra ? !there->strict : there->allow_part))
+			continue;
+		item->fit = MPK_CHECK_FIT_SPARED;
+		item->outcome = MPK_CHECK_OPEN;
+	}
+	return failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
 enum mpk_code mpk_check_set_sum(struct mpk_check_set *set, struct mpk_error *err)
 {
 	MPK_TRY(find_alternatives(set, err));
+	MPK_TRY(spare(set, err));
 	set->devices = mpk_arena_array(set->arena, set->device_count, sizeof *set->devices);
 	MPK_TRY_ALLOC(set->devices, err);
 	for (size_t i = 0; i < set->device_count; i++)
@@ -244,7 +321,7 @@ static bool has_nothing(const struct mpk_check_set *set)
 	for (size_t i = 0; i < set->device_count; i++) {
 		const struct mpk_check_set_device *d = &set->devices[i];
 
-		if (d->yes || d->part || d->no || d->other)
+		if (d->yes || d->part || d->no || d->any || d->other)
 			return false;
 		asked |=
 			is_asked(&set->places[i]) && (mpk_check_wanted(&set->places[i], "device") ||
@@ -261,14 +338,15 @@ static bool has_nothing(const struct mpk_check_set *set)
 /* A device whose maker's code no file has is missing from the package, though no file alone is to blame. */
 static bool is_missed(const struct mpk_check_set_device *d)
 {
-	return d->no || (d->other && !d->yes && !d->part);
+	return d->no || (d->other && !d->yes && !d->part && !d->any);
 }
 
 enum mpk_check_outcome mpk_check_set_outcome(const struct mpk_check_set *set)
 {
-	static const enum mpk_check_outcome worst[] = { MPK_CHECK_REFUSED, MPK_CHECK_RUNS_NOT,
-							MPK_CHECK_RUNS_PARTLY, MPK_CHECK_CALLS,
-							MPK_CHECK_POLICY };
+	static const enum mpk_check_outcome worst[] = {
+		MPK_CHECK_REFUSED,      MPK_CHECK_RUNS_NOT, MPK_CHECK_RUNS_PARTLY,
+		MPK_CHECK_UNREGISTERED, MPK_CHECK_CALLS,    MPK_CHECK_POLICY
+	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(worst); i++) {
 		if (count_files(set, worst[i]))
@@ -309,7 +387,9 @@ static void put_one_device(const struct mpk_check_set *set, size_t i, struct mpk
 	put_place(set, i, out);
 	mpk_strbuf_puts(out, !is_missed(d) && d->part ? " in part: " : ": ");
 	if (!all) {
-		mpk_strbuf_puts(out, "no file has code for GPUs of its maker");
+		mpk_strbuf_puts(out,
+				d->any ? "code for no GPU in particular, which its driver compiles"
+				       : "no file has code for GPUs of its maker");
 		return;
 	}
 	if (d->no)
@@ -324,6 +404,9 @@ static void put_one_device(const struct mpk_check_set *set, size_t i, struct mpk
 				  all == 1 ? "has" : "have");
 	if (d->by_ptx)
 		mpk_strbuf_printf(out, ", %zu as PTX alone", d->by_ptx);
+	if (d->spared)
+		mpk_strbuf_printf(out, "; %zu other%s %s for other GPUs alone", d->spared,
+				  d->spared == 1 ? "" : "s", d->spared == 1 ? "is" : "are");
 }
 
 /* "does not run on sm_50, gfx90a; runs on sm_90" */
@@ -338,7 +421,7 @@ static void put_devices(const struct mpk_check_set *set, struct mpk_strbuf *out)
 
 		for (size_t i = 0; i < set->device_count; i++) {
 			const struct mpk_check_set_device *d = &set->devices[i];
-			size_t is = is_missed(d) ? 0 : d->part ? 1 : d->yes ? 2 : 3;
+			size_t is = is_missed(d) ? 0 : d->part ? 1 : d->yes || d->any ? 2 : 3;
 
 			if (is != sort)
 				continue;
@@ -368,7 +451,7 @@ void mpk_check_set_put_verdict(const struct mpk_check_set *set, struct mpk_strbu
 
 	for (size_t i = 0; i < set->device_count; i++)
 		asked |= set->devices[i].yes || set->devices[i].part || set->devices[i].no ||
-			 set->devices[i].other;
+			 set->devices[i].any || set->devices[i].other;
 	if (has_nothing(set)) {
 		mpk_strbuf_puts(out, "nothing checked: ");
 		mpk_strbuf_puts(out, is_asked(&set->places[0])
@@ -384,6 +467,9 @@ void mpk_check_set_put_verdict(const struct mpk_check_set *set, struct mpk_strbu
 	}
 	put_also(" does not load", " do not load", count_files(set, MPK_CHECK_REFUSED), &first,
 		 out);
+	put_also(" registers GPU code of which a runtime does not get all",
+		 " register GPU code of which a runtime does not get all",
+		 count_files(set, MPK_CHECK_UNREGISTERED), &first, out);
 	put_also(" has functions that fail when called", " have functions that fail when called",
 		 count_files(set, MPK_CHECK_CALLS), &first, out);
 	put_also(" breaks the policy", " break the policy", count_files(set, MPK_CHECK_POLICY),
@@ -399,18 +485,6 @@ void mpk_check_set_put_verdict(const struct mpk_check_set *set, struct mpk_strbu
 
 /* --- text ------------------------------------------------------------------------------------------- */
 
-/* A file without the name of the set in front. */
-static const char *short_name(const struct mpk_check_set *set, const char *file)
-{
-	size_t len = strlen(set->name);
-
-	if (strncmp(file, set->name, len) != 0)
-		return file;
-	file += len;
-	file += *file == '!';
-	return file + (*file == '/');
-}
-
 static void put_device_lines(const struct mpk_check_set *set, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < set->device_count && set->device_count > 1; i++) {
@@ -420,14 +494,19 @@ static void put_device_lines(const struct mpk_check_set *set, struct mpk_strbuf 
 		mpk_strbuf_puts(out, "  ");
 		put_place(set, i, out);
 		if (!all)
-			mpk_strbuf_puts(out, d->other ? ": no file has code for GPUs of its maker"
-						      : ": no file has code for particular GPUs");
+			mpk_strbuf_puts(
+				out,
+				d->any ? ": code for no GPU in particular, which its driver compiles"
+				: d->other ? ": no file has code for GPUs of its maker"
+					   : ": no file has code for particular GPUs");
 		else
 			mpk_strbuf_printf(out, ": %zu of %zu %s", d->yes, all, libraries(all));
 		if (d->part)
 			mpk_strbuf_printf(out, ", %zu in part", d->part);
 		if (d->by_ptx)
 			mpk_strbuf_printf(out, ", %zu as PTX alone", d->by_ptx);
+		if (d->spared)
+			mpk_strbuf_printf(out, ", %zu for other GPUs alone", d->spared);
 		if (d->first) {
 			mpk_strbuf_puts(out, "; first ");
 			mpk_escape(out, mpk_span_str(short_name(set, d->first->file)));
@@ -519,6 +598,30 @@ static void put_chosen(const struct mpk_check_set *set, struct mpk_strbuf *out)
 	}
 }
 
+/* Libraries that the program does without there. */
+static void put_spared(const struct mpk_check_set *set, struct mpk_strbuf *out)
+{
+	for (size_t i = 0; i < set->device_count; i++) {
+		const struct mpk_check_set_device *d = &set->devices[i];
+		bool is_part =
+			set->places[i].allow_part && d->first_spared && !d->first_spared->is_extra;
+
+		if (!d->first_spared)
+			continue;
+		mpk_strbuf_puts(out, "  warning: ");
+		mpk_strbuf_printf(out, "%zu %s", d->spared, libraries(d->spared));
+		mpk_strbuf_puts(out, d->spared == 1 ? " has nothing for " : " have nothing for ");
+		put_place(set, i, out);
+		mpk_strbuf_puts(out, d->spared == 1 ? ", and the program must do without it: "
+						    : ", and the program must do without them: ");
+		mpk_escape(out, mpk_span_str(short_name(set, d->first_spared->file)));
+		mpk_strbuf_puts(out, " is only for ");
+		mpk_escape(out, mpk_span_str(d->first_spared->targets ? d->first_spared->targets
+								      : "others"));
+		mpk_strbuf_puts(out, is_part ? "\n" : "; --strict makes that an error\n");
+	}
+}
+
 /* Errors first, those of most files first. */
 static int by_weight(const void *a, const void *b)
 {
@@ -566,6 +669,7 @@ static void check_set_text(const void *what, struct mpk_style style, struct mpk_
 	put_device_lines(set, out);
 	if (!set->is_short)
 		put_table(set, out);
+	put_spared(set, out);
 	put_chosen(set, out);
 	if (!set->is_short)
 		put_causes(set, out);
@@ -579,6 +683,7 @@ static const char *coverage_word(const struct mpk_check_set_device *d)
 	return d->no      ? "lacks-code"
 	       : d->part  ? "runs-in-part"
 	       : d->yes   ? "runs"
+	       : d->any   ? "portable"
 	       : d->other ? "other-maker"
 			  : "none";
 }
@@ -600,6 +705,7 @@ static void check_set_json(const void *what, struct mpk_json *j, struct mpk_json
 		mpk_json_u64(j, o, "by_ptx", d->by_ptx);
 		mpk_json_u64(j, o, "partly", d->part);
 		mpk_json_u64(j, o, "lacking", d->no);
+		mpk_json_u64(j, o, "spared", d->spared);
 		if (!d->first) {
 			mpk_json_null(j, o, "first");
 			continue;

@@ -9,11 +9,13 @@
 /* What a library has for the device of a place. */
 enum mpk_check_fit {
 	MPK_CHECK_FIT_UNASKED,
-	MPK_CHECK_FIT_NONE,  /* no code for particular GPUs */
+	MPK_CHECK_FIT_NONE,  /* no code for GPUs */
+	MPK_CHECK_FIT_ANY,   /* code for no particular GPU, which its driver compiles */
 	MPK_CHECK_FIT_OTHER, /* for those of other makers alone */
 	MPK_CHECK_FIT_YES,
 	MPK_CHECK_FIT_PART, /* and that is an error */
 	MPK_CHECK_FIT_NO,
+	MPK_CHECK_FIT_SPARED, /* nothing, and other libraries of the set do in its place */
 };
 
 /* One file in one place. */
@@ -27,6 +29,7 @@ struct mpk_check_set_item {
 	bool by_ptx;
 	const char *path, *kernel, *targets; /* of the first that lacks code; NULL */
 	uint64_t exports;
+	bool is_extra; /* what it has is for newer or special GPUs alone, and nothing else speaks against it */
 	size_t others; /* releases of the library that it stands for */
 	size_t instead; /* the item of another release of the library, which is better; itself: there is none */
 };
@@ -41,7 +44,8 @@ struct mpk_check_set_cause {
 /* What comes of all files on one device, which alternatives count for one of. */
 struct mpk_check_set_device {
 	const char *name; /* as it was named; NULL: none was */
-	size_t yes, part, no, other, by_ptx;
+	size_t yes, part, no, spared, any, other, by_ptx;
+	const struct mpk_check_set_item *first_spared; /* NULL */
 	const struct mpk_check_set_item *first; /* that lacks code, NULL */
 };
 
@@ -70,7 +74,9 @@ enum mpk_code mpk_check_set_add(struct mpk_check_set *set, const struct mpk_chec
 
 /* mpk_check_set_sum - find the alternatives among the libraries, and count, once all are there
  * Libraries of one folder whose names differ in their last number alone, and which export the same functions, are
- * releases of one, of which a program loads one: the best of them decides for all.
+ * releases of one, of which a program loads one: the best of them decides for all. So do those whose paths differ in the
+ * architecture that these name ("sm90/ops.so", "sm100/ops.so"). A library that is for newer or special GPUs alone, or
+ * is named by another architecture, is spared where another library of the set runs.
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_check_set_sum(struct mpk_check_set *set, struct mpk_error *err) MPK_MUST_CHECK;
 

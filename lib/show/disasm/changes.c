@@ -154,12 +154,10 @@ static enum mpk_code list_change(struct pass *p, struct change *c, struct mpk_sp
 static enum mpk_code visit_kernels(struct pass *p, const struct mpk_code_info *code)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	const char *target = mpk_kernel_target(&scratch, code);
 	bool found = false;
 
-	MPK_TRY_ALLOC(target, p->job.err);
 	for (size_t i = 0; i < code->kernel_count; i++) {
-		struct change *c = changes_find(p, &scratch, target, code->kernels[i].name);
+		struct change *c = changes_find(p, &scratch, code->target, code->kernels[i].name);
 
 		found |= c != NULL;
 		if (c)

@@ -229,7 +229,7 @@ bool mpk_device_is_path(struct mpk_span text)
 
 const char *mpk_device_target(const struct mpk_code_info *image)
 {
-	return image->format ? image->target : "";
+	return image->target;
 }
 
 const char *mpk_device_suffix(const struct mpk_code_info *image)

@@ -72,14 +72,6 @@ static enum mpk_code kernel_list_make_key(struct lister *l, struct mpk_listed_ke
 	return MPK_OK;
 }
 
-/* PTX is for an architecture and all after it: a fatbin may have it beside a cubin for the same one. */
-const char *mpk_kernel_target(struct mpk_arena *arena, const struct mpk_code_info *code)
-{
-	if (code->format == &mpk_format_ptx && strncmp(code->target, "sm_", 3) == 0)
-		return mpk_arena_printf(arena, "compute_%s", code->target + 3);
-	return code->target;
-}
-
 /* What is needed of a kernel whose container goes away. */
 static enum mpk_code forget_code(struct lister *l, const struct mpk_code_kernel *from,
 				 struct mpk_listed_kernel *k)
@@ -131,8 +123,7 @@ static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_inf
 	};
 
 	if (code) {
-		k.target = mpk_kernel_target(l->arena, code);
-		MPK_TRY_ALLOC(k.target, l->err);
+		k.target = code->target;
 		const struct mpk_code_kernel *from = &code->kernels[kernel];
 
 		k.code = from->code;
@@ -214,11 +205,9 @@ static const char *image_word(const struct mpk_code_info *image)
 
 const char *mpk_kernel_image(struct mpk_arena *arena, const struct mpk_code_info *code)
 {
-	const char *target = code->problem || !code->format ? "" : mpk_kernel_target(arena, code);
+	const char *target = code->problem ? "" : mpk_device_target(code);
 
-	return target ? mpk_arena_printf(arena, "%s%s%s", image_word(code), *target ? " " : "",
-					 target)
-		      : NULL;
+	return mpk_arena_printf(arena, "%s%s%s", image_word(code), *target ? " " : "", target);
 }
 
 /* An image has a digest of its own, so that two files can be compared

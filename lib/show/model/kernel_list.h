@@ -68,11 +68,9 @@ bool mpk_kernel_shows(const struct mpk_view *view, const struct mpk_listed_kerne
 struct mpk_span mpk_kernel_key(struct mpk_arena *arena, const char *path, const char *target,
 			       struct mpk_span name, size_t copy);
 
-/* mpk_kernel_target - the device that a listed kernel of this code has: "sm_90", and of PTX "compute_90"
- * mpk_kernel_image - what an image of a library's GPU code is called: "cubin sm_80"
+/* mpk_kernel_image - what an image of a library's GPU code is called: "cubin sm_80"
  * @arena   may receive it
  * Returns  NULL: memory is out */
-const char *mpk_kernel_target(struct mpk_arena *arena, const struct mpk_code_info *code);
 const char *mpk_kernel_image(struct mpk_arena *arena, const struct mpk_code_info *code);
 
 /* Whose kernels. */

@@ -248,14 +248,11 @@ struct kernels_put {
 static void kernels_put_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct kernels_put *p = arg;
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
-	const char *target = mpk_kernel_target(&scratch, code);
 	struct mpk_figures figures;
 
 	(void)mpk_code_figures(code, kernel, &figures);
-	text.failed |= !target;
-	mpk_strbuf_printf(&text, "%s|%s", target ? target : "",
+	mpk_strbuf_printf(&text, "%s|%s", code->target,
 			  code->format->word ? code->format->word : "");
 	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
 		mpk_strbuf_putc(&text, '|');

@@ -191,15 +191,12 @@ static enum mpk_code put_images(struct mpk_page *page, const struct mpk_view *vi
 		const struct mpk_code_info *image = &code->images[i];
 		struct mpk_extract_file file = { .path = path,
 						 .content = { .arena = view->arena } };
-		const char *target;
 
 		if (!image->format || !image->format->is_text || image->problem)
 			continue;
-		target = mpk_kernel_target(view->arena, image);
-		MPK_TRY_ALLOC(target, err);
-		file.name =
-			mpk_arena_printf(view->arena, "images/%s.%s",
-					 MPK_QUOTE(mpk_span_str(target)), mpk_device_suffix(image));
+		file.name = mpk_arena_printf(view->arena, "images/%s.%s",
+					     MPK_QUOTE(mpk_span_str(image->target)),
+					     mpk_device_suffix(image));
 		MPK_TRY_ALLOC(file.name, err);
 		mpk_rope_put_view(&file.content, image->bytes);
 		MPK_TRY(mpk_rope_status(&file.content, err));

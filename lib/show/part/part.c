@@ -171,15 +171,7 @@ static bool is_target(const char *target, struct mpk_span name)
 
 bool mpk_part_is_image(const struct mpk_code_info *image, struct mpk_span name)
 {
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	const char *target;
-
-	if (!image->format || !*image->target)
-		return false;
-	target = mpk_kernel_target(&scratch, image);
-	if (!target)
-		return false;
-	return target == image->target ? is_target(target, name) : mpk_span_is(name, target);
+	return image->format && *image->target && is_target(image->target, name);
 }
 
 /* A definition by itself is a text of its own: its last line ends. */

@@ -8,7 +8,7 @@
 #include "elf/linking.h"
 #include "elf/symbols.h"
 #include "text/escape.h"
-#include "verify/registration.h"
+#include "verify/verify.h"
 
 /* A check cannot go on: memory is out, or what it reads cannot be read. */
 static void say_error(struct mpk_verify *v, const struct mpk_error *err)
@@ -491,7 +491,5 @@ const struct mpk_check mpk_checks_dynamic[] = {
 	  .whole = dynamic_symbols },
 	{ "relocation", "the dynamic linker can relocate the library and call its initializers",
 	  .whole = check_relocations },
-	{ "registration", "wrappers of GPU code lead the runtimes of CUDA and HIP to it",
-	  .whole = mpk_verify_registration },
 	{ 0 },
 };

@@ -14,7 +14,7 @@
 #include "elf/symbols.h"
 #include "fatbin/fatbin.h"
 #include "offload/offload.h"
-#include "verify/registration.h"
+#include "verify/verify.h"
 
 enum { WRAPPER_BYTES = 24, POINTER_AT = 8, WORD_BYTES = 8, SECTIONS_MAX = 16 };
 
@@ -326,7 +326,7 @@ static void check_elf(struct mpk_verify *v, const struct mpk_elf *elf, const cha
 		v->report->failed = true;
 }
 
-void mpk_verify_registration(struct mpk_verify *v)
+static void check_registration(struct mpk_verify *v)
 {
 	const struct mpk_image *image = v->view->image;
 
@@ -348,3 +348,9 @@ void mpk_verify_registration(struct mpk_verify *v)
 		v->report->failed |= code == MPK_E_NOMEM;
 	}
 }
+
+const struct mpk_check mpk_checks_registration[] = {
+	{ "registration", "wrappers of GPU code lead the runtimes of CUDA and HIP to it",
+	  .whole = check_registration },
+	{ 0 },
+};

@@ -79,6 +79,16 @@ enum mpk_code mpk_verify_linking(const struct mpk_view *view, const struct mpk_e
 	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
+enum mpk_code mpk_verify_registered(const struct mpk_view *view, const struct mpk_elf *elf,
+				    struct mpk_arena *arena, struct mpk_report *report,
+				    struct mpk_error *err)
+{
+	struct mpk_verify v = { .view = view, .elf = elf, .arena = arena, .report = report };
+
+	run_table(&v, mpk_checks_registration);
+	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
 enum mpk_code mpk_verify_payloads(const struct mpk_view *view, struct mpk_arena *arena,
 				  struct mpk_report *report, struct mpk_error *err)
 {
@@ -185,6 +195,7 @@ enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verif
 		run_table(&v, mpk_checks_elf);
 		run_table(&v, mpk_checks_dynamic);
 	}
+	run_table(&v, mpk_checks_registration);
 	run_table(&v, mpk_checks_contents);
 	return mpk_verify_payloads(view, arena, report, err);
 }

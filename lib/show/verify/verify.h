@@ -63,7 +63,7 @@ struct mpk_check {
 };
 
 /* The checks in the order they run; each array ends with a row whose name is NULL. */
-extern const struct mpk_check mpk_checks_elf[], mpk_checks_dynamic[];
+extern const struct mpk_check mpk_checks_elf[], mpk_checks_dynamic[], mpk_checks_registration[];
 extern const struct mpk_check mpk_checks_contents[], mpk_checks_payload[], mpk_checks_code[];
 
 /* mpk_verify_run - run every check
@@ -87,6 +87,14 @@ enum mpk_code mpk_verify_kernels(const struct mpk_view *view, struct mpk_error *
 enum mpk_code mpk_verify_linking(const struct mpk_view *view, const struct mpk_elf *elf,
 				 struct mpk_arena *arena, struct mpk_report *report,
 				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_verify_registered - run that alone which says whether runtimes of CUDA and HIP get the code that a library, an
+ * object or an archive registers with them
+ * @elf     NULL: it is none
+ * Returns  MPK_OK, whatever was found; MPK_E_NOMEM */
+enum mpk_code mpk_verify_registered(const struct mpk_view *view, const struct mpk_elf *elf,
+				    struct mpk_arena *arena, struct mpk_report *report,
+				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_verify_payloads - run those of payloads and code alone, which need no file */
 enum mpk_code mpk_verify_payloads(const struct mpk_view *view, struct mpk_arena *arena,

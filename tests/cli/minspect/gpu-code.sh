@@ -9,7 +9,7 @@ minspect --extract out data/gpu/cuda.so
 (cd out && find . -type f | sort)
 # packed and stored images of the same kernel for the same device: what is extracted is unpacked
 cmp -n 4 out/gpu/0-0-sm_80.cubin out/gpu/1-0-sm_80.cubin
-head -n 1 out/gpu/1-2-sm_90.ptx
+head -n 1 out/gpu/1-2-compute_90.ptx
 minspect --extract amd data/gpu/hip-packed.so
 (cd amd && find . -name '*.hsaco' -size +2k | sort)
 # all objects of an archive

@@ -20,7 +20,7 @@ build cubin data/device/two.sm_90.cubin scale '"handle", "handle", "float32", "i
 build ptx data/device/two.ptx scale '"handle", "handle", "float32"' || echo "status $?"
 build ptx data/device/two.ptx scale '"handle", "handle", "float32", "int32"'
 sed 's/entry scale(/entry stale(/' x.blob >y.blob
-minspect --functions x.blob | grep 'PTX sm_90'
+minspect --functions x.blob | grep 'PTX compute_90'
 minspect --verify y.blob || echo "status $?"
 minspect --functions y.blob | grep 'not in'
 build fatbin data/device/tiny.none.fatbin tiny '"handle"'

@@ -57,6 +57,7 @@ struct mpk_check_unit {
 };
 
 /* mpk_check_is_cuda - NVIDIA's modules are all of one kind; every other kind with targets is for GPUs of AMD
+ * mpk_check_is_spirv - whether an image is SPIR-V, which drivers compile: that of HIP for any GPU of AMD's
  * mpk_check_code_read - fill s->code from headers, once
  * mpk_check_code_count - with the kernels of each unit, once
  * Returns  MPK_OK, also for code that does not read; MPK_E_NOMEM
@@ -65,6 +66,7 @@ struct mpk_check_unit {
  * @is_known  receives whether they are all
  * Returns  MPK_OK; MPK_E_NOMEM; what each returns */
 bool mpk_check_is_cuda(const struct mpk_view_node *n);
+bool mpk_check_is_spirv(const struct mpk_code_target *t);
 enum mpk_code mpk_check_code_read(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_check_code_count(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;
 bool mpk_check_has_code(const struct mpk_check_state *s, bool cuda, bool is_input);
@@ -72,6 +74,9 @@ enum mpk_code mpk_check_each_kernel(const struct mpk_check_unit *u, bool *is_kno
 				    enum mpk_code (*each)(void *arg, struct mpk_span name,
 							  struct mpk_error *err),
 				    void *arg, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_check_arch_length - how long "sm90" or "sm_100a" is, which begins at a place of a text as a word of its own; 0: none does */
+size_t mpk_check_arch_length(const char *text, const char *p);
 
 /* mpk_check_unit_word - "container", "module" or, where there are both, "piece" */
 const char *mpk_check_unit_word(const struct mpk_check_gpu_counts *n);
@@ -95,13 +100,14 @@ struct mpk_check_row {
 extern const char mpk_check_unsaid[]; /* "not said" */
 
 /* Ended by a row without a name; run in this order. */
-extern const struct mpk_check_row mpk_check_machine[];  /* machine */
-extern const struct mpk_check_row mpk_check_runtime[];  /* format, loader, payload */
-extern const struct mpk_check_row mpk_check_linking[];  /* linking */
-extern const struct mpk_check_row mpk_check_host[];     /* glibc, library, symbol */
-extern const struct mpk_check_row mpk_check_function[]; /* function */
-extern const struct mpk_check_row mpk_check_device[];   /* device, driver */
-extern const struct mpk_check_row mpk_check_abis[];     /* abi */
+extern const struct mpk_check_row mpk_check_machine[];      /* machine */
+extern const struct mpk_check_row mpk_check_runtime[];      /* format, loader, payload */
+extern const struct mpk_check_row mpk_check_linking[];      /* linking */
+extern const struct mpk_check_row mpk_check_host[];         /* glibc, library, symbol */
+extern const struct mpk_check_row mpk_check_function[];     /* function */
+extern const struct mpk_check_row mpk_check_registration[]; /* registration */
+extern const struct mpk_check_row mpk_check_device[];       /* device, driver */
+extern const struct mpk_check_row mpk_check_abis[];         /* abi */
 
 /* mpk_check_say - report a finding about the file, or about what is at a tree path
  * @path    NULL: the file

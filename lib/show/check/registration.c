@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* registration.c - whether runtimes of CUDA and HIP get the code that host code hands them
+ *
+ * No loader looks at the wrappers: the file loads, and the first launch of a kernel finds none. What is looked for on a
+ * device is in vain then, so the check is also a part of that. */
+#include "check/internal/run.h"
+#include "verify/verify.h"
+
+static enum mpk_code check_registration(struct mpk_check_state *s, const char **skipped,
+					struct mpk_error *err)
+{
+	size_t before = s->report->errors;
+
+	if (!s->view->image->device_count || (!s->elf && !s->view->image->member_count)) {
+		*skipped = "it has no GPU code that host code registers";
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_verify_registered(s->view, s->elf, s->arena, s->report, err));
+	s->result->registration_errors += s->report->errors - before;
+	return MPK_OK;
+}
+
+const struct mpk_check_row mpk_check_registration[] = {
+	{ "registration", NULL, check_registration },
+	{ 0 },
+};

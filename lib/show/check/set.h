@@ -46,7 +46,7 @@ struct mpk_check_set_device {
 	const char *name; /* as it was named; NULL: none was */
 	size_t yes, part, no, spared, any, other, by_ptx;
 	const struct mpk_check_set_item *first_spared; /* NULL */
-	const struct mpk_check_set_item *first; /* that lacks code, NULL */
+	const struct mpk_check_set_item *first;        /* that lacks code, NULL */
 };
 
 /* Zero-initialise; name, places, devices and arena are the caller's. */

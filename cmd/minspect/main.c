@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/strbuf.h"
 #include "base/strmap.h"
 #include "common/diag.h"
@@ -276,6 +277,8 @@ static int prepare(const struct mpk_option *action)
 
 	/* --call-metadata runs getters of FILE in a child process, so it is no inspection. */
 	if (!action->action->inspects || o->call_metadata) {
+		/* FILE is read before its code is called, and no longer than by an inspection */
+		mpk_account_begin(NULL);
 		if (!o->max_memory)
 			return MPK_EXIT_OK;
 		return o->isolate

@@ -155,8 +155,8 @@ enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 		return mpk_fail_offset(
 			err, MPK_E_CORRUPT, "payload", (size_t)(nul - text.data),
 			"PTX: a NUL inside the text; a driver would stop reading here");
-	/* the words of a text take longer than it took to unpack it */
-	MPK_TRY(mpk_account_take(text.len, err));
+	/* the words of a text take some times longer than it took to unpack it */
+	MPK_TRY(mpk_account_take(2 * (uint64_t)text.len, err));
 	MPK_TRY(read_module(&r, false, err));
 	return ptx_keep(&r, out, err);
 }

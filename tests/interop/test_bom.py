@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -92,6 +93,24 @@ def test_sbom(tmp_path, minspect, validator, files, form):
         assert hashlib.sha256(path.read_bytes()).hexdigest() in text
         if path.name == "with.so":
             assert hashlib.sha256((DATA / "example" / "vadd.ptx").read_bytes()).hexdigest() in text
+
+
+@pytest.mark.parametrize("form", ["cyclonedx", "spdx"])
+def test_sbom_of_several(tmp_path, minspect, validator, files, form):
+    """A wheel, a folder and a list of files: one document each, which has all of their libraries."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with zipfile.ZipFile(tmp_path / "a.whl", "w") as z:
+        for path in files[:4]:
+            z.write(path, "p/" + path.name)
+            shutil.copy(path, folder)
+    for i, paths in enumerate([[tmp_path / "a.whl"], [folder], files[:4]]):
+        text = minspect(f"--sbom={form}", *paths).stdout
+        document = tmp_path / f"set{i}.spdx.json"
+        document.write_text(text)
+        validator(form, document)
+        for path in files[:4]:
+            assert hashlib.sha256(path.read_bytes()).hexdigest() in text
 
 
 def test_statement(tmp_path, minspect, validator, files):

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 static atomic_bool is_open;
-static _Atomic(uint64_t) inputs, taken, most;
+static _Atomic(uint64_t) inputs, taken;
+static atomic_bool is_used; /* an input was opened */
 static mpk_account_fn *told;
 
 void mpk_account_begin(mpk_account_fn *changed)
@@ -36,9 +37,10 @@ void mpk_account_open(uint64_t bytes)
 {
 	if (!atomic_load(&is_open))
 		return;
-	atomic_fetch_add(&inputs, bytes);
-	atomic_store(&taken, 0);
-	atomic_store(&most, saturated(atomic_load(&inputs)));
+	/* who opens libc beside a file must not pay for what is unpacked of the file a second time */
+	if (atomic_fetch_add(&inputs, bytes) == 0)
+		atomic_store(&taken, 0);
+	atomic_store(&is_used, true);
 	tell();
 }
 
@@ -51,10 +53,11 @@ void mpk_account_close(uint64_t bytes)
 
 enum mpk_code mpk_account_has(uint64_t bytes, struct mpk_error *err)
 {
-	uint64_t before = atomic_load(&taken), limit = atomic_load(&most);
+	uint64_t before = atomic_load(&taken), limit = saturated(atomic_load(&inputs));
 
 	/* what was opened before counting began counts for nothing */
-	if (!atomic_load(&is_open) || !limit || (before <= limit && bytes <= limit - before))
+	if (!atomic_load(&is_open) || !atomic_load(&is_used) ||
+	    (before <= limit && bytes <= limit - before))
 		return MPK_OK;
 	return mpk_fail(
 		err, MPK_E_UNSUPPORTED,

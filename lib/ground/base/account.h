@@ -18,15 +18,15 @@
 #define MPK_ACCOUNT_BASE (UINT64_C(256) << 20)
 enum { MPK_ACCOUNT_RATIO = 64 };
 
-/* Told of what changed: bytes of all inputs that are open, and what was taken since the last was opened. */
+/* Told of what changed: bytes of all inputs that are open, and what was taken since there was none. */
 typedef void mpk_account_fn(uint64_t inputs, uint64_t taken);
 
 /* mpk_account_begin - count from now on
  * @changed called by who opens and takes; NULL: nobody is */
 void mpk_account_begin(mpk_account_fn *changed);
 
-/* mpk_account_open, _close - an input of so many bytes; each that is opened fills the account anew, for all that are open:
- * MPK_ACCOUNT_BASE and MPK_ACCOUNT_RATIO times their bytes */
+/* mpk_account_open, _close - an input of so many bytes. One that is opened while no other is fills the account anew; the
+ * account allows MPK_ACCOUNT_BASE once, and MPK_ACCOUNT_RATIO times the bytes of all inputs that are open */
 void mpk_account_open(uint64_t bytes);
 void mpk_account_close(uint64_t bytes);
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/account.h"
 #include "base/vec.h"
 #include "elf/symbols.h"
 
@@ -280,6 +281,9 @@ static enum mpk_code read_path(const char *path, bool is_host, struct mpk_arena 
 
 	*out = (struct mpk_dso){ .path = path, .map.fd = -1 };
 	MPK_TRY(mpk_mapping_open(path, &out->map, err));
+	/* no input: a file that names large libraries may not unpack the more for it */
+	mpk_account_close(out->map.input_bytes);
+	out->map.input_bytes = 0;
 	out->bytes = out->map.bytes;
 	code = dso_read_all(0, is_host, arena, out, err);
 	if (code != MPK_OK) {

@@ -131,7 +131,7 @@ static enum mpk_code add_others(struct reading *r, const struct mpk_provenance *
 }
 
 /* A UUID that is a function of the file: version 8 of RFC 9562 leaves its bits to the maker. */
-static void make_uuid(const uint8_t digest[MPK_DIGEST_BYTES], char out[37])
+void mpk_bom_uuid(const uint8_t digest[MPK_DIGEST_BYTES], char out[37])
 {
 	uint8_t b[16];
 	size_t at = 0;
@@ -174,6 +174,7 @@ enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping
 	const struct mpk_image *image = view->image;
 	struct reading r = { .view = view, .map = map };
 	struct mpk_bom b = { .author = author,
+			     .ref = "library",
 			     .file = mpk_path_name(view->name),
 			     .bytes = bytes.len };
 
@@ -187,7 +188,7 @@ enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping
 	MPK_TRY_ALLOC(r.things, err);
 	MPK_TRY(bom_hash(&r, bytes, b.digest, err));
 	(void)mpk_digest_print(b.digest, MPK_DIGEST_BYTES, b.sha256);
-	make_uuid(b.digest, b.uuid);
+	mpk_bom_uuid(b.digest, b.uuid);
 	MPK_TRY(add_parts(&r, err));
 	MPK_TRY(add_others(&r, b.has_provenance ? &b.provenance : NULL, err));
 	b.things = r.things;

@@ -42,6 +42,7 @@ struct mpk_bom_thing {
 
 struct mpk_bom {
 	const struct mpk_bom_author *author;
+	const char *ref;  /* of the library within the document: "library"; in a set "library-0" */
 	const char *name; /* of the package, else of the file */
 	const char *file; /* without folders */
 	uint64_t bytes;
@@ -63,6 +64,38 @@ struct mpk_bom {
 enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping *map,
 			   struct mpk_span bytes, const struct mpk_bom_author *author,
 			   struct mpk_bom *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* One document of several libraries: those of an archive or a folder, or all that a command line names. It is written
+ * as the libraries come, so that no more than one of them is in memory. Zero-initialise; mpk_bom_set_end. */
+struct mpk_bom_set {
+	bool is_spdx;
+	const struct mpk_bom_author *author;
+	const char *name; /* of the archive, or of the set where there is none; borrowed */
+	const char *
+		sha256; /* of the archive, 64 digits, borrowed; NULL: there is none, and no component for it */
+	uint64_t bytes;     /* of the archive */
+	struct mpk_json *j; /* the document, begun by mpk_bom_set_begin */
+	/* for mpk_bom_set_*: */
+	struct mpk_json_at *list; /* components, packages */
+	struct mpk_json links;    /* dependencies, relationships: they come behind the list */
+	struct mpk_strbuf digests, refs;
+	size_t count; /* of libraries */
+};
+
+/* mpk_bom_set_begin - what comes before the libraries; the caller has filled the fields in front of the comment
+ * mpk_bom_set_add - the next library
+ * @file    its name in the archive or folder
+ * @arena   b is in it
+ * Returns  MPK_OK; MPK_E_NOMEM
+ * mpk_bom_set_end - the rest of the document; frees what is in set
+ * Returns  MPK_OK; MPK_E_NOMEM; MPK_E_LOAD: no libcrypto */
+void mpk_bom_set_begin(struct mpk_bom_set *set);
+enum mpk_code mpk_bom_set_add(struct mpk_bom_set *set, struct mpk_bom *b, const char *file,
+			      struct mpk_arena *arena, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_bom_set_end(struct mpk_bom_set *set, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_bom_uuid - 36 digits and hyphens made of a digest: the same file gives the same */
+void mpk_bom_uuid(const uint8_t digest[MPK_DIGEST_BYTES], char out[37]);
 
 /* of struct mpk_bom: documents of CycloneDX 1.6 and of SPDX 2.3; an in-toto statement (v1) with the provenance of
  * SLSA (v1) as its predicate; the predicate alone, for tools that make the statement themselves. For the

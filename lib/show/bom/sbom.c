@@ -57,10 +57,10 @@ static void cdx_put_bytes(uint64_t bytes, struct mpk_json *j, struct mpk_json_at
 	mpk_json_printf(j, o, "value", "%llu", (unsigned long long)bytes);
 }
 
-/* metadata.component is what the document is about; the library is no entry of components. */
-static void cdx_put_metadata(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *at)
+/* The program that writes, first in metadata. Returns  metadata, not complete yet */
+static struct mpk_json_at *cdx_put_author(const struct mpk_bom_author *author, struct mpk_json *j,
+					  struct mpk_json_at *at)
 {
-	const struct mpk_bom_author *author = b->author;
 	struct mpk_json_at *meta = mpk_json_object(j, at, "metadata"), *o, *list;
 
 	list = mpk_json_array(j, mpk_json_object(j, meta, "tools"), "components");
@@ -68,8 +68,16 @@ static void cdx_put_metadata(const struct mpk_bom *b, struct mpk_json *j, struct
 	mpk_json_text(j, o, "type", "application");
 	mpk_json_text(j, o, "name", author->name);
 	mpk_json_text(j, o, "version", author->version);
-	o = mpk_json_object(j, meta, "component");
-	mpk_json_text(j, o, "bom-ref", "library");
+	return meta;
+}
+
+/* The library itself. Returns  its component, not complete yet */
+static struct mpk_json_at *cdx_put_library(const struct mpk_bom *b, struct mpk_json *j,
+					   struct mpk_json_at *o)
+{
+	struct mpk_json_at *list;
+
+	mpk_json_text(j, o, "bom-ref", b->ref);
 	mpk_json_text(j, o, "type", "library");
 	mpk_json_text(j, o, "name", b->name);
 	cdx_put_hash(b->sha256, j, o);
@@ -78,6 +86,7 @@ static void cdx_put_metadata(const struct mpk_bom *b, struct mpk_json *j, struct
 	cdx_put_bytes(b->bytes, j, list);
 	for (size_t i = 0; b->has_provenance && i < b->provenance.option_count; i++)
 		cdx_put_property("mpack:option", mpk_span_str(b->provenance.options[i]), j, list);
+	return o;
 }
 
 static void cdx_put_thing(const struct mpk_bom_thing *t, struct mpk_json *j,
@@ -105,32 +114,38 @@ static void cdx_put_thing(const struct mpk_bom_thing *t, struct mpk_json *j,
 /* Only what the library itself consists of or loads: tools and inputs are no dependencies of a
  * running program. */
 static void cdx_put_dependencies(const struct mpk_bom *b, struct mpk_json *j,
-				 struct mpk_json_at *at)
+				 struct mpk_json_at *all)
 {
-	struct mpk_json_at *o = mpk_json_object(j, mpk_json_array(j, at, "dependencies"), NULL),
-			   *list;
+	struct mpk_json_at *o = mpk_json_object(j, all, NULL), *list;
 
-	mpk_json_text(j, o, "ref", "library");
+	mpk_json_text(j, o, "ref", b->ref);
 	list = mpk_json_array(j, o, "dependsOn");
 	for (size_t i = 0; i < b->count && b->things[i].class <= MPK_BOM_NEEDED; i++)
 		mpk_json_text(j, list, NULL, b->things[i].id);
 }
 
-static void cyclonedx_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
+static void cdx_begin(struct mpk_json *j, struct mpk_json_at *at)
 {
-	const struct mpk_bom *b = what;
-	struct mpk_json_at *list;
-
 	mpk_json_text(j, at, "$schema", "http://cyclonedx.org/schema/bom-1.6.schema.json");
 	mpk_json_text(j, at, "bomFormat", "CycloneDX");
 	mpk_json_text(j, at, "specVersion", "1.6");
+}
+
+/* metadata.component is what the document is about; the library is no entry of components. */
+static void cyclonedx_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_bom *b = what;
+	struct mpk_json_at *list, *meta;
+
+	cdx_begin(j, at);
 	mpk_json_printf(j, at, "serialNumber", "urn:uuid:%s", b->uuid);
 	mpk_json_u64(j, at, "version", 1);
-	cdx_put_metadata(b, j, at);
+	meta = cdx_put_author(b->author, j, at);
+	(void)cdx_put_library(b, j, mpk_json_object(j, meta, "component"));
 	list = mpk_json_array(j, at, "components");
 	for (size_t i = 0; i < b->count; i++)
 		cdx_put_thing(&b->things[i], j, list);
-	cdx_put_dependencies(b, j, at);
+	cdx_put_dependencies(b, j, mpk_json_array(j, at, "dependencies"));
 }
 
 const struct mpk_answer mpk_answer_cyclonedx = { .json = cyclonedx_json };
@@ -188,11 +203,10 @@ static void spdx_put_thing(const struct mpk_bom_thing *t, struct mpk_json *j,
 
 /* The library first, then its modules, then what it needs and what it was made from;
  * spdx_put_relationships says which is which. */
-static void spdx_put_packages(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *at)
+static void spdx_put_packages(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *list)
 {
-	struct mpk_json_at *list = mpk_json_array(j, at, "packages"), *o;
+	struct mpk_json_at *o = spdx_put_package(b->ref, mpk_span_str(b->name), "LIBRARY", j, list);
 
-	o = spdx_put_package("library", mpk_span_str(b->name), "LIBRARY", j, list);
 	mpk_json_text(j, o, "packageFileName", b->file);
 	spdx_put_checksum(b->sha256, j, o);
 	for (size_t i = 0; i < b->count; i++)
@@ -216,18 +230,15 @@ static void spdx_relate(const char *from, const char *type, const char *to, stru
 }
 
 static void spdx_put_relationships(const struct mpk_bom *b, struct mpk_json *j,
-				   struct mpk_json_at *at)
+				   struct mpk_json_at *list)
 {
-	struct mpk_json_at *list = mpk_json_array(j, at, "relationships");
-
-	spdx_relate("DOCUMENT", "DESCRIBES", "library", j, list);
 	for (size_t i = 0; i < b->count; i++) {
 		const char *id = b->things[i].id, *type = classes[b->things[i].class].relationship;
 
 		if (classes[b->things[i].class].to_library)
-			spdx_relate(id, type, "library", j, list);
+			spdx_relate(id, type, b->ref, j, list);
 		else
-			spdx_relate("library", type, id, j, list);
+			spdx_relate(b->ref, type, id, j, list);
 	}
 }
 
@@ -249,21 +260,152 @@ static void spdx_put_creation(const struct mpk_bom_author *author, struct mpk_js
 			(int)strcspn(author->version, " "), author->version);
 }
 
-static void spdx_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
+static void spdx_put_namespace(const struct mpk_bom_author *author, const char *uuid,
+			       struct mpk_json *j, struct mpk_json_at *at)
 {
-	const struct mpk_bom *b = what;
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf space = { 0 };
 
+	mpk_strbuf_printf(&space, "https://spdx.org/spdxdocs/%s-%s", author->name, uuid);
+	j->failed |= space.failed;
+	mpk_json_text(j, at, "documentNamespace", mpk_strbuf_text(&space));
+}
+
+static void spdx_begin(const char *name, struct mpk_json *j, struct mpk_json_at *at)
+{
 	mpk_json_text(j, at, "spdxVersion", "SPDX-2.3");
 	mpk_json_text(j, at, "dataLicense", "CC0-1.0");
 	mpk_json_text(j, at, "SPDXID", "SPDXRef-DOCUMENT");
-	mpk_json_text(j, at, "name", b->name);
-	mpk_strbuf_printf(&space, "https://spdx.org/spdxdocs/%s-%s", b->author->name, b->uuid);
-	j->failed |= space.failed;
-	mpk_json_text(j, at, "documentNamespace", mpk_strbuf_text(&space));
+	mpk_json_text(j, at, "name", name);
+}
+
+static void spdx_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_bom *b = what;
+	struct mpk_json_at *list;
+
+	spdx_begin(b->name, j, at);
+	spdx_put_namespace(b->author, b->uuid, j, at);
 	spdx_put_creation(b->author, j, at);
-	spdx_put_packages(b, j, at);
-	spdx_put_relationships(b, j, at);
+	spdx_put_packages(b, j, mpk_json_array(j, at, "packages"));
+	list = mpk_json_array(j, at, "relationships");
+	spdx_relate("DOCUMENT", "DESCRIBES", b->ref, j, list);
+	spdx_put_relationships(b, j, list);
 }
 
 const struct mpk_answer mpk_answer_spdx = { .json = spdx_json };
+
+/* --- one document of several libraries ------------------------------------------------------ */
+
+/* Of the archive in both formats; libraries are "library-0" and so on. */
+static const char ARCHIVE_REF[] = "archive";
+
+void mpk_bom_set_begin(struct mpk_bom_set *s)
+{
+	struct mpk_json *j = s->j;
+	struct mpk_json_at *at = j->root, *o;
+
+	mpk_json_init_list(&s->links);
+	if (s->is_spdx) {
+		spdx_begin(s->name, j, at);
+		spdx_put_creation(s->author, j, at);
+		s->list = mpk_json_array(j, at, "packages");
+		if (!s->sha256)
+			return;
+		o = spdx_put_package(ARCHIVE_REF, mpk_span_str(s->name), "ARCHIVE", j, s->list);
+		mpk_json_text(j, o, "packageFileName", s->name);
+		spdx_put_checksum(s->sha256, j, o);
+		spdx_relate("DOCUMENT", "DESCRIBES", ARCHIVE_REF, &s->links, s->links.root);
+		return;
+	}
+	cdx_begin(j, at);
+	mpk_json_u64(j, at, "version", 1);
+	o = cdx_put_author(s->author, j, at);
+	if (s->sha256) {
+		o = mpk_json_object(j, o, "component");
+		mpk_json_text(j, o, "bom-ref", ARCHIVE_REF);
+		mpk_json_text(j, o, "type", "library");
+		mpk_json_text(j, o, "name", s->name);
+		cdx_put_hash(s->sha256, j, o);
+		cdx_put_bytes(s->bytes, j, mpk_json_array(j, o, "properties"));
+	}
+	s->list = mpk_json_array(j, at, "components");
+}
+
+enum mpk_code mpk_bom_set_add(struct mpk_bom_set *s, struct mpk_bom *b, const char *file,
+			      struct mpk_arena *arena, struct mpk_error *err)
+{
+	struct mpk_bom_thing *things = mpk_arena_keep(arena, b->things, b->count, sizeof *things);
+	struct mpk_json *j = s->j;
+	struct mpk_json_at *list;
+
+	b->ref = mpk_arena_printf(arena, "library-%zu", s->count++);
+	if (b->name == b->file)
+		b->name = file;
+	b->file = file;
+	MPK_TRY_ALLOC(b->ref && (things || !b->count), err);
+	for (size_t i = 0; i < b->count; i++) {
+		things[i].id = mpk_arena_printf(arena, "%s-%s", b->ref, things[i].id);
+		MPK_TRY_ALLOC(things[i].id, err);
+	}
+	b->things = things;
+	mpk_strbuf_puts(&s->digests, b->sha256);
+	mpk_strbuf_puts(&s->refs, b->ref);
+	mpk_strbuf_putc(&s->refs, '\0');
+	if (s->is_spdx) {
+		spdx_put_packages(b, j, s->list);
+		if (s->sha256)
+			spdx_relate(ARCHIVE_REF, "CONTAINS", b->ref, &s->links, s->links.root);
+		else
+			spdx_relate("DOCUMENT", "DESCRIBES", b->ref, &s->links, s->links.root);
+		spdx_put_relationships(b, &s->links, s->links.root);
+		return MPK_OK;
+	}
+	list = mpk_json_array(j, cdx_put_library(b, j, mpk_json_object(j, s->list, NULL)),
+			      "components");
+	for (size_t i = 0; i < b->count; i++)
+		cdx_put_thing(&b->things[i], j, list);
+	cdx_put_dependencies(b, &s->links, s->links.root);
+	return MPK_OK;
+}
+
+/* The archive depends on its libraries. */
+static void cdx_put_archive(const struct mpk_bom_set *s, struct mpk_json *j)
+{
+	struct mpk_json_at *o = mpk_json_object(j, j->root, NULL), *list;
+	size_t at = 0;
+
+	mpk_json_text(j, o, "ref", ARCHIVE_REF);
+	list = mpk_json_array(j, o, "dependsOn");
+	for (; !s->refs.failed && at < s->refs.len; at += strlen(s->refs.data + at) + 1)
+		mpk_json_text(j, list, NULL, s->refs.data + at);
+}
+
+enum mpk_code mpk_bom_set_end(struct mpk_bom_set *s, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_rope rope = mpk_rope_of(&arena);
+	struct mpk_json *j = s->j;
+	uint8_t digest[MPK_DIGEST_BYTES] = { 0 };
+	char uuid[37] = "";
+	enum mpk_code code;
+
+	if (s->sha256)
+		mpk_strbuf_puts(&s->digests, s->sha256);
+	mpk_rope_put_view(&rope, mpk_span_str(mpk_strbuf_text(&s->digests)));
+	code = mpk_rope_status(&rope, err);
+	if (code == MPK_OK)
+		code = mpk_digest_rope(MPK_DIGEST_SHA256, &rope, NULL, digest, err);
+	mpk_bom_uuid(digest, uuid);
+	if (s->is_spdx)
+		spdx_put_namespace(s->author, uuid, j, j->root);
+	else
+		mpk_json_printf(j, j->root, "serialNumber", "urn:uuid:%s", uuid);
+	if (!s->is_spdx && s->sha256)
+		cdx_put_archive(s, &s->links);
+	mpk_json_document(j, j->root, s->is_spdx ? "relationships" : "dependencies", &s->links);
+	j->failed |= s->links.failed || s->digests.failed || s->refs.failed;
+	mpk_json_fini(&s->links);
+	mpk_strbuf_fini(&s->digests);
+	mpk_strbuf_fini(&s->refs);
+	return code;
+}

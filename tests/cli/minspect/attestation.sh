@@ -12,7 +12,7 @@ try --attestation=slsa --builder https://example.com/ci $lib
 try --attestation --builder https://example.com/ci $lib
 try --builder https://example.com/ci $lib
 try --sbom=swid $lib
-try --sbom $lib $lib
+try --attestation --builder urn:x $lib $lib
 try --sbom none.so
 try --sbom --verify $lib
 mpack build data/example/mpack.toml -o deploy.so --provenance

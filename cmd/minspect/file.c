@@ -43,12 +43,14 @@ static enum mpk_code nothing_in(const struct mpk_image *image, struct mpk_error 
 	case MPK_CONTAINER_ELF_SO:
 	case MPK_CONTAINER_MACHO_SO:
 	case MPK_CONTAINER_PE_SO:
+	case MPK_CONTAINER_WASM_SO:
 	case MPK_CONTAINER_BLOB:
 	case MPK_CONTAINER_DEVICE: /* has code for GPUs always */
 		break;
 	case MPK_CONTAINER_ELF_OBJ:
 	case MPK_CONTAINER_MACHO_OBJ:
 	case MPK_CONTAINER_COFF_OBJ:
+	case MPK_CONTAINER_WASM_OBJ:
 		what = "object";
 		break;
 	case MPK_CONTAINER_C:

@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/vec.h"
 #include "common/diag.h"
+#include "elf/foreign.h"
 #include "elf/image.h"
 #include "minspect/minspect.h"
 #include "text/escape.h"
@@ -58,7 +59,8 @@ static bool begins_as_library(const char *path)
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(magics); i++)
 		if (len >= MAGIC_BYTES && memcmp(head, magics[i], strlen(magics[i])) == 0)
 			return true;
-	return mpk_file_is_device(mpk_span_of(head, len));
+	return mpk_file_format_of(mpk_span_of(head, len)) == MPK_FILE_WASM ||
+	       mpk_file_is_device(mpk_span_of(head, len));
 }
 
 static bool keep(struct minspect_found *found, const char *path, size_t folder_len)

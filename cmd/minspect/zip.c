@@ -306,7 +306,7 @@ static bool ends(struct mpk_span name, const char *suffix)
 static bool is_library(struct mpk_span name)
 {
 	static const char *const suffixes[] = { ".so",  ".pyd", ".dll", ".dylib", ".a",
-						".lib", ".o",   ".obj", ".blob" };
+						".lib", ".o",   ".obj", ".blob",  ".wasm" };
 
 	while (name.len && ((name.data[name.len - 1] >= '0' && name.data[name.len - 1] <= '9') ||
 			    name.data[name.len - 1] == '.'))

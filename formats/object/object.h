@@ -46,8 +46,9 @@ struct mpk_object_symbol {
 
 struct mpk_object {
 	enum mpk_object_kind kind;
-	uint16_t machine;        /* EM_* of ELF; 0: C, or a machine without a number there */
-	uint32_t machine_number; /* as the file has it */
+	uint16_t machine;         /* EM_* of ELF; 0: C, or a machine without a number there */
+	uint32_t machine_number;  /* as the file has it */
+	const char *machine_name; /* of a machine that has no number in ELF; NULL: by its number */
 	struct mpk_object_section *sections;
 	size_t section_count;
 	struct mpk_object_symbol *symbols;
@@ -76,6 +77,7 @@ struct mpk_object_reader {
  * COFF objects of a known machine that have sections and symbols, also of /bigobj (coff/FORMAT.md 1). They have
  * no magic number; a module blob is none, for it has zeros where symbols are counted.
  * PE: a DLL or a program, with its exported symbols (coff/FORMAT.md 2); programs of DOS are none.
+ * WebAssembly: an object, or a linked module with what it exports and imports (wasm/FORMAT.md). A component is none.
  * C and C++: what a text defines at file scope, functions and arrays of bytes, in its order (csource/FORMAT.md 1).
  *   Exports of a package with a C host hold the blob as the text of an array, beside the source of the host code;
  *   neither is preprocessed nor compiled. Declarations alone are left out, static definitions are not global. Both
@@ -84,7 +86,7 @@ struct mpk_object_reader {
  *   MPK_E_SYNTAX when it is neither, has a value beyond a byte, or not as many as the array is declared to have
  *   (csource/FORMAT.md 2). */
 extern const struct mpk_object_reader mpk_macho_reader, mpk_coff_reader, mpk_pe_reader,
-	mpk_csource_reader;
+	mpk_csource_reader, mpk_wasm_reader;
 
 /* mpk_object_name - the name that begins at off of a table of strings
  * One that is longer than any compiler's is taken as none, so that names which overlap cost no

@@ -56,7 +56,9 @@ INIT = {"cl": 0, "cu": 1, "ptx": 2, "cubin": 3, "fatbin": 4, "spv": 5, "c": 8}  
 def put_file(seeds, name, suffix, data):
     for reader in BY_SUFFIX.get(suffix, []):
         seeds.put("fuzz_" + reader, name, data)
-    if suffix == "o" and data[:4] != b"\x7fELF":
+    if data[:4] == b"\0asm":
+        seeds.put("fuzz_wasm", name, data)
+    elif suffix == "o" and data[:4] != b"\x7fELF":
         seeds.put("fuzz_macho", name, data)
     if suffix in DEVICE:
         seeds.put("fuzz_code", name, data)

@@ -27,7 +27,7 @@ static const struct {
 	{ "\xcf\xfa\xed\xfe\7\0\0\1", 8, MPK_E_CORRUPT, "header is cut off" },
 	{ "\xfe\xed\xfa\xcf\1\0\0\7", 8, MPK_E_UNSUPPORTED, "big-endian Mach-O" },
 	{ "MZ\x90\0", 4, MPK_E_UNSUPPORTED, "a DOS program" },
-	{ "\0asm\1\0\0\0", 8, MPK_E_UNSUPPORTED, "WebAssembly" },
+	{ "\0asm\x0d\0\1\0", 8, MPK_E_UNSUPPORTED, "WebAssembly component" },
 	{ "BC\xc0\xde", 4, MPK_E_UNSUPPORTED, "bitcode" },
 	{ "PK\3\4", 4, MPK_E_UNSUPPORTED, "zip" },
 };

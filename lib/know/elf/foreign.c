@@ -23,17 +23,17 @@
 /* --- formats --------------------------------------------------------------------------------- */
 
 static const struct mpk_object_reader *const readers[] = {
-	[MPK_FILE_MACHO] = &mpk_macho_reader,
-	[MPK_FILE_PE] = &mpk_pe_reader,
-	[MPK_FILE_COFF] = &mpk_coff_reader,
-	[MPK_FILE_C] = &mpk_csource_reader,
+	[MPK_FILE_MACHO] = &mpk_macho_reader, [MPK_FILE_PE] = &mpk_pe_reader,
+	[MPK_FILE_COFF] = &mpk_coff_reader,   [MPK_FILE_C] = &mpk_csource_reader,
+	[MPK_FILE_WASM] = &mpk_wasm_reader,
 };
 
 /* COFF objects are last: their magic is a machine number of two bytes, which other files may
  * begin with by chance. */
 enum mpk_file_format mpk_file_format_of(struct mpk_span bytes)
 {
-	static const enum mpk_file_format order[] = { MPK_FILE_MACHO, MPK_FILE_PE, MPK_FILE_COFF };
+	static const enum mpk_file_format order[] = { MPK_FILE_MACHO, MPK_FILE_PE, MPK_FILE_WASM,
+						      MPK_FILE_COFF };
 
 	if (mpk_span_starts(bytes, ELFMAG))
 		return MPK_FILE_ELF;
@@ -57,6 +57,9 @@ static enum mpk_container container_of(enum mpk_file_format format, enum mpk_obj
 	if (format == MPK_FILE_MACHO)
 		return kind == MPK_OBJECT_RELOCATABLE ? MPK_CONTAINER_MACHO_OBJ
 						      : MPK_CONTAINER_MACHO_SO;
+	if (format == MPK_FILE_WASM)
+		return kind == MPK_OBJECT_RELOCATABLE ? MPK_CONTAINER_WASM_OBJ
+						      : MPK_CONTAINER_WASM_SO;
 	return format == MPK_FILE_PE     ? MPK_CONTAINER_PE_SO
 	       : format == MPK_FILE_COFF ? MPK_CONTAINER_COFF_OBJ
 					 : MPK_CONTAINER_C;
@@ -126,13 +129,72 @@ static enum mpk_code name_machine(const struct mpk_object *object, struct mpk_ar
 				  struct mpk_image *image, struct mpk_error *err)
 {
 	image->machine = object->machine;
-	if (object->machine)
+	if (object->machine_name)
+		image->machine_name = object->machine_name;
+	else if (object->machine)
 		image->machine_name = mpk_elf_machine(object->machine);
 	else if (object->kind != MPK_OBJECT_SOURCE)
 		image->machine_name =
 			mpk_arena_printf(arena, "machine 0x%x", object->machine_number);
 	if (object->kind != MPK_OBJECT_SOURCE && !image->machine_name)
 		return mpk_fail_nomem(err);
+	return MPK_OK;
+}
+
+/* A linked module of WebAssembly has no symbols of data: its blob is found among the data by its structure. Its length is its
+ * first number, and what follows counts modules. */
+static bool find_blob(struct mpk_span bytes, size_t *at, size_t *len)
+{
+	enum { LEAST = 24, MODULES_MAX = 1 << 16 };
+	enum mpk_generation gen;
+
+	for (size_t i = 0; bytes.len - i > LEAST; i++) {
+		const uint8_t *p = bytes.data + i;
+		uint64_t n;
+
+		/* Neither of the two numbers has its upper bytes set. */
+		if (p[6] | p[7] | p[11] | p[12] | p[13] | p[14] | p[15])
+			continue;
+		n = mpk_load_u64(p);
+		if (n < LEAST || n > bytes.len - i - 8 || mpk_load_u64(p + 8) > MODULES_MAX ||
+		    !mpk_load_u64(p + 8) ||
+		    mpk_blob_guess(mpk_span_of(p, (size_t)n + 8), &gen, NULL) != MPK_OK)
+			continue;
+		*at = i;
+		*len = (size_t)n + 8;
+		return true;
+	}
+	return false;
+}
+
+static enum mpk_code add_found_blob(struct mpk_object *object, struct mpk_arena *arena,
+				    bool *is_found, struct mpk_error *err)
+{
+	struct mpk_object_symbol *symbols;
+	size_t at = 0, len = 0, section = 0;
+
+	while (section < object->section_count &&
+	       (object->sections[section].is_code ||
+		!find_blob(object->sections[section].content, &at, &len)))
+		section++;
+	if (section == object->section_count)
+		return MPK_OK;
+	symbols = mpk_arena_array(arena, object->symbol_count + 1, sizeof *symbols);
+	MPK_TRY_ALLOC(symbols, err);
+	if (object->symbol_count)
+		memcpy(symbols, object->symbols, object->symbol_count * sizeof *symbols);
+	symbols[object->symbol_count++] = (struct mpk_object_symbol){
+		.name = mpk_generation_get(MPK_GEN_CURRENT)->blob_symbol,
+		.defined = true,
+		.global = true,
+		.section = section + 1,
+		.address = object->sections[section].address + at,
+		.bytes = len,
+		.content = mpk_span_of(object->sections[section].content.data + at, len),
+		.content_off = object->sections[section].content_off + at,
+	};
+	object->symbols = symbols;
+	*is_found = true;
 	return MPK_OK;
 }
 
@@ -144,6 +206,7 @@ static enum mpk_code object_image_read(enum mpk_file_format format, struct mpk_s
 	struct mpk_object object = { 0 };
 	struct source self = { &object, readers[format], arena };
 	struct mpk_survey found = { 0 };
+	bool is_found = false;
 
 	MPK_TRY(mpk_file_read_object(format, file, arena, &object, err));
 	image->container = container_of(format, object.kind);
@@ -160,10 +223,18 @@ static enum mpk_code object_image_read(enum mpk_file_format format, struct mpk_s
 		bytes, object_image_section
 	};
 	MPK_TRY(mpk_symbols_survey(&source, &found, err));
+	if (image->container == MPK_CONTAINER_WASM_SO && !found.rank) {
+		MPK_TRY(add_found_blob(&object, arena, &is_found, err));
+		source.count = object.symbol_count;
+		found = (struct mpk_survey){ 0 };
+		MPK_TRY(mpk_symbols_survey(&source, &found, err));
+	}
 	MPK_TRY(mpk_image_read_symbols(&source, &found, gen, arena, image, err));
 	/* symbols have no sizes here: the blob says its own */
 	if (image->has_blob)
 		image->blob = mpk_image_blob(image);
+	if (is_found)
+		image->blob_symbol = NULL;
 	return MPK_OK;
 }
 
@@ -415,7 +486,7 @@ static enum mpk_code refuse_code(struct mpk_span bytes, struct mpk_error *err)
 	} foreign[] = {
 		{ "\xfe\xed\xfa", 3, "a big-endian Mach-O file" },
 		{ "MZ", 2, "a DOS program" },
-		{ "\0asm", 4, "a WebAssembly module" },
+		{ "\0asm", 4, "a WebAssembly component" },
 		{ "\xfd"
 		  "7zXZ",
 		  5, "compressed with xz" },

@@ -155,10 +155,10 @@ static enum mpk_code read_file_of(enum mpk_file_format format, struct mpk_span b
 				  struct mpk_error *err)
 {
 	static const struct mpk_image_reader *const readers[] = {
-		[MPK_FILE_BLOB] = &mpk_blob_images,     [MPK_FILE_ELF] = &mpk_elf_images,
-		[MPK_FILE_MACHO] = &mpk_object_images,  [MPK_FILE_COFF] = &mpk_object_images,
-		[MPK_FILE_PE] = &mpk_object_images,     [MPK_FILE_C] = &mpk_object_images,
-		[MPK_FILE_DEVICE] = &mpk_device_images,
+		[MPK_FILE_BLOB] = &mpk_blob_images,    [MPK_FILE_ELF] = &mpk_elf_images,
+		[MPK_FILE_MACHO] = &mpk_object_images, [MPK_FILE_COFF] = &mpk_object_images,
+		[MPK_FILE_PE] = &mpk_object_images,    [MPK_FILE_C] = &mpk_object_images,
+		[MPK_FILE_WASM] = &mpk_object_images,  [MPK_FILE_DEVICE] = &mpk_device_images,
 	};
 	struct mpk_image image = { .prefix = prefix };
 

@@ -32,7 +32,9 @@ enum mpk_container {
 	MPK_CONTAINER_MACHO_OBJ,
 	MPK_CONTAINER_PE_SO, /* DLL or program */
 	MPK_CONTAINER_COFF_OBJ,
-	MPK_CONTAINER_C,      /* C source */
+	MPK_CONTAINER_C,       /* C source */
+	MPK_CONTAINER_WASM_SO, /* a linked module of WebAssembly */
+	MPK_CONTAINER_WASM_OBJ,
 	MPK_CONTAINER_DEVICE, /* code for GPUs by itself: a cubin, PTX, a code object, a fatbin, ... */
 };
 
@@ -44,6 +46,7 @@ enum mpk_file_format {
 	MPK_FILE_COFF,
 	MPK_FILE_PE,
 	MPK_FILE_C,
+	MPK_FILE_WASM,
 	MPK_FILE_DEVICE,
 };
 

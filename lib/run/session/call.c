@@ -351,6 +351,11 @@ enum mpk_code mpk_library_check(const struct mpk_library_options *options, struc
 		return mpk_fail(err, MPK_E_LOAD,
 				"the library is for %s; this machine loads ELF libraries",
 				image->format == MPK_FILE_PE ? "Windows" : "macOS or iOS");
+	case MPK_CONTAINER_WASM_SO:
+	case MPK_CONTAINER_WASM_OBJ:
+		return mpk_fail(err, MPK_E_LOAD,
+				"WebAssembly runs in a browser or a runtime of its own; this "
+				"machine loads ELF libraries");
 	case MPK_CONTAINER_MACHO_OBJ:
 	case MPK_CONTAINER_COFF_OBJ:
 		return mpk_fail(err, MPK_E_LOAD,

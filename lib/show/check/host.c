@@ -51,12 +51,14 @@ static enum mpk_code check_machine(struct mpk_check_state *s, const char **skipp
 
 	(void)err;
 	if (!s->elf && (image->format == MPK_FILE_MACHO || image->format == MPK_FILE_COFF ||
-			image->format == MPK_FILE_PE))
+			image->format == MPK_FILE_PE || image->format == MPK_FILE_WASM))
 		mpk_check_say(
 			s, MPK_ERROR, NULL,
 			"it is a %s file, not one of ELF, which is what Linux loads: compile it "
 			"for that target",
-			image->format == MPK_FILE_MACHO ? "Mach-O" : "Windows");
+			image->format == MPK_FILE_MACHO  ? "Mach-O"
+			: image->format == MPK_FILE_WASM ? "WebAssembly"
+							 : "Windows");
 	else if (!s->elf)
 		*skipped = image->container == MPK_CONTAINER_C ? "it is not compiled yet"
 							       : no_elf(image);

@@ -23,6 +23,8 @@ static const char *const containers[] = {
 	[MPK_CONTAINER_PE_SO] = "pe-library",
 	[MPK_CONTAINER_COFF_OBJ] = "coff-object",
 	[MPK_CONTAINER_C] = "c-source",
+	[MPK_CONTAINER_WASM_SO] = "wasm-module",
+	[MPK_CONTAINER_WASM_OBJ] = "wasm-object",
 	[MPK_CONTAINER_DEVICE] = "gpu-code",
 };
 
@@ -103,9 +105,9 @@ static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct mp
 }
 
 static const char *const formats[] = {
-	[MPK_FILE_BLOB] = NULL,   [MPK_FILE_ELF] = "elf", [MPK_FILE_MACHO] = "macho",
-	[MPK_FILE_COFF] = "coff", [MPK_FILE_PE] = "pe",   [MPK_FILE_C] = "c",
-	[MPK_FILE_DEVICE] = NULL,
+	[MPK_FILE_BLOB] = NULL,   [MPK_FILE_ELF] = "elf",   [MPK_FILE_MACHO] = "macho",
+	[MPK_FILE_COFF] = "coff", [MPK_FILE_PE] = "pe",     [MPK_FILE_C] = "c",
+	[MPK_FILE_WASM] = "wasm", [MPK_FILE_DEVICE] = NULL,
 };
 
 /* The page has all of it, and lists functions and modules in its own way. */

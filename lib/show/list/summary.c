@@ -31,6 +31,10 @@ static const char *kind_of_file(const struct mpk_image *image)
 		return image->is_program ? "Windows program" : "DLL";
 	case MPK_CONTAINER_COFF_OBJ:
 		return "COFF object";
+	case MPK_CONTAINER_WASM_SO:
+		return image->is_program ? "WebAssembly program" : "WebAssembly module";
+	case MPK_CONTAINER_WASM_OBJ:
+		return "WebAssembly object";
 	case MPK_CONTAINER_C:
 		return "C source";
 	case MPK_CONTAINER_ARCHIVE:
@@ -177,6 +181,20 @@ static void summary_put_functions(const struct mpk_view *v, struct mpk_strbuf *o
 	mpk_strbuf_puts(out, count ? "\n" : "");
 }
 
+/* What a module of WebAssembly wants of whoever runs it. */
+static void put_imports(const struct mpk_image *image, struct mpk_strbuf *out)
+{
+	if (image->container != MPK_CONTAINER_WASM_SO || !image->undefined_count)
+		return;
+	mpk_strbuf_puts(out, "  imports    ");
+	for (size_t i = 0; i < image->undefined_count && i < MPK_NAMES_SHOWN; i++) {
+		mpk_strbuf_puts(out, i ? " " : "");
+		mpk_escape(out, mpk_span_str(image->undefined[i]));
+	}
+	mpk_put_more(out, image->undefined_count);
+	mpk_strbuf_putc(out, '\n');
+}
+
 /* Any library may have code for GPUs, and is shown for that alone. */
 static bool is_of_tvm(const struct mpk_image *image)
 {
@@ -215,6 +233,7 @@ static void summary_text(const void *what, struct mpk_style style, struct mpk_st
 	mpk_answer_embedded.line(view, style, out);
 	mpk_answer_device_code.line(view, style, out);
 	put_needed(image, out);
+	put_imports(image, out);
 	mpk_answer_origin.text(view, style, out);
 	if (!view->tree)
 		return;

@@ -18,8 +18,10 @@
 #include "common/diag.h"
 #include "io/path.h"
 #include "minspect/document.h"
+#include "minspect/model_memory.h"
 #include "minspect/run.h"
 #include "text/escape.h"
+#include "text/table.h"
 
 /* --- the machine ------------------------------------------------------------------------ */
 
@@ -379,7 +381,7 @@ static int set_only(const char *text, struct mpk_arena *arena, struct mpk_there 
 	static const char *const names[] = { "machine",  "format",       "loader",  "payload",
 					     "linking",  "glibc",        "library", "symbol",
 					     "function", "registration", "device",  "driver",
-					     "abi" };
+					     "abi",      "memory" };
 	struct mpk_error err = { 0 };
 
 	if (!text)
@@ -453,6 +455,23 @@ static int set_abi(const char *text, struct mpk_arena *arena, struct mpk_there *
 	return MPK_EXIT_OK;
 }
 
+static int set_memory(const struct minspect_options *o, struct mpk_arena *arena,
+		      struct mpk_there *out)
+{
+	struct mpk_memory_ask *ask = mpk_arena_alloc(arena, sizeof *ask);
+	struct mpk_error err = { 0 };
+
+	if (!ask)
+		return mpk_diag_error((mpk_fail_nomem(&err), &err));
+	if (!o->memory_budget)
+		return o->shapes.count ? mpk_diag_usage("--shape goes with --memory") : MPK_EXIT_OK;
+	if (!mpk_size_parse(mpk_span_str(o->memory_budget), &out->memory_bytes))
+		return mpk_diag_usage("--memory takes a size such as 2GiB, 500MB or 4096, not '%s'",
+				      MPK_QUOTE(mpk_span_str(o->memory_budget)));
+	out->memory = ask;
+	return minspect_extents(o, arena, ask);
+}
+
 /* What all of them share: the libraries are opened once. */
 static int set_common(const struct minspect_options *o, struct mpk_arena *arena,
 		      struct mpk_there *out)
@@ -470,6 +489,8 @@ static int set_common(const struct minspect_options *o, struct mpk_arena *arena,
 		status = set_only(o->only, arena, out);
 	if (status == MPK_EXIT_OK)
 		status = set_abi(o->abi, arena, out);
+	if (status == MPK_EXIT_OK)
+		status = set_memory(o, arena, out);
 	if (status == MPK_EXIT_OK)
 		status = set_provided(o, arena, out);
 	return status == MPK_EXIT_OK ? set_libraries(o, arena, out) : status;

@@ -28,7 +28,7 @@ struct mpk_action {
  * uses one parses it. */
 struct minspect_options {
 	/* actions; main.c sees that there is at most one. Each is a row with .action. */
-	bool functions, verify, size, check, svg, code_digest, occupancy, stats;
+	bool functions, verify, size, check, svg, code_digest, occupancy, stats, model_memory;
 	const char *extract, *diff, *header, *run, *cases, *show, *disasm, *explain;
 	const char *html, *dot;
 	struct mpk_option_list sources; /* --html */
@@ -40,6 +40,8 @@ struct minspect_options {
 	bool call_metadata;    /* --functions */
 	const char *max_memory;
 	const char *budget;                   /* --size */
+	const char *memory_budget;            /* --check --memory */
+	struct mpk_option_list shapes;        /* --shape */
 	const char *ignore;                   /* --diff */
 	bool csv;                             /* --size */
 	bool markdown;                        /* --size, --diff */
@@ -208,6 +210,7 @@ int minspect_size(const struct minspect_options *o);
 int minspect_diff(const struct minspect_options *o);
 int minspect_code_digest(const struct minspect_options *o);
 int minspect_occupancy(const struct minspect_options *o);
+int minspect_model_memory(const struct minspect_options *o);
 int minspect_baseline(const struct minspect_options *o);
 int minspect_extract(const struct minspect_options *o);
 

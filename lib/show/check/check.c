@@ -446,6 +446,8 @@ static enum mpk_code run_all(struct mpk_check_state *s, struct mpk_check_result 
 	/* a policy that nobody named leaves nothing open, unless the check of it was */
 	if (s->there->abi || s->there->only)
 		MPK_TRY(run_table(s, mpk_check_abis, result, err));
+	if (s->there->memory)
+		MPK_TRY(run_table(s, mpk_check_memory, result, err));
 	note_lack(result);
 	MPK_TRY(sum_calls(s, err));
 	MPK_TRY(read_states(s, err));

@@ -14,6 +14,7 @@
 #include "compat/release.h"
 #include "elf/target.h"
 #include "model/view.h"
+#include "program/memory.h"
 
 /* What a library is held to, whatever is there: nothing of it is looked for. */
 struct mpk_check_abi {
@@ -50,6 +51,10 @@ struct mpk_there {
 	bool allow_part;        /* holes are warnings */
 	bool is_one_of_several; /* libraries of a package, of which each may be for another maker's GPUs */
 
+	const struct mpk_memory_ask *
+		memory; /* extents of the calls whose memory is held to memory_bytes; NULL: nobody asks */
+	uint64_t memory_bytes;
+
 	const char *device; /* as it was named, or NULL */
 	const char *amd;    /* that device as an AMD target, or NULL */
 	struct mpk_cuda_place cuda;
@@ -64,7 +69,7 @@ struct mpk_check_item {
 		part; /* what of it was not looked at, "41 C++ symbols of libtvm_ffi.so"; NULL: all was */
 };
 
-enum { MPK_CHECK_ITEMS = 13 };
+enum { MPK_CHECK_ITEMS = 14 };
 
 /* Whether its GPU code runs on the device there. */
 enum mpk_check_gpu {
@@ -138,7 +143,7 @@ struct mpk_check_result {
 	size_t call_errors;         /* how many of the errors are such, left out or not */
 	size_t device_errors;       /* how many are of devices and drivers that are no policy */
 	size_t registration_errors; /* how many are of wrappers that a runtime gets no code from */
-	size_t policy_errors; /* how many are of what it is held to (mpk_check_abi, cuda.wants) */
+	size_t policy_errors; /* how many are of what it is held to (mpk_check_abi, cuda.wants, memory) */
 	const char *const *failing; /* the functions of calls, sorted, each once */
 	size_t failing_count;
 	struct mpk_check_held held[MPK_CHECK_HELD];

@@ -19,7 +19,7 @@ for action in $(minspect --help=table | awk -F '\t' '$6 != "" { print $2 }'); do
 	attestation) set -- statement --builder https://b.example; expected="4" ;; # 4: it does not tell what it was made from
 	run) set -- f; expected="6" ;;
 	cases) set -- f.toml; expected="6" ;;
-	code-digest | occupancy) set -- ;;
+	code-digest | occupancy | memory) set -- ;;
 	stats) set --; expected="4" ;; # 4: it is no file of weights
 	devices | explain | help | version) continue ;; # take no FILE
 	*) echo "action $action: has no row in this case"; continue ;;

@@ -30,6 +30,7 @@ look minspect-diff --diff data/formats/07_relax_opencl.so
 look noise --ignore noise --diff data/formats/07_relax_opencl.so
 look minspect-code-digest --code-digest
 look minspect-occupancy --occupancy
+look minspect-memory memory
 minspect -q --baseline minspect-baseline.json --update-baseline data/formats/*.so data/cuda/fatbin/vadd_cuda.so >measured.txt
 cp data/cuda/cubin/saxpy_cuda.so vadd_cuda.so
 minspect -q --json --baseline minspect-baseline.json data/formats/*.so vadd_cuda.so missing.so cut.so a.dll \
@@ -61,5 +62,5 @@ for name in sys.argv[2:]:
     print(name)
 END
 python3 validate.py "$ROOT/man/schema" minspect verbose filtered filtered-summary archive minspect-functions minspect-verify minspect-check \
-	minspect-size minspect-disasm minspect-diff noise minspect-code-digest minspect-occupancy minspect-extract extract-embedded extract-gpu minspect-index minspect-header \
+	minspect-size minspect-disasm minspect-diff noise minspect-code-digest minspect-occupancy minspect-memory minspect-extract extract-embedded extract-gpu minspect-index minspect-header \
 	minspect-explain minspect-baseline minspect-gate

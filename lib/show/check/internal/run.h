@@ -108,6 +108,7 @@ extern const struct mpk_check_row mpk_check_function[];     /* function */
 extern const struct mpk_check_row mpk_check_registration[]; /* registration */
 extern const struct mpk_check_row mpk_check_device[];       /* device, driver */
 extern const struct mpk_check_row mpk_check_abis[];         /* abi */
+extern const struct mpk_check_row mpk_check_memory[];       /* memory */
 
 /* mpk_check_say - report a finding about the file, or about what is at a tree path
  * @path    NULL: the file

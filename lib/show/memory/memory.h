@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory.h - minspect memory: what calls of a model take, over time */
+#ifndef MPK_SHOW_MEMORY_MEMORY_H
+#define MPK_SHOW_MEMORY_MEMORY_H
+
+#include "answer/answer.h"
+#include "model/view.h"
+#include "program/memory.h"
+
+/* One model of a file. */
+struct mpk_memory_model {
+	const char *path; /* of its module, "/" */
+	struct mpk_model_memory memory;
+};
+
+struct mpk_memory_list {
+	const char *name; /* the file, not escaped */
+	const struct mpk_memory_model *items;
+	size_t count;
+	size_t most; /* of items, the one that needs most; count: there is none */
+	bool all;    /* every storage and step is printed */
+	/* the first extent that was asked for and that no function has; NULL: each is one of some function */
+	const struct mpk_extent_value *unused;
+	const struct mpk_view *view;
+};
+
+/* mpk_memory_read - of all models of a file, and of their functions those that a filter of the view leaves
+ * @ask     borrowed by out
+ * @arena   receives what is computed
+ * Returns  as mpk_memory_of, the error with the tree path */
+enum mpk_code mpk_memory_read(const struct mpk_view *view, const struct mpk_memory_ask *ask,
+			      bool all, struct mpk_arena *arena, struct mpk_memory_list *out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_memory_put_extents - append "n = 2048, m = 1"
+ * @from    of the extents of f, the first that is put */
+void mpk_memory_put_extents(const struct mpk_function_memory *f, size_t from,
+			    struct mpk_strbuf *out);
+
+/* of struct mpk_memory_list: what the largest call needs, where its peak is and what is there then; "models" in
+ * JSON (minspect-memory.schema.json) */
+extern const struct mpk_answer mpk_answer_memory;
+
+#endif

@@ -221,20 +221,6 @@ static void repro_put(struct mpk_argv *v, const char *option, const char *value)
 	mpk_argv_add(v, value);
 }
 
-/* The options that decide the bytes, as they were given. */
-static void put_rows(struct mpk_argv *v)
-{
-	for (const struct mpk_option *row = options; row->name; row++) {
-		for (size_t i = 0; row->decides_bytes && i < mpk_option_count(row); i++) {
-			mpk_argv_printf(v, "--%s", row->name);
-			if (row->path == MPK_READS_FILE)
-				mpk_argv_add(v, absolute(v->arena, mpk_option_value(row, i)));
-			else if (row->argument)
-				mpk_argv_add(v, mpk_option_value(row, i));
-		}
-	}
-}
-
 static const char *emit_word(const struct mpk_build_options *o)
 {
 	const char *dot = strrchr(o->output, '.');
@@ -242,27 +228,6 @@ static const char *emit_word(const struct mpk_build_options *o)
 	if (o->emit)
 		return o->emit;
 	return strcmp(dot, ".o") == 0 ? "obj" : dot + 1;
-}
-
-/* The same command, but for what must not matter: another output, other paths, another number of
- * jobs. */
-static void put_command(struct mpk_argv *v, const struct mpk_build_options *o, const char *input,
-			const char *out)
-{
-	const char *cc = o->cc ? o->cc : getenv("CC");
-	bool is_path = cc && strchr(cc, '/') && !strchr(cc, ' ');
-
-	mpk_argv_add(v, "/proc/self/exe");
-	repro_put(v, "build", absolute(v->arena, input));
-	mpk_argv_add(v, "--quiet"); /* what it warns of was said by the first */
-	repro_put(v, "--output", out);
-	repro_put(v, "--emit", emit_word(o));
-	/* Another number than the first build had: with one job nothing is reordered, with
-	 * several it may be. */
-	repro_put(v, "--jobs", o->jobs && strcmp(o->jobs, "1") == 0 ? "3" : "1");
-	repro_put(v, "--cc", is_path ? absolute(v->arena, cc) : o->cc);
-	repro_put(v, "--sign", o->sign ? absolute(v->arena, o->sign) : NULL);
-	put_rows(v);
 }
 
 /* In a world that differs in all that must not matter, also in the second. */
@@ -312,7 +277,33 @@ static enum mpk_code repro_check(const struct mpk_build_options *o, const char *
 	const char *out = mpk_scratch_file(scratch, &arena, "again");
 	struct mpk_argv v = { .arena = &arena };
 
-	put_command(&v, o, input, out);
+	/* The same command, but for what must not matter: another output, other paths, another
+	 * number of jobs. */
+	const char *cc = o->cc ? o->cc : getenv("CC");
+	bool is_path = cc && strchr(cc, '/') && !strchr(cc, ' ');
+
+	mpk_argv_add(&v, "/proc/self/exe");
+	repro_put(&v, "build", absolute(v.arena, input));
+	mpk_argv_add(&v, "--quiet"); /* what it warns of was said by the first */
+	repro_put(&v, "--output", out);
+	repro_put(&v, "--emit", emit_word(o));
+	/* Another number than the first build had: with one job nothing is reordered, with
+	 * several it may be. */
+	repro_put(&v, "--jobs", o->jobs && strcmp(o->jobs, "1") == 0 ? "3" : "1");
+	repro_put(&v, "--cc", is_path ? absolute(v.arena, cc) : o->cc);
+	repro_put(&v, "--sign", o->sign ? absolute(v.arena, o->sign) : NULL);
+
+	/* The options that decide the bytes, as they were given. */
+	for (const struct mpk_option *row = options; row->name; row++) {
+		for (size_t i = 0; row->decides_bytes && i < mpk_option_count(row); i++) {
+			mpk_argv_printf(&v, "--%s", row->name);
+			if (row->path == MPK_READS_FILE)
+				mpk_argv_add(&v, absolute(v.arena, mpk_option_value(row, i)));
+			else if (row->argument)
+				mpk_argv_add(&v, mpk_option_value(row, i));
+		}
+	}
+
 	if (v.failed || !out)
 		return mpk_fail_nomem(err);
 	MPK_TRY(run_again(v.items, scratch->path, status, err));
@@ -341,8 +332,15 @@ static int build_again(const struct mpk_build_options *o, const char *input)
 
 static int run(enum mpk_emit_kind kind, const char *input)
 {
-	return opt.standalone ? mpk_build_standalone(&opt, input, NULL)
-			      : mpk_build_run(&opt, kind, input, NULL);
+	char *carried = NULL;
+	int status = opt.standalone ? mpk_build_standalone(&opt, input)
+				    : mpk_build_run(&opt, kind, input, NULL, &carried);
+
+	/* The manifest of a package of models may say standalone. */
+	if (status == MPK_EXIT_OK && carried)
+		status = mpk_build_carrying(&opt, input, carried);
+	free(carried);
+	return status;
 }
 
 struct first_build {
@@ -384,18 +382,6 @@ static bool is_fatbin(const char *path)
 	return path && mpk_path_has_suffix(path, suffixes);
 }
 
-static enum mpk_code write_fatbin(const struct mpk_rope *rope, struct mpk_error *err)
-{
-	struct mpk_output *out = NULL;
-	enum mpk_code code;
-
-	MPK_TRY(mpk_output_open(opt.output, 0666, &out, err));
-	code = mpk_output_write_rope(out, rope, NULL, err);
-	if (code == MPK_OK)
-		code = mpk_confirm_output(out, NULL, err);
-	return mpk_output_finish(out, code, err);
-}
-
 static enum mpk_code fatbin_run(const char *const *paths, struct mpk_mapping *maps, size_t count,
 				struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -411,12 +397,28 @@ static enum mpk_code fatbin_run(const char *const *paths, struct mpk_mapping *ma
 		files[i] = (struct mpk_image_file){ .name = paths[i], .bytes = maps[i].bytes };
 	}
 	MPK_TRY(mpk_images_join(files, count, &rope, err));
-	return write_fatbin(&rope, err);
+
+	struct mpk_output *out = NULL;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_output_open(opt.output, 0666, &out, err));
+	code = mpk_output_write_rope(out, &rope, NULL, err);
+	if (code == MPK_OK)
+		code = mpk_confirm_output(out, NULL, err);
+	return mpk_output_finish(out, code, err);
 }
 
-/* Cubins and PTX files as one fatbin: no compiler and no toolkit runs. */
-static int build_fatbin(const char *const *paths, size_t count)
+/* What decides nothing of a fatbin is refused, not passed over. */
+static int join_images(const char *const *paths, size_t count)
 {
+	for (const struct mpk_option *row = options; row->name; row++)
+		if (mpk_option_count(row) && row->target != &opt.output &&
+		    row->target != &opt.fsync && row->target != &opt.force)
+			return mpk_diag_usage("--%s is not for a fatbin", row->name);
+	if (!count)
+		return mpk_diag_usage("name the cubins and PTX files of the fatbin");
+
+	/* Cubins and PTX files as one fatbin: no compiler and no toolkit runs. */
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_mapping *maps = mpk_arena_array(&arena, count, sizeof *maps);
 	struct mpk_confine c = { 0 };
@@ -434,18 +436,6 @@ static int build_fatbin(const char *const *paths, size_t count)
 	if (code != MPK_OK)
 		return mpk_diag_error(&err);
 	return MPK_EXIT_OK;
-}
-
-/* What decides nothing of a fatbin is refused, not passed over. */
-static int join_images(const char *const *paths, size_t count)
-{
-	for (const struct mpk_option *row = options; row->name; row++)
-		if (mpk_option_count(row) && row->target != &opt.output &&
-		    row->target != &opt.fsync && row->target != &opt.force)
-			return mpk_diag_usage("--%s is not for a fatbin", row->name);
-	if (!count)
-		return mpk_diag_usage("name the cubins and PTX files of the fatbin");
-	return build_fatbin(paths, count);
 }
 
 int mpack_build(int argc, char **argv)

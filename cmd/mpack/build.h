@@ -83,16 +83,19 @@ struct mpk_build_options {
 /* mpk_build_run - read an input, emit it, say what was written
  * @o       may be changed while it runs
  * @executor its version: the input is a library that is to be carried with it; NULL: it is not
+ * @carried receives the name of a package whose library has to carry its executor, for
+ *          mpk_build_standalone: then nothing was built; free it. NULL: it is built as it is
  * Returns  the exit status */
 int mpk_build_run(struct mpk_build_options *o, enum mpk_emit_kind kind, const char *input,
-		  const char *executor);
+		  const char *executor, char **carried);
 
 /* mpk_build_standalone - what the input gives as a library that carries its executor: from a finished library in one step,
  * from a manifest, an object or an archive in two
+ * mpk_build_carrying - the same of a manifest, whose package has this name
  * @o       output may be changed while it runs
- * @name    of the package; NULL: after the input
  * Returns  the exit status */
-int mpk_build_standalone(struct mpk_build_options *o, const char *input, const char *name);
+int mpk_build_standalone(struct mpk_build_options *o, const char *input);
+int mpk_build_carrying(struct mpk_build_options *o, const char *input, const char *name);
 
 /* mpk_origin_describe - the provenance of a build, as the text of its note
  * Runs compiler and linker to ask for their versions. The inputs are hashed, and stay under watch until
@@ -114,11 +117,5 @@ enum mpk_code mpk_depfile_write(const char *path, const char *out, const struct 
  * function of the convention, host code that is not in this output, nothing at all
  * @e       what was written, or, of a dry run, would be */
 void mpk_warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e);
-
-/* mpk_refuse_uncallable - whether the host code of a package without a blob has a function that a loader finds
- * @bytes   the library or archive that was made
- * Returns  MPK_OK, also when they cannot be read; MPK_E_CONFLICT with the nearest miss */
-enum mpk_code mpk_refuse_uncallable(const struct mpk_emit *e, struct mpk_span bytes,
-				    struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

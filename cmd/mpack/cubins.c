@@ -296,29 +296,6 @@ static enum mpk_code search_library(struct matching *m, struct mpk_cubins_source
 	return MPK_OK;
 }
 
-static enum mpk_code match_last(struct matching *m)
-{
-	struct mpk_cubins_source *source = NULL;
-	struct lone *lone = NULL;
-	size_t sources = 0, cubins = 0;
-
-	for (size_t i = 0; i < m->kernels->source_count; i++) {
-		struct mpk_cubins_source *s = &m->kernels->sources[i];
-
-		if (!s->taken && !s->library) {
-			source = s;
-			sources++;
-		}
-	}
-	for (size_t i = 0; i < m->count; i++) {
-		if (m->kernels->files[m->lone[i].file].meta)
-			continue;
-		lone = &m->lone[i];
-		cubins++;
-	}
-	return sources == 1 && cubins == 1 ? give_source(m, lone, source) : MPK_OK;
-}
-
 static int compare_path(const void *key, const void *item)
 {
 	const struct mpk_cubins_source *s = item;
@@ -359,7 +336,26 @@ static enum mpk_code match_sources(struct mpk_cubins *kernels, struct mpk_error 
 	for (size_t i = 0; i < kernels->source_count; i++)
 		if (!kernels->sources[i].taken)
 			MPK_TRY(search_library(&m, &kernels->sources[i]));
-	return match_last(&m);
+
+	struct mpk_cubins_source *source = NULL;
+	struct lone *lone = NULL;
+	size_t sources = 0, cubins = 0;
+
+	for (size_t i = 0; i < m.kernels->source_count; i++) {
+		struct mpk_cubins_source *s = &m.kernels->sources[i];
+
+		if (!s->taken && !s->library) {
+			source = s;
+			sources++;
+		}
+	}
+	for (size_t i = 0; i < m.count; i++) {
+		if (m.kernels->files[m.lone[i].file].meta)
+			continue;
+		lone = &m.lone[i];
+		cubins++;
+	}
+	return sources == 1 && cubins == 1 ? give_source(&m, lone, source) : MPK_OK;
 }
 
 /* --- opening --------------------------------------------------------------------------------- */

@@ -73,25 +73,6 @@ struct edit {
 
 /* --- reading --------------------------------------------------------------------- */
 
-/* Whether writing the tree gives the bytes that were read: a blob that TVM's serializer did
- * not lay out would change where nobody asked for it. */
-static enum mpk_code check_faithful(struct edit *e, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	struct mpk_rope rope = mpk_rope_of(&scratch);
-	struct mpk_span old;
-	bool same = !e->tree.truncated && !e->tree.implied_lib &&
-		    mpk_span_sub(e->image.blob, 0, e->tree.nbytes + 8, &old);
-
-	if (same)
-		MPK_TRY(mpk_blob_write(&e->tree, &rope, err));
-	if (same && mpk_rope_equals(&rope, old))
-		return MPK_OK;
-	return mpk_fail(
-		err, MPK_E_UNSUPPORTED,
-		"this blob is not laid out as TVM writes it, so it cannot be edited; build it anew");
-}
-
 static bool is_code(const char *word)
 {
 	return strncmp(word, MPK_SWAP_CODE, strlen(MPK_SWAP_CODE)) == 0;
@@ -105,41 +86,6 @@ static bool is_image(const char *word)
 	return word[0] != '/' && !is_code(word) && hash && hash < strchrnul(word, '=');
 }
 
-static enum mpk_code load_images(struct edit *e, struct mpk_error *err)
-{
-	if (e->images < replacements.count)
-		return mpk_fail(err, MPK_E_USAGE,
-				"images in containers of GPU code are replaced by themselves: edit "
-				"the file twice");
-	if (e->image.is_packed || (e->image.container != MPK_CONTAINER_ELF_SO &&
-				   e->image.container != MPK_CONTAINER_ELF_OBJ &&
-				   e->image.container != MPK_CONTAINER_DEVICE))
-		return mpk_fail(
-			err, MPK_E_UNSUPPORTED,
-			"images are replaced in fatbins, bundles, ELF libraries and objects only");
-	return MPK_OK;
-}
-
-static enum mpk_code load_modules(struct edit *e, struct mpk_error *err)
-{
-	if (!e->image.has_blob)
-		return mpk_foreign_fail(e->image.bytes, "there is no module blob in this file",
-					err);
-	if (e->image.container != MPK_CONTAINER_ELF_SO && e->image.container != MPK_CONTAINER_BLOB)
-		return mpk_fail(
-			err, MPK_E_UNSUPPORTED,
-			"only ELF libraries and bare blobs are edited; unpack this file, edit its .blob and build it anew");
-	/* Its code has the offset of each kernel in the blob, which a change of sizes would make
-	 * wrong. */
-	if (e->image.standalone)
-		return mpk_fail(
-			err, MPK_E_UNSUPPORTED,
-			"this library loads its kernels itself, from positions in its blob that its code knows: build it anew from its manifest");
-	MPK_TRY(mpk_blob_read(e->image.blob, e->image.gen, &e->arena, &e->tree, err));
-	e->swap = (struct mpk_swap){ .tree = &e->tree, .arena = &e->arena };
-	return check_faithful(e, err);
-}
-
 static enum mpk_code edit_load(struct edit *e, const char *path, struct mpk_error *err)
 {
 	MPK_TRY(mpk_mapping_open(path, &e->file, err));
@@ -151,10 +97,54 @@ static enum mpk_code edit_load(struct edit *e, const char *path, struct mpk_erro
 		e->modules |= !is_code(word) && !is_image(word);
 		e->images += is_image(word);
 	}
-	if (e->images)
-		return load_images(e, err);
-	if (e->modules)
-		return load_modules(e, err);
+	if (e->images) {
+		if (e->images < replacements.count)
+			return mpk_fail(
+				err, MPK_E_USAGE,
+				"images in containers of GPU code are replaced by themselves: edit "
+				"the file twice");
+		if (e->image.is_packed || (e->image.container != MPK_CONTAINER_ELF_SO &&
+					   e->image.container != MPK_CONTAINER_ELF_OBJ &&
+					   e->image.container != MPK_CONTAINER_DEVICE))
+			return mpk_fail(
+				err, MPK_E_UNSUPPORTED,
+				"images are replaced in fatbins, bundles, ELF libraries and objects only");
+		return MPK_OK;
+	}
+	if (e->modules) {
+		if (!e->image.has_blob)
+			return mpk_foreign_fail(e->image.bytes,
+						"there is no module blob in this file", err);
+		if (e->image.container != MPK_CONTAINER_ELF_SO &&
+		    e->image.container != MPK_CONTAINER_BLOB)
+			return mpk_fail(
+				err, MPK_E_UNSUPPORTED,
+				"only ELF libraries and bare blobs are edited; unpack this file, edit its .blob and build it anew");
+		/* Its code has the offset of each kernel in the blob, which a change of sizes would make
+		 * wrong. */
+		if (e->image.standalone)
+			return mpk_fail(
+				err, MPK_E_UNSUPPORTED,
+				"this library loads its kernels itself, from positions in its blob that its code knows: build it anew from its manifest");
+		MPK_TRY(mpk_blob_read(e->image.blob, e->image.gen, &e->arena, &e->tree, err));
+		e->swap = (struct mpk_swap){ .tree = &e->tree, .arena = &e->arena };
+
+		/* Whether writing the tree gives the bytes that were read: a blob that TVM's serializer
+		 * did not lay out would change where nobody asked for it. */
+		MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+		struct mpk_rope rope = mpk_rope_of(&scratch);
+		struct mpk_span old;
+		bool same = !e->tree.truncated && !e->tree.implied_lib &&
+			    mpk_span_sub(e->image.blob, 0, e->tree.nbytes + 8, &old);
+
+		if (same)
+			MPK_TRY(mpk_blob_write(&e->tree, &rope, err));
+		if (same && mpk_rope_equals(&rope, old))
+			return MPK_OK;
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"this blob is not laid out as TVM writes it, so it cannot be edited; build it anew");
+	}
 	if (e->image.container == MPK_CONTAINER_ELF_SO ||
 	    e->image.container == MPK_CONTAINER_ELF_OBJ)
 		return MPK_OK;

@@ -91,20 +91,6 @@ static int init(char **paths, size_t count)
 	return status;
 }
 
-/* All files that may be read. */
-static void confine_cubins(const struct mpk_cubins *kernels, struct mpk_confine *c)
-{
-	for (size_t i = 0; i < kernels->count; i++) {
-		mpk_confine_input(c, kernels->files[i].path);
-		mpk_confine_input(c, kernels->files[i].meta);
-		mpk_confine_input(c, kernels->files[i].ir);
-	}
-	for (size_t i = 0; i < kernels->source_count; i++) {
-		mpk_confine_input(c, kernels->sources[i].path);
-		mpk_confine_input(c, kernels->sources[i].library);
-	}
-}
-
 /* Cubins with notes beside them. */
 static int init_cubins(const char *const *paths, size_t count)
 {
@@ -115,7 +101,17 @@ static int init_cubins(const char *const *paths, size_t count)
 	struct mpk_error err = { 0 };
 	int status = mpk_cubins_find(&cubin_options, paths, count, &kernels);
 
-	confine_cubins(&kernels, &c);
+	/* All files that may be read. */
+	for (size_t i = 0; i < kernels.count; i++) {
+		mpk_confine_input(&c, kernels.files[i].path);
+		mpk_confine_input(&c, kernels.files[i].meta);
+		mpk_confine_input(&c, kernels.files[i].ir);
+	}
+	for (size_t i = 0; i < kernels.source_count; i++) {
+		mpk_confine_input(&c, kernels.sources[i].path);
+		mpk_confine_input(&c, kernels.sources[i].library);
+	}
+
 	mpack_memory_begin();
 	mpk_confine(&c, NULL);
 	if (status != MPK_EXIT_OK)

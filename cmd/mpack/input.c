@@ -166,7 +166,7 @@ static enum mpk_code carry_library(struct mpk_input *in, const struct mpk_input_
 	MPK_TRY_ALLOC(source, err);
 	MPK_TRY(mpk_source_check(in->path, &target, err));
 	*source = (struct mpk_compile_source){ .path = "standalone.c", .kind = MPK_SOURCE_C };
-	/* one that is missing is told of by whoever links it */
+	/* A missing archive is reported when it is linked. */
 	if (o->archive && mpk_mapping_open(o->archive, &archive, NULL) == MPK_OK)
 		carried.archive = archive.bytes;
 	MPK_TRY(mpk_standalone_plan(&carried, &in->arena, &plan, err));
@@ -290,29 +290,6 @@ static bool has_callable_module(const struct mpk_tree *tree)
 	return false;
 }
 
-static void take_parts(struct mpk_input *in)
-{
-	const struct mpk_manifest *manifest = &in->package.manifest;
-	struct mpk_request *parts = &in->parts;
-
-	parts->blob = in->package.blob;
-	parts->has_blob = in->package.needs_blob;
-	parts->name = manifest->name.text;
-	parts->entry = manifest->entry.text;
-	parts->dir_named = manifest->dir;
-	parts->target = manifest->target.text;
-	parts->base = in->package.base;
-	parts->sources = in->sources;
-	parts->libraries = in->package.libraries;
-	parts->called = in->package.called;
-	parts->called_count = in->package.called_count;
-	parts->has_sources = in->package.source_count > 0;
-	parts->has_callable = has_callable_module(&in->package.tree);
-	parts->module_count = manifest->module_count;
-	for (size_t i = 0; i < manifest->module_count; i++)
-		parts->has_host |= manifest->modules[i].is_host;
-}
-
 /* A standalone package with models is one that carries their executor. */
 static bool has_models(const struct mpk_tree *tree)
 {
@@ -358,7 +335,27 @@ static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_o
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "host sources cannot be used");
 	MPK_TRY(verify_package(in, err));
 	MPK_TRY(add_generated(in, o, err));
-	take_parts(in);
+
+	const struct mpk_manifest *manifest = &in->package.manifest;
+	struct mpk_request *parts = &in->parts;
+
+	parts->blob = in->package.blob;
+	parts->has_blob = in->package.needs_blob;
+	parts->name = manifest->name.text;
+	parts->entry = manifest->entry.text;
+	parts->dir_named = manifest->dir;
+	parts->target = manifest->target.text;
+	parts->base = in->package.base;
+	parts->sources = in->sources;
+	parts->libraries = in->package.libraries;
+	parts->called = in->package.called;
+	parts->called_count = in->package.called_count;
+	parts->has_sources = in->package.source_count > 0;
+	parts->has_callable = has_callable_module(&in->package.tree);
+	parts->module_count = manifest->module_count;
+	for (size_t i = 0; i < manifest->module_count; i++)
+		parts->has_host |= manifest->modules[i].is_host;
+
 	return MPK_OK;
 }
 

@@ -28,15 +28,13 @@
 #include "text/phrase.h"
 #include "toolchain/toolchain.h"
 
-static struct mpk_build_options *opt; /* options of the current build */
-
 /* --- the output's name ----------------------------------------------------------- */
 
 /* Without -o: the package's name, in the current folder. */
-static enum mpk_code choose_output(struct mpk_input *in, enum mpk_emit_kind kind, const char **out,
-				   struct mpk_error *err)
+static enum mpk_code choose_output(const struct mpk_build_options *o, struct mpk_input *in,
+				   enum mpk_emit_kind kind, const char **out, struct mpk_error *err)
 {
-	const char *path = opt->output;
+	const char *path = o->output;
 
 	if (!path) {
 		path = mpk_arena_printf(&in->arena, "%s%s", in->parts.name,
@@ -60,9 +58,9 @@ static enum mpk_code list_args(struct mpk_arena *arena, const struct mpk_option_
 
 /* --- telling what happens -------------------------------------------------------- */
 
-static enum mpk_stream command_stream(void)
+static enum mpk_stream command_stream(const struct mpk_build_options *o)
 {
-	return opt->dry_run ? MPK_STDOUT : MPK_STDERR;
+	return o->dry_run ? MPK_STDOUT : MPK_STDERR;
 }
 
 /* A name may have a line end, and what is printed here is pasted. */
@@ -77,23 +75,24 @@ static void print_line(enum mpk_stream stream, const char *before, const char *n
 
 static void on_command(void *data, const char *const *argv)
 {
+	const struct mpk_build_options *o = data;
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
 
-	(void)data;
-	if (!opt->dry_run && !opt->print_commands && mpk_common.verbose < 2)
+	if (!o->dry_run && !o->print_commands && mpk_common.verbose < 2)
 		return;
 	for (size_t i = 0; argv[i]; i++) {
 		mpk_strbuf_puts(&line, i ? " " : "");
 		mpk_shell_quote(&line, mpk_span_str(argv[i]));
 	}
-	(void)mpk_print(command_stream(), "%s\n", mpk_strbuf_text(&line));
+	(void)mpk_print(command_stream(o), "%s\n", mpk_strbuf_text(&line));
 }
 
 static void on_step(void *data, const char *text)
 {
-	(void)data;
-	if (opt->dry_run || opt->print_commands || mpk_common.verbose > 1)
-		print_line(command_stream(), "# ", text, "");
+	const struct mpk_build_options *o = data;
+
+	if (o->dry_run || o->print_commands || mpk_common.verbose > 1)
+		print_line(command_stream(o), "# ", text, "");
 }
 
 static void on_note(void *data, const char *text)
@@ -163,17 +162,6 @@ static size_t count_objects(struct mpk_arena *arena, const char *folder)
 /* Links its archive, so that the library needs only libc and libm where it runs. */
 static const char *const packed_flags[] = { "-l:libzstd.a", "-Wl,--exclude-libs,libzstd.a" };
 
-static void say_unlinked(const struct mpk_emit *e, struct mpk_arena *arena, const char *why)
-{
-	const char *text = mpk_arena_printf(
-		arena,
-		"the host code is carried, to be opened by way of /proc, and not linked in: %s",
-		MPK_QUOTE(mpk_span_str(why)));
-
-	if (text)
-		e->tools.hooks->note(e->tools.hooks->data, text);
-}
-
 /* Adds to a library that contains a model: the archive, the embedded library's objects, where
  * they are linked in, and what linking needs. */
 static enum mpk_code add_executor(const struct mpk_build_options *o,
@@ -187,8 +175,16 @@ static enum mpk_code add_executor(const struct mpk_build_options *o,
 	struct mpk_argv flags = { .arena = arena };
 
 	MPK_TRY_ALLOC(sources && archive, err);
-	if (parts->unlinked)
-		say_unlinked(e, arena, parts->unlinked);
+	if (parts->unlinked) {
+		const char *why = parts->unlinked;
+		const char *text = mpk_arena_printf(
+			arena,
+			"the host code is carried, to be opened by way of /proc, and not linked in: %s",
+			MPK_QUOTE(mpk_span_str(why)));
+
+		if (text)
+			e->tools.hooks->note(e->tools.hooks->data, text);
+	}
 	if (parts->packing)
 		mpk_diag_warn("%s", parts->packing);
 	e->tools.links_cxx = objects && parts->needs_cxx;
@@ -265,17 +261,18 @@ static int count_jobs(const struct mpk_build_options *o, unsigned *out)
 	return MPK_EXIT_OK;
 }
 
-static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct mpk_error *err)
+static enum mpk_code fill_emit(const struct mpk_build_options *o, struct mpk_input *in,
+			       struct mpk_emit *e, struct mpk_error *err)
 {
 	const struct mpk_request *parts = &in->parts;
 	const char *tmp = getenv("TMPDIR");
 
 	/* Compilers replace it in the output. */
 	e->tools.cwd = real_folder(&in->arena, ".");
-	MPK_TRY(choose_output(in, e->kind, &e->out, err));
+	MPK_TRY(choose_output(o, in, e->kind, &e->out, err));
 	MPK_TRY(mpk_output_check_path(e->out, err));
 	e->name = parts->name;
-	e->tools.target = mpk_target_parse(opt->target ? opt->target : parts->target);
+	e->tools.target = mpk_target_parse(o->target ? o->target : parts->target);
 	e->gen = parts->gen;
 	e->blob = parts->has_blob ? &parts->blob : NULL;
 	e->base = parts->base;
@@ -285,35 +282,36 @@ static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct 
 	e->called = parts->called;
 	e->called_count = parts->called_count;
 	e->manifest = parts->files.items[0];
-	e->via_c = is_via_c(opt);
-	e->page_align = opt->page_align;
-	e->system_lib = opt->system_lib;
-	e->prefix = opt->prefix ? opt->prefix : "";
+	e->via_c = is_via_c(o);
+	e->page_align = o->page_align;
+	e->allow_empty = o->allow_empty;
+	e->system_lib = o->system_lib;
+	e->prefix = o->prefix ? o->prefix : "";
 	e->tools.dir = parts->is_blob ? NULL : real_folder(&in->arena, parts->dir_named);
 	e->tools.dir_named = parts->dir_named;
 	e->tools.llvm = mpk_libexec_find(&in->arena, "mpack/llvm.so");
 	MPK_TRY_ALLOC(e->tools.llvm, err);
 	e->tmpdir = tmp && *tmp ? tmp : "/tmp";
-	e->save_temps = opt->save_temps;
-	e->objects = opt->keep;
-	e->tools.dry_run = opt->dry_run;
-	e->tools.lists_headers = opt->depfile != NULL;
+	e->save_temps = o->save_temps;
+	e->objects = o->keep;
+	e->tools.dry_run = o->dry_run;
+	e->tools.lists_headers = o->depfile != NULL;
 	e->tools.no_sandbox = mpk_common.no_sandbox;
 	e->tools.sources_checked = true;
 	e->tools.libraries = parts->libraries;
-	MPK_TRY(list_args(&in->arena, &opt->cflags, &e->tools.cflags, err));
-	MPK_TRY(list_args(&in->arena, &opt->ldflags, &e->tools.ldflags, err));
-	MPK_TRY(mpk_compiler_find(&in->arena, opt->cc, opt->cxx, &e->tools.cc, &e->tools.cxx, err));
+	MPK_TRY(list_args(&in->arena, &o->cflags, &e->tools.cflags, err));
+	MPK_TRY(list_args(&in->arena, &o->ldflags, &e->tools.ldflags, err));
+	MPK_TRY(mpk_compiler_find(&in->arena, o->cc, o->cxx, &e->tools.cc, &e->tools.cxx, err));
 	MPK_TRY(mpk_tvm_headers_find(&in->arena, &e->tools.headers, err));
 	if (e->symbol && strcmp(e->symbol, MPK_STANDALONE_SYMBOL) == 0)
-		MPK_TRY(add_executor(opt, parts, &in->arena, e, err));
+		MPK_TRY(add_executor(o, parts, &in->arena, e, err));
 	/* A finished library cannot be taken apart into the objects that an archive holds. */
 	if (e->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
 			"the code of this package is the finished library '%s', which has no objects; build a .so, .blob, .c or .o",
 			e->base);
-	if (!e->base && !e->tools.target.is_native && !opt->cc && needs_compiler(e))
+	if (!e->base && !e->tools.target.is_native && !o->cc && needs_compiler(e))
 		return mpk_fail(
 			err, MPK_E_USAGE,
 			"making this for %s takes a compiler for that machine: name it with --cc",
@@ -322,59 +320,54 @@ static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct 
 }
 
 /* The key is read before anything is built: who mistyped its name need not wait. */
-static enum mpk_code prepare_seal(struct mpk_input *in, struct mpk_emit *e,
-				  struct mpk_seal_job *job, struct mpk_secret_key **key,
-				  struct mpk_error *err)
+static enum mpk_code prepare_seal(const struct mpk_build_options *o, struct mpk_input *in,
+				  struct mpk_emit *e, struct mpk_seal_job *job,
+				  struct mpk_secret_key **key, struct mpk_error *err)
 {
-	if (opt->sign) {
-		MPK_TRY(mpk_key_open(opt->sign, e->out, key, err));
+	if (o->sign) {
+		MPK_TRY(mpk_key_open(o->sign, e->out, key, err));
 		job->key = *key;
 	}
-	if (opt->provenance && !opt->dry_run)
-		MPK_TRY(mpk_origin_describe(opt, in, e, &job->provenance, err));
-	if (opt->sign || opt->provenance)
+	if (o->provenance && !o->dry_run)
+		MPK_TRY(mpk_origin_describe(o, in, e, &job->provenance, err));
+	if (o->sign || o->provenance)
 		e->seal = job;
 	return MPK_OK;
 }
 
-/* What compilers read, for --depfile: known only before their folder is removed. */
-static struct {
+/* What compilers read, for --depfile. */
+struct read_headers {
 	struct mpk_arena arena;
 	struct mpk_words read;
 	enum mpk_code code;
 	struct mpk_error err;
-} headers;
+};
 
-static int finish_build(struct mpk_input *in, const struct mpk_emit *e)
+static int finish_build(const struct mpk_build_options *o, struct mpk_input *in,
+			const struct mpk_emit *e, struct read_headers *headers)
 {
 	char size[64];
 	struct mpk_error err = { 0 };
 
 	mpk_warn_uncallable(in, e);
-	if (opt->plain && in->parts.could_load)
+	if (o->plain && in->parts.could_load)
 		mpk_diag_warn(
 			"%s: with --standalone its functions take tensors on the device alone; with 'standalone = true' in the manifest instead, those of the CPU, too",
 			MPK_QUOTE(mpk_span_str(e->manifest)));
-	if (opt->dry_run) {
+	if (o->dry_run) {
 		(void)snprintf(size, sizeof size, ", blob of %llu bytes",
 			       e->blob ? (unsigned long long)e->blob->len : 0ULL);
 		print_line(MPK_STDOUT, "# write ", e->out, size);
 		return MPK_EXIT_OK;
 	}
-	if (opt->depfile && headers.code != MPK_OK)
-		return mpk_diag_error(&headers.err);
-	if (opt->depfile &&
-	    mpk_depfile_write(opt->depfile, opt->depfile_of ? opt->depfile_of : e->out,
-			      &in->parts.files, &headers.read, &err) != MPK_OK)
+	if (o->depfile && headers->code != MPK_OK)
+		return mpk_diag_error(&headers->err);
+	if (o->depfile && mpk_depfile_write(o->depfile, o->depfile_of ? o->depfile_of : e->out,
+					    &in->parts.files, &headers->read, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	if ((!opt->output || opt->says_output) && !mpk_common.quiet)
+	if ((!o->output || o->says_output) && !mpk_common.quiet)
 		print_line(MPK_STDERR, "mpack: wrote ", e->out, "");
 	return MPK_EXIT_OK;
-}
-
-static enum mpk_code accept(void *data, struct mpk_span bytes, struct mpk_error *err)
-{
-	return opt->allow_empty ? MPK_OK : mpk_refuse_uncallable(data, bytes, err);
 }
 
 /* Allows making and removing files in a folder and removing the folder; NULL is fine. */
@@ -389,82 +382,101 @@ static void confine_scratch(struct mpk_confine *c, const char *path)
 }
 
 /* From here on the process reads what the tools and the user made, and writes. */
-static void confine_build(void *data, const char *scratch)
+static void confine_build(const struct mpk_build_options *o, const struct mpk_emit *e,
+			  const char *scratch)
 {
-	const struct mpk_emit *e = data;
 	struct mpk_confine c = { 0 };
 
 	/* a manifest names files anywhere */
 	mpk_confine_input(&c, "/");
 	mpk_confine_output(&c, e->out);
-	mpk_confine_output(&c, opt->depfile);
+	mpk_confine_output(&c, o->depfile);
 	confine_scratch(&c, scratch);
 	mpk_confine(&c, NULL);
-	if (scratch && e->tools.lists_headers)
-		headers.code = mpk_headers_read(scratch, e->source_count, &headers.arena,
-						&headers.read, &headers.err);
+}
+
+static void close_build(struct mpk_build **b)
+{
+	mpk_emit_close(*b);
+}
+
+/* The tools run, then the process gives up its rights, then the output is written. */
+static enum mpk_code emit_confined(const struct mpk_build_options *o, const struct mpk_emit *e,
+				   struct read_headers *headers, struct mpk_error *err)
+{
+	MPK_CLEANUP(close_build) struct mpk_build *build = NULL;
+	const char *scratch;
+
+	MPK_TRY(mpk_emit_make(e, &build, err));
+	scratch = mpk_emit_scratch(build);
+	if (!o->dry_run)
+		confine_build(o, e, scratch);
+	/* The headers are known only before their folder is removed. */
+	if (!o->dry_run && scratch && e->tools.lists_headers)
+		headers->code = mpk_headers_read(scratch, e->source_count, &headers->arena,
+						 &headers->read, &headers->err);
+	return mpk_emit_write(build, err);
 }
 
 int mpk_build_run(struct mpk_build_options *o, enum mpk_emit_kind kind, const char *path,
-		  const char *executor)
+		  const char *executor, char **carried)
 {
-	opt = o;
-
 	struct mpk_input in = { 0 };
 	struct mpk_error err = { 0 };
 	struct mpk_emit e = { .kind = kind };
-	const struct mpk_tool_hooks tool_hooks = { on_command, on_step, on_note, NULL };
-	const struct mpk_emit_hooks hooks = { &e, confine_build, accept };
+	const struct mpk_tool_hooks tool_hooks = { on_command, on_step, on_note, o };
 	MPK_CLEANUP(mpk_key_close) struct mpk_secret_key *key = NULL;
 	struct mpk_seal_job seal = { 0 };
-	struct mpk_input_options how = { .abi = opt->abi,
-					 .target = opt->target,
-					 .system_lib = opt->system_lib,
-					 .prefix = opt->prefix ? opt->prefix : "",
-					 .via_c = is_via_c(opt),
-					 .has_flags = opt->cflags.count > 0,
-					 .granted = &opt->granted,
+	struct read_headers headers = { 0 };
+	struct mpk_input_options how = { .abi = o->abi,
+					 .target = o->target,
+					 .system_lib = o->system_lib,
+					 .prefix = o->prefix ? o->prefix : "",
+					 .via_c = is_via_c(o),
+					 .has_flags = o->cflags.count > 0,
+					 .granted = &o->granted,
 					 .executor = executor };
-	int status = count_jobs(opt, &e.tools.jobs);
-	const struct mpk_target target = mpk_target_parse(opt->target);
+	int status = count_jobs(o, &e.tools.jobs);
+	const struct mpk_target target = mpk_target_parse(o->target);
 
-	if (!executor && mpk_cubins_are_meant(&opt->cubins, &path, 1))
-		how.cubins = &opt->cubins;
-	how.compress = executor && opt->compress;
-	if (executor && count_objects(&in.arena, opt->objects))
+	if (!executor && mpk_cubins_are_meant(&o->cubins, &path, 1))
+		how.cubins = &o->cubins;
+	how.compress = executor && o->compress;
+	if (executor && count_objects(&in.arena, o->objects))
 		how.archive =
 			archive_of(&in.arena, &target, &in.parts); /* all give host code the same */
 	if (status == MPK_EXIT_OK)
 		status = mpk_input_load(path, &how, &in);
 	e.tools.hooks = &tool_hooks;
-	e.hooks = &hooks;
-	if (status == MPK_EXIT_OK && (in.parts.is_embedded || opt->standalone) && !executor &&
-	    !opt->plain) {
+	if (status == MPK_EXIT_OK && carried && (in.parts.is_embedded || o->standalone)) {
 		if (in.parts.is_packed)
-			opt->compress = "zstd";
-		status = kind == MPK_EMIT_SO
-				 ? mpk_build_standalone(opt, path, in.parts.name)
-				 : mpk_diag_usage("a standalone package is built as .so");
+			o->compress = "zstd";
+		if (kind != MPK_EMIT_SO)
+			status = mpk_diag_usage("a standalone package is built as .so");
+		else if (!(*carried = strdup(in.parts.name)))
+			status = mpk_diag_error(&(struct mpk_error){ .code = MPK_E_NOMEM,
+								     .text = "out of memory" });
 		mpk_input_close(&in);
 		return status;
 	}
-	if (status == MPK_EXIT_OK && (fill_emit(&in, &e, &err) != MPK_OK ||
-				      prepare_seal(&in, &e, &seal, &key, &err) != MPK_OK))
+	if (status == MPK_EXIT_OK && (fill_emit(o, &in, &e, &err) != MPK_OK ||
+				      prepare_seal(o, &in, &e, &seal, &key, &err) != MPK_OK))
 		status = mpk_diag_error(&err);
-	if (opt->fsync)
+	if (o->fsync)
 		mpk_output_make_durable();
 	/* From here on there are processes and temporary names to remove. */
 	mpk_interrupt_catch(on_signal);
 	if (status == MPK_EXIT_OK) {
 		mpk_progress_begin("packing", e.blob ? e.blob->len : 0);
-		enum mpk_code code = mpk_emit(&e, &err);
+		enum mpk_code code = emit_confined(o, &e, &headers, &err);
 
 		mpk_progress_end();
 		if (code != MPK_OK)
 			status = mpk_diag_error(&err);
 	}
 	if (status == MPK_EXIT_OK)
-		status = finish_build(&in, &e);
+		status = finish_build(o, &in, &e, &headers);
+	mpk_arena_fini(&headers.arena);
 	mpk_input_close(&in);
 	return status;
 }

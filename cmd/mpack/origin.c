@@ -160,20 +160,6 @@ static void add_flags(struct describing *d, const char *name, const struct mpk_w
 }
 
 /* Defaults written out: a reader need not know them. */
-/* What the manifest of a cubin was made of, besides files. */
-static void add_cubin_options(struct describing *d, const struct mpk_cubins_options *o)
-{
-	add_option(d, "signature", o->how.signature);
-	add_option(d, "grid", o->how.grid);
-	add_option(d, "block", o->how.block);
-	add_option(d, "cluster", o->how.cluster);
-	add_option(d, "shared", o->how.shared);
-	if (o->how.cooperative)
-		mpk_argv_add(&d->options, "--cooperative");
-	if (o->how.programmatic)
-		mpk_argv_add(&d->options, "--pdl");
-}
-
 static enum mpk_code add_options(struct describing *d, struct mpk_error *err)
 {
 	const struct mpk_emit *e = d->e;
@@ -186,7 +172,20 @@ static enum mpk_code add_options(struct describing *d, struct mpk_error *err)
 	if (e->system_lib)
 		mpk_argv_add(&d->options, "--system-lib");
 	add_option(d, "prefix", *e->prefix ? e->prefix : NULL);
-	add_cubin_options(d, &d->o->cubins);
+
+	/* What the manifest of a cubin was made of, besides files. */
+	const struct mpk_cubins_options *o = &d->o->cubins;
+
+	add_option(d, "signature", o->how.signature);
+	add_option(d, "grid", o->how.grid);
+	add_option(d, "block", o->how.block);
+	add_option(d, "cluster", o->how.cluster);
+	add_option(d, "shared", o->how.shared);
+	if (o->how.cooperative)
+		mpk_argv_add(&d->options, "--cooperative");
+	if (o->how.programmatic)
+		mpk_argv_add(&d->options, "--pdl");
+
 	for (size_t i = 0; i < e->source_count; i++)
 		add_flags(d, "cflag", &e->sources[i].flags);
 	add_flags(d, "cflag", &e->tools.cflags);
@@ -291,24 +290,6 @@ static enum mpk_code origin_check_name(const char *name, struct mpk_error *err)
 	return MPK_OK;
 }
 
-static void put_rules(struct mpk_strbuf *text, const char *out, const char *const *files,
-		      size_t count)
-{
-	origin_put_name(text, out);
-	mpk_strbuf_putc(text, ':');
-	for (size_t i = 0; i < count; i++) {
-		/* One name a line, so that a difference of two such files shows names. */
-		mpk_strbuf_puts(text, i ? " \\\n  " : " ");
-		origin_put_name(text, files[i]);
-	}
-	mpk_strbuf_putc(text, '\n');
-	/* So that a file that goes away is no error but a rebuild. */
-	for (size_t i = 1; i < count; i++) {
-		origin_put_name(text, files[i]);
-		mpk_strbuf_puts(text, ":\n");
-	}
-}
-
 /* The files of the manifest, then what their compilers read beside them. */
 static enum mpk_code list_all(struct mpk_arena *arena, const char *const *files, size_t *count,
 			      const struct mpk_words *headers, const char ***out,
@@ -342,7 +323,21 @@ enum mpk_code mpk_depfile_write(const char *path, const char *out, const struct 
 	MPK_TRY(origin_check_name(out, err));
 	for (size_t i = 0; i < count; i++)
 		MPK_TRY(origin_check_name(all[i], err));
-	put_rules(&text, out, all, count);
+
+	origin_put_name(&text, out);
+	mpk_strbuf_putc(&text, ':');
+	for (size_t i = 0; i < count; i++) {
+		/* One name a line, so that a difference of two such files shows names. */
+		mpk_strbuf_puts(&text, i ? " \\\n  " : " ");
+		origin_put_name(&text, all[i]);
+	}
+	mpk_strbuf_putc(&text, '\n');
+	/* So that a file that goes away is no error but a rebuild. */
+	for (size_t i = 1; i < count; i++) {
+		origin_put_name(&text, all[i]);
+		mpk_strbuf_puts(&text, ":\n");
+	}
+
 	MPK_TRY(mpk_strbuf_status(&text, err));
 	return mpk_output_store(path, mpk_span_of(text.data, text.len), err);
 }

@@ -89,31 +89,6 @@ static const struct mpk_command command = {
 	.options = options,
 };
 
-static enum mpk_code write_signed(struct mpk_mapping *map, unsigned mode,
-				  const struct mpk_secret_key *key, struct mpk_arena *arena,
-				  struct mpk_error *err)
-{
-	const struct mpk_seal_job job = { .key = key };
-	struct mpk_rope rope = mpk_rope_of(arena);
-	struct mpk_output *o = NULL;
-
-	mpk_rope_put_view(&rope, map->bytes);
-	mpk_mapping_use_file(map, &rope);
-	MPK_TRY(mpk_rope_status(&rope, err));
-	/* -o may name the input. */
-	mpk_mapping_may_be_replaced(map);
-	MPK_TRY(mpk_output_open(output, mode, &o, err));
-	enum mpk_code code = mpk_output_write_rope(o, &rope, NULL, err);
-	if (code == MPK_OK && mpk_output_is_through(o))
-		code = mpk_fail(err, MPK_E_UNSUPPORTED,
-				"what goes into a pipe or a device cannot be signed on its way");
-	if (code == MPK_OK)
-		code = mpk_seal_file(mpk_output_fd(o), &job, err);
-	if (code == MPK_OK)
-		code = mpk_confirm_output(o, NULL, err);
-	return mpk_output_finish(o, code, err);
-}
-
 /* A signature says of the bytes that they are as they should be. */
 static enum mpk_code check_blob(const struct mpk_image *image, const struct mpk_mapping *map,
 				struct mpk_arena *arena, struct mpk_error *err)
@@ -142,25 +117,27 @@ static enum mpk_code sign(const char *path, const struct mpk_secret_key *key, st
 			err, MPK_E_UNSUPPORTED,
 			"only libraries and objects of ELF have room for a signature; sign another file beside it: ssh-keygen -Y sign");
 	MPK_TRY(check_blob(&image, &map, &arena, err));
-	return write_signed(&map, image.container == MPK_CONTAINER_ELF_SO ? 0777 : 0666, key,
-			    &arena, err);
-}
 
-static int sign_run(const char *path)
-{
-	MPK_CLEANUP(mpk_key_close) struct mpk_secret_key *key = NULL;
-	struct mpk_error err = { 0 };
+	unsigned mode = image.container == MPK_CONTAINER_ELF_SO ? 0777 : 0666;
+	const struct mpk_seal_job job = { .key = key };
+	struct mpk_rope rope = mpk_rope_of(&arena);
+	struct mpk_output *o = NULL;
 
-	if (mpk_key_open(key_path, output, &key, &err) != MPK_OK)
-		return mpk_diag_error(&err);
-	if (durable)
-		mpk_output_make_durable();
-	mpack_memory_begin();
-	mpk_confine_to(path, options);
-	if (sign(path, key, &err) == MPK_OK)
-		return MPK_EXIT_OK;
-	mpk_error_at_file(&err, path);
-	return mpk_diag_error(&err);
+	mpk_rope_put_view(&rope, map.bytes);
+	mpk_mapping_use_file(&map, &rope);
+	MPK_TRY(mpk_rope_status(&rope, err));
+	/* -o may name the input. */
+	mpk_mapping_may_be_replaced(&map);
+	MPK_TRY(mpk_output_open(output, mode, &o, err));
+	enum mpk_code code = mpk_output_write_rope(o, &rope, NULL, err);
+	if (code == MPK_OK && mpk_output_is_through(o))
+		code = mpk_fail(err, MPK_E_UNSUPPORTED,
+				"what goes into a pipe or a device cannot be signed on its way");
+	if (code == MPK_OK)
+		code = mpk_seal_file(mpk_output_fd(o), &job, err);
+	if (code == MPK_OK)
+		code = mpk_confirm_output(o, NULL, err);
+	return mpk_output_finish(o, code, err);
 }
 
 int mpack_sign(int argc, char **argv)
@@ -175,5 +152,19 @@ int mpack_sign(int argc, char **argv)
 		return mpk_diag_usage("no output given: name it with -o");
 	if (!key_path)
 		return mpk_diag_usage("no key given: name it with --key");
-	return sign_run(argv[first]);
+
+	const char *path = argv[first];
+	MPK_CLEANUP(mpk_key_close) struct mpk_secret_key *key = NULL;
+	struct mpk_error err = { 0 };
+
+	if (mpk_key_open(key_path, output, &key, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	if (durable)
+		mpk_output_make_durable();
+	mpack_memory_begin();
+	mpk_confine_to(path, options);
+	if (sign(path, key, &err) == MPK_OK)
+		return MPK_EXIT_OK;
+	mpk_error_at_file(&err, path);
+	return mpk_diag_error(&err);
 }

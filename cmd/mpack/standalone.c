@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* carry.c - mpack build --standalone: a library that carries its executor
+/* standalone.c - mpack build --standalone: a library that carries its executor
  *
  * A finished library is carried as it is. A manifest is built to a library first, objects and archives are linked to
  * one, in a process of its own, because a process that has built can start no program any more; what it
@@ -35,41 +35,6 @@ struct first_step {
 	bool links; /* objects; else a manifest is built */
 };
 
-static enum mpk_code link_objects(const struct first_step *s, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	struct mpk_loadable linked = { 0 };
-	struct mpk_mapping file = { 0 }, made = { 0 };
-	struct mpk_image image;
-	struct mpk_loadable_options how = { .path = s->input,
-					    .image = &image,
-					    .objects = s->objects };
-	const char *tmp = getenv("TMPDIR");
-	enum mpk_code code;
-
-	how.tmpdir = tmp && *tmp ? tmp : "/tmp";
-	how.llvm = mpk_libexec_find(&arena, "mpack/llvm.so");
-	MPK_TRY_ALLOC(how.llvm, err);
-	MPK_TRY(mpk_compiler_find(&arena, s->o->cc, s->o->cxx, &how.cc, &how.cxx, err));
-	MPK_TRY(mpk_tvm_headers_find(&arena, &how.headers, err));
-	MPK_TRY(mpk_mapping_open(s->input, &file, err));
-	code = mpk_image_open(file.bytes, NULL, &arena, &image, err);
-	if (code == MPK_OK)
-		code = mpk_image_check_single(&image, err);
-	if (code == MPK_OK)
-		code = mpk_loadable_link(&how, &linked, err);
-	if (code == MPK_OK)
-		code = mpk_mapping_open(linked.path, &made, err);
-	if (code == MPK_OK)
-		code = mpk_output_store(s->library, made.bytes, err);
-	mpk_mapping_close(&made);
-	mpk_loadable_close(&linked);
-	mpk_mapping_close(&file);
-	if (code != MPK_OK)
-		mpk_error_at_file(err, s->input);
-	return code;
-}
-
 /* What is asked for of the whole is done to the library that carries. */
 static enum mpk_code make_library(struct mpk_process_self *self, void *data, struct mpk_error *err)
 {
@@ -77,14 +42,45 @@ static enum mpk_code make_library(struct mpk_process_self *self, void *data, str
 	int status;
 
 	(void)self;
-	if (s->links)
-		return link_objects(s, err);
+	if (s->links) {
+		MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+		struct mpk_loadable linked = { 0 };
+		struct mpk_mapping file = { 0 }, made = { 0 };
+		struct mpk_image image;
+		struct mpk_loadable_options how = { .path = s->input,
+						    .image = &image,
+						    .objects = s->objects };
+		const char *tmp = getenv("TMPDIR");
+		enum mpk_code code;
+
+		how.tmpdir = tmp && *tmp ? tmp : "/tmp";
+		how.llvm = mpk_libexec_find(&arena, "mpack/llvm.so");
+		MPK_TRY_ALLOC(how.llvm, err);
+		MPK_TRY(mpk_compiler_find(&arena, s->o->cc, s->o->cxx, &how.cc, &how.cxx, err));
+		MPK_TRY(mpk_tvm_headers_find(&arena, &how.headers, err));
+		MPK_TRY(mpk_mapping_open(s->input, &file, err));
+		code = mpk_image_open(file.bytes, NULL, &arena, &image, err);
+		if (code == MPK_OK)
+			code = mpk_image_check_single(&image, err);
+		if (code == MPK_OK)
+			code = mpk_loadable_link(&how, &linked, err);
+		if (code == MPK_OK)
+			code = mpk_mapping_open(linked.path, &made, err);
+		if (code == MPK_OK)
+			code = mpk_output_store(s->library, made.bytes, err);
+		mpk_mapping_close(&made);
+		mpk_loadable_close(&linked);
+		mpk_mapping_close(&file);
+		if (code != MPK_OK)
+			mpk_error_at_file(err, s->input);
+		return code;
+	}
 	s->o->output = s->library;
 	s->o->keep = s->objects;
 	s->o->sign = s->o->save_temps = s->o->compress = NULL;
 	s->o->standalone = s->o->provenance = s->o->fsync = false;
 	s->o->plain = true;
-	status = mpk_build_run(s->o, MPK_EMIT_SO, s->input, NULL);
+	status = mpk_build_run(s->o, MPK_EMIT_SO, s->input, NULL, NULL);
 	(void)fflush(NULL);
 	_exit(status);
 }
@@ -155,9 +151,9 @@ static int in_two_steps(struct mpk_build_options *o, const char *input, const ch
 	if (status != MPK_EXIT_OK || o->dry_run)
 		return status;
 	o->says_output = is_named;
-	o->depfile = NULL; /* what was read, the first step told */
+	o->depfile = NULL; /* The first step wrote it. */
 	o->objects = s.objects;
-	return mpk_build_run(o, MPK_EMIT_SO, s.library, mpk_version_number());
+	return mpk_build_run(o, MPK_EMIT_SO, s.library, mpk_version_number(), NULL);
 }
 
 /* How a file begins says whether it is finished: not its name. */
@@ -184,20 +180,31 @@ static enum mpk_code look_at(const char *input, bool *is_library, bool *is_linke
 	return MPK_OK;
 }
 
-int mpk_build_standalone(struct mpk_build_options *o, const char *input, const char *name)
+int mpk_build_carrying(struct mpk_build_options *o, const char *input, const char *name)
+{
+	return in_two_steps(o, input, name, false);
+}
+
+int mpk_build_standalone(struct mpk_build_options *o, const char *input)
 {
 	struct mpk_error err = { 0 };
 	bool is_library, is_linked;
+	char *name = NULL;
+	int status;
 
 	if (look_at(input, &is_library, &is_linked, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	if (is_library)
-		return mpk_build_run(o, MPK_EMIT_SO, input, mpk_version_number());
-	/* The output is named after the package, which a manifest names: it is read for that, and comes back here. */
-	if (!is_linked && !name && !o->output)
-		return strcmp(input, "-") == 0
-			       ? mpk_diag_usage(
-					 "a manifest on standard input is read once: name the output with -o")
-			       : mpk_build_run(o, MPK_EMIT_SO, input, NULL);
-	return in_two_steps(o, input, name, is_linked);
+		return mpk_build_run(o, MPK_EMIT_SO, input, mpk_version_number(), NULL);
+	if (is_linked || o->output)
+		return in_two_steps(o, input, NULL, is_linked);
+	if (strcmp(input, "-") == 0)
+		return mpk_diag_usage(
+			"a manifest on standard input is read once: name the output with -o");
+	/* The output is named after the package, which a manifest names: it is read for that first. */
+	status = mpk_build_run(o, MPK_EMIT_SO, input, NULL, &name);
+	if (status == MPK_EXIT_OK && name)
+		status = in_two_steps(o, input, name, false);
+	free(name);
+	return status;
 }

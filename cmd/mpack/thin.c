@@ -98,17 +98,6 @@ static enum mpk_code read_words(struct thinning *t, const char *option,
 	return MPK_OK;
 }
 
-/* Devices first. */
-static enum mpk_code read_keep(struct thinning *t, struct mpk_error *err)
-{
-	MPK_TRY(read_words(t, "--device-arch", &devices, err));
-	t->o.device_count = t->count;
-	MPK_TRY(read_words(t, "--keep", &keep, err));
-	t->o.keep = t->words;
-	t->o.keep_count = t->count;
-	return MPK_OK;
-}
-
 /* Whether every word of keep was found in the file. */
 static enum mpk_code check_used(const struct thinning *t, struct mpk_error *err)
 {
@@ -228,7 +217,14 @@ static enum mpk_code thin_run(struct thinning *t, const char *path, struct mpk_e
 	t->o.drop_relocatable = drop_relocatable;
 	t->o.compress = compress;
 	t->o.allow_missing = allow_missing;
-	MPK_TRY(read_keep(t, err));
+
+	/* Devices first. */
+	MPK_TRY(read_words(t, "--device-arch", &devices, err));
+	t->o.device_count = t->count;
+	MPK_TRY(read_words(t, "--keep", &keep, err));
+	t->o.keep = t->words;
+	t->o.keep_count = t->count;
+
 	MPK_TRY(mpk_mapping_open(path, &t->file, err));
 
 	if (mpk_zip_is(t->file.bytes) && names_library(output)) {
@@ -288,7 +284,7 @@ static int thin(const char *path)
 	return status;
 }
 
-/* "-o folder": the file keeps its name, as a wheel has to. What stands in its place there is asked of the options again. */
+/* "-o folder": the file keeps its name, as a wheel has to. The options say again whether a file there may be replaced. */
 static int name_in_folder(char *const *operands, char **joined)
 {
 	size_t len = strlen(output);

@@ -234,8 +234,20 @@ static enum mpk_code write_unpacked(struct unpack *u, struct mpk_error *err)
 	return mpk_directory_commit(&d, err);
 }
 
-static int unpack_once(const char *path)
+int mpack_unpack(int argc, char **argv)
 {
+	int first, status;
+
+	if (!mpk_options_parse(&command, argc, argv, &first, &status))
+		return status;
+	if (argc - first != 1)
+		return mpk_diag_usage("unpack takes one file, not %d", argc - first);
+	if (!output)
+		return mpk_diag_usage("no directory given: name it with -o");
+	mpack_memory_begin();
+	mpk_confine_to(argv[first], options);
+
+	const char *path = argv[first];
 	struct unpack u = { .file.fd = -1 };
 	struct mpk_error err = { 0 };
 	enum mpk_code code;
@@ -256,19 +268,4 @@ static int unpack_once(const char *path)
 	mpk_mapping_close(&u.file);
 	mpk_arena_fini(&u.arena);
 	return code == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
-}
-
-int mpack_unpack(int argc, char **argv)
-{
-	int first, status;
-
-	if (!mpk_options_parse(&command, argc, argv, &first, &status))
-		return status;
-	if (argc - first != 1)
-		return mpk_diag_usage("unpack takes one file, not %d", argc - first);
-	if (!output)
-		return mpk_diag_usage("no directory given: name it with -o");
-	mpack_memory_begin();
-	mpk_confine_to(argv[first], options);
-	return unpack_once(argv[first]);
 }

@@ -116,32 +116,6 @@ static enum mpk_code csource_put_bytes(struct printer *p, const struct mpk_rope 
 	return code;
 }
 
-/* C fits a literal into an array that is just as long by dropping the NUL; C++ does not,
- * hence MPK_NUL. */
-static enum mpk_code put_plain(struct printer *p, const struct mpk_csource *c,
-			       struct mpk_error *err)
-{
-	bool small = c->bytes->len <= MPK_CSOURCE_ARRAY_MAX;
-
-	mpk_strbuf_printf(&p->text,
-			  small ? "const unsigned char %s[%" PRIu64 "] = {\n\t"
-				: "const unsigned char %s[%" PRIu64 " MPK_NUL] =\n\t\"",
-			  c->symbol, c->bytes->len);
-	MPK_TRY(csource_put_bytes(p, c->bytes, small ? put_array_bytes : put_string_bytes, err));
-	mpk_strbuf_puts(&p->text, small ? "\n};\n" : "\";\n");
-	return MPK_OK;
-}
-
-static void put_quoted(struct mpk_strbuf *text, const char *name)
-{
-	/* Escapes twice: for the assembler's string and for C's. */
-	for (; *name; name++) {
-		if (*name == '"' || *name == '\\')
-			mpk_strbuf_puts(text, "\\\\\\");
-		mpk_strbuf_putc(text, *name);
-	}
-}
-
 enum { STUB_ALIGN = 4096 };
 
 /* gas fills a section of s390x up to its alignment, and only the last item in it can be
@@ -149,35 +123,6 @@ enum { STUB_ALIGN = 4096 };
 static int stub_bytes(const struct mpk_csource *c)
 {
 	return c->lrodata ? (int)MPK_STUB_BYTES : (int)STUB_ALIGN;
-}
-
-/* The symbol has the type and size that a compiler would give it: the dynamic loader and
- * minspect read both. */
-static void put_assembly(struct mpk_strbuf *text, const struct mpk_csource *c)
-{
-	bool stub = c->form == MPK_CSOURCE_STUB;
-
-	mpk_strbuf_printf(text, "__asm__(\".section %s\\n\"\n\t\"\\t.balign %d\\n\"\n",
-			  c->lrodata ? ".lrodata,\\\"al\\\",@progbits" : ".rodata",
-			  stub ? STUB_ALIGN : (int)c->align);
-	if (stub && c->lead)
-		mpk_strbuf_printf(text, "\t\"\\t.zero %u\\n\"\n", c->lead);
-	mpk_strbuf_printf(text,
-			  "\t\"\\t.globl %s\\n\\t.type %s, STT_OBJECT\\n\"\n"
-			  "\t\"\\t.size %s, %" PRIu64 "\\n%s:\\n\"\n\t\"\\t",
-			  c->symbol, c->symbol, c->symbol, stub ? (uint64_t)stub_bytes(c) : c->size,
-			  c->symbol);
-	if (stub) {
-		mpk_strbuf_printf(text, ".zero %d", stub_bytes(c));
-	} else {
-		mpk_strbuf_puts(text, ".incbin \\\"");
-		put_quoted(text, c->file);
-		mpk_strbuf_puts(text, "\\\"");
-	}
-	mpk_strbuf_printf(text,
-			  "\\n\"\n\t\"\\t.text\\n\");\n"
-			  "MPK_EXPORT extern const unsigned char %s[];\n",
-			  c->symbol);
 }
 
 /* C has no initialisers that call functions, hence a constructor; C++ has the initialiser of a
@@ -237,9 +182,54 @@ static enum mpk_code put_source(struct printer *p, const struct mpk_csource *c,
 		if (c->align > 16)
 			mpk_strbuf_printf(&p->text, " __attribute__((aligned(%u)))", c->align);
 		mpk_strbuf_puts(&p->text, ";\n");
-		MPK_TRY(put_plain(p, c, err));
+
+		/* C fits a literal into an array that is just as long by dropping the NUL; C++
+		 * does not, hence MPK_NUL. */
+		bool small = c->bytes->len <= MPK_CSOURCE_ARRAY_MAX;
+
+		mpk_strbuf_printf(&p->text,
+				  small ? "const unsigned char %s[%" PRIu64 "] = {\n\t"
+					: "const unsigned char %s[%" PRIu64 " MPK_NUL] =\n\t\"",
+				  c->symbol, c->bytes->len);
+		MPK_TRY(csource_put_bytes(p, c->bytes, small ? put_array_bytes : put_string_bytes,
+					  err));
+		mpk_strbuf_puts(&p->text, small ? "\n};\n" : "\";\n");
 	} else {
-		put_assembly(&p->text, c);
+		/* The symbol has the type and size that a compiler would give it: the dynamic
+		 * loader and minspect read both. */
+		struct mpk_strbuf *text = &p->text;
+		bool stub = c->form == MPK_CSOURCE_STUB;
+
+		mpk_strbuf_printf(text, "__asm__(\".section %s\\n\"\n\t\"\\t.balign %d\\n\"\n",
+				  c->lrodata ? ".lrodata,\\\"al\\\",@progbits" : ".rodata",
+				  stub ? STUB_ALIGN : (int)c->align);
+		if (stub && c->lead)
+			mpk_strbuf_printf(text, "\t\"\\t.zero %u\\n\"\n", c->lead);
+		mpk_strbuf_printf(text,
+				  "\t\"\\t.globl %s\\n\\t.type %s, STT_OBJECT\\n\"\n"
+				  "\t\"\\t.size %s, %" PRIu64 "\\n%s:\\n\"\n\t\"\\t",
+				  c->symbol, c->symbol, c->symbol,
+				  stub ? (uint64_t)stub_bytes(c) : c->size, c->symbol);
+		if (stub) {
+			mpk_strbuf_printf(text, ".zero %d", stub_bytes(c));
+		} else {
+			mpk_strbuf_puts(text, ".incbin \\\"");
+
+			const char *name = c->file;
+
+			/* Escapes twice: for the assembler's string and for C's. */
+			for (; *name; name++) {
+				if (*name == '"' || *name == '\\')
+					mpk_strbuf_puts(text, "\\\\\\");
+				mpk_strbuf_putc(text, *name);
+			}
+
+			mpk_strbuf_puts(text, "\\\"");
+		}
+		mpk_strbuf_printf(text,
+				  "\\n\"\n\t\"\\t.text\\n\");\n"
+				  "MPK_EXPORT extern const unsigned char %s[];\n",
+				  c->symbol);
 	}
 	if (c->register_fn)
 		csource_put_registration(&p->text, c);
@@ -448,7 +438,6 @@ static enum mpk_code emit_c(struct mpk_build *b, struct mpk_error *err)
 
 	MPK_TRY(build_note(b, err));
 	c = plain_csource(b);
-	mpk_build_settled(b);
 	return b->e->tools.dry_run ? MPK_OK : mpk_csource_store(&c, b->e->out, err);
 }
 

@@ -4,6 +4,7 @@
 #include "emit/emit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ar/ar.h"
@@ -210,7 +211,6 @@ static enum mpk_code emit_object(struct mpk_build *b, struct mpk_error *err)
 
 	if (b->e->tools.dry_run)
 		return MPK_OK;
-	mpk_build_settled(b);
 	enum mpk_code code = extend ? mpk_build_file_extend(b, b->blob_object, &f, err)
 				    : mpk_build_file_open(b, b->blob_object, &f, err);
 	if (code == MPK_OK)
@@ -221,7 +221,6 @@ static enum mpk_code emit_object(struct mpk_build *b, struct mpk_error *err)
 
 static enum mpk_code emit_blob(struct mpk_build *b, struct mpk_error *err)
 {
-	mpk_build_settled(b);
 	return mpk_build_write(b, b->e->out, 0666, &(struct mpk_packed){ .rope = b->e->blob }, err);
 }
 
@@ -280,24 +279,8 @@ static enum mpk_code open_scratch(struct mpk_build *b, struct mpk_error *err)
 	return b->c.scratch.path ? MPK_OK : mpk_fail_nomem(err);
 }
 
-/* Makes the output with a scratch folder, which is removed in every case, also after failures. */
-static enum mpk_code emit_with_scratch(struct mpk_build *b, struct mpk_error *err)
-{
-	enum mpk_code code;
-
-	MPK_TRY(open_scratch(b, err));
-	code = make_objects(b, err);
-	if (code == MPK_OK && b->c.source_count && !b->e->tools.dry_run)
-		code = check_object_symbols(b, err);
-	if (code == MPK_OK && b->e->objects && b->e->kind != MPK_EMIT_OBJ && !b->e->tools.dry_run)
-		code = mpk_objects_keep(&b->c, b->e->objects, err);
-	if (code == MPK_OK)
-		code = emitters[b->e->kind]->write(b, err);
-	mpk_scratch_close(&b->c.scratch);
-	return code;
-}
-
-static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
+/* Every tool of the build runs here, in a scratch folder that mpk_emit_close removes. */
+static enum mpk_code run_tools(struct mpk_build *b, struct mpk_error *err)
 {
 	const struct mpk_emit *e = b->e;
 	const struct mpk_generation_info *gen = mpk_generation_get(e->gen);
@@ -319,19 +302,55 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 			err, MPK_E_UNSUPPORTED,
 			"only libraries and objects of ELF have room for a signature and provenance, not %s for %s",
 			emitter->name.suffix, e->tools.target.triple);
-	if (e->base && emitter->rebase && e->blob)
-		return emitter->rebase(b, err);
+	b->is_rebase = e->base && emitter->rebase && e->blob;
+	if (b->is_rebase)
+		return MPK_OK; /* A finished library needs no tool. */
 	choose_strategy(b);
-	return emitter->is_linked ? emit_with_scratch(b, err) : emitter->write(b, err);
+	if (!emitter->is_linked)
+		return MPK_OK;
+	MPK_TRY(open_scratch(b, err));
+	MPK_TRY(make_objects(b, err));
+	if (b->c.source_count && !e->tools.dry_run)
+		MPK_TRY(check_object_symbols(b, err));
+	if (e->objects && e->kind != MPK_EMIT_OBJ && !e->tools.dry_run)
+		MPK_TRY(mpk_objects_keep(&b->c, e->objects, err));
+	return emitter->link ? emitter->link(b, err) : MPK_OK;
 }
 
-/* Everything of one run is in one arena. */
-enum mpk_code mpk_emit(const struct mpk_emit *e, struct mpk_error *err)
+enum mpk_code mpk_emit_make(const struct mpk_emit *e, struct mpk_build **out, struct mpk_error *err)
 {
-	struct mpk_arena arena = { 0 };
-	struct mpk_build b = { .e = e, .c = { .tools = &e->tools, .arena = &arena } };
-	enum mpk_code code = emit(&b, err);
+	struct mpk_build *b = calloc(1, sizeof *b);
 
-	mpk_arena_fini(&arena);
+	MPK_TRY_ALLOC(b, err);
+	b->e = e;
+	b->c = (struct mpk_compilation){ .tools = &e->tools, .arena = &b->arena };
+
+	enum mpk_code code = run_tools(b, err);
+	if (code == MPK_OK)
+		*out = b;
+	else
+		mpk_emit_close(b);
 	return code;
+}
+
+const char *mpk_emit_scratch(const struct mpk_build *b)
+{
+	return b->c.scratch.path;
+}
+
+enum mpk_code mpk_emit_write(struct mpk_build *b, struct mpk_error *err)
+{
+	const struct mpk_emitter *emitter = emitters[b->e->kind];
+
+	return b->is_rebase ? emitter->rebase(b, err) : emitter->write(b, err);
+}
+
+void mpk_emit_close(struct mpk_build *b)
+{
+	if (!b)
+		return;
+	mpk_build_file_close(&b->extended);
+	mpk_scratch_close(&b->c.scratch);
+	mpk_arena_fini(&b->arena);
+	free(b);
 }

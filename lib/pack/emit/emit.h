@@ -28,18 +28,6 @@ enum mpk_emit_kind {
 	MPK_EMIT_KIND_COUNT
 };
 
-/* Call-backs with which the caller of mpk_emit confines and checks. */
-struct mpk_emit_hooks {
-	void *data;
-	/* No tool and no other process will be started any more: what is left is to read what tools
-	 * and users made, and to write the output. May be NULL.
-	 * @scratch  the folder in which files still change; NULL: there is none */
-	void (*settled)(void *data, const char *scratch);
-	/* A package without a blob, made of host code alone: the library or archive before it takes its
-	 * name, which it does not get when this fails. May be NULL. */
-	enum mpk_code (*accept)(void *data, struct mpk_span bytes, struct mpk_error *err);
-};
-
 /* Everything that decides the bytes of the output, and the folders to work in. Borrowed. */
 struct mpk_emit {
 	enum mpk_emit_kind kind;
@@ -67,17 +55,40 @@ struct mpk_emit {
 	struct mpk_toolchain tools;
 	/* signature and provenance of an ELF library or object; NULL: none */
 	const struct mpk_seal_job *seal;
-	const struct mpk_emit_hooks *hooks; /* NULL: none */
+	bool allow_empty; /* also host code without a function that a loader finds */
 };
 
-/* mpk_emit - write e->out, whole or not at all
+/* One build between its two steps. */
+struct mpk_build;
+
+/* mpk_emit_make - the first step: every tool runs, and nothing is written but in e->tmpdir
  * The same input gives the same bytes, whatever cwd, tmpdir, jobs and time are.
+ * @e       borrowed until mpk_emit_close
+ * @out     for mpk_emit_write, then mpk_emit_close
  * Returns  MPK_OK; MPK_E_UNSUPPORTED (an object or C source of a host-only package; a seal for what
  *          is no library or object of ELF);
  *          MPK_E_CONFLICT (an object for another machine); MPK_E_LOAD (no LLVM);
  *          MPK_E_TOOL; MPK_E_SYNTAX, MPK_E_CORRUPT (IR); MPK_E_RANGE; MPK_E_IO;
  *          MPK_E_NOMEM */
-enum mpk_code mpk_emit(const struct mpk_emit *e, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_emit_make(const struct mpk_emit *e, struct mpk_build **out,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_emit_scratch - the folder in which the second step still makes and removes files; NULL: none */
+const char *mpk_emit_scratch(const struct mpk_build *b);
+
+/* mpk_emit_write - the second step: write e->out, whole or not at all
+ * Starts no tool and no process: it reads what tools and users made, so the caller may give up all
+ * rights but these first.
+ * Returns  as mpk_emit_make; MPK_E_CONFLICT: a host-only package in which nothing can be called */
+enum mpk_code mpk_emit_write(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_emit_close - remove the intermediate files; NULL is fine */
+void mpk_emit_close(struct mpk_build *b);
+
+/* mpk_emit_judge - append why no loader can call a function of the finished output: usually the name of a
+ * function is nearly the one that loaders look for. Nothing is appended when one can be called, or when
+ * the bytes cannot be read. */
+void mpk_emit_judge(const struct mpk_emit *e, struct mpk_span bytes, struct mpk_strbuf *why);
 
 /* The names that --emit takes, and suffixes. */
 struct mpk_emit_name {

@@ -24,22 +24,21 @@
 
 /* --- files that tools made, and writing ------------------------------------------- */
 
-void mpk_build_settled(const struct mpk_build *b)
-{
-	const struct mpk_emit_hooks *hooks = b->e->hooks;
-
-	if (hooks && hooks->settled && !b->e->tools.dry_run)
-		hooks->settled(hooks->data, b->c.scratch.path);
-}
-
-/* Asks whether host code can be called; a package with a blob always can. */
+/* Refuses host code of which nothing can be called; a package with a blob always can. */
 static enum mpk_code library_accept(const struct mpk_build *b, struct mpk_span bytes,
 				    struct mpk_error *err)
 {
-	const struct mpk_emit_hooks *hooks = b->e->hooks;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
 
-	return b->e->blob || !hooks || !hooks->accept ? MPK_OK
-						      : hooks->accept(hooks->data, bytes, err);
+	if (!b->e->blob && !b->e->allow_empty)
+		mpk_emit_judge(b->e, bytes, &why);
+	if (!why.len)
+		return MPK_OK;
+	(void)mpk_fail(err, MPK_E_CONFLICT,
+		       "%s; --allow-empty writes a file that no loader opens all the same",
+		       mpk_strbuf_text(&why));
+	mpk_error_at_file(err, b->e->out);
+	return MPK_E_CONFLICT;
 }
 
 static enum mpk_code accept_output(const struct mpk_build *b, const struct mpk_output *o,
@@ -213,32 +212,28 @@ static enum mpk_code link_extended_object(struct mpk_build *b, const char *linke
 	return code == MPK_OK ? run_link(b, linked, full, err) : code;
 }
 
-static enum mpk_code extend_linked(struct mpk_build *b, const char *linked, struct mpk_error *err)
+/* Extends the linked stub, or has the linker copy the blob where its layout forbids that. */
+static enum mpk_code extend_linked(struct mpk_build *b, struct mpk_error *err)
 {
 	const struct mpk_tool_hooks *hooks = b->e->tools.hooks;
-	MPK_CLEANUP(mpk_build_file_close) struct mpk_build_file f = { 0 };
 	struct mpk_error why = { 0 };
-	enum mpk_code code = mpk_build_file_extend(b, linked, &f, &why);
+	enum mpk_code code = mpk_build_file_extend(b, b->linked, &b->extended, &why);
 
-	if (code == MPK_OK) {
+	b->is_extended = code == MPK_OK;
+	if (code == MPK_OK)
 		hooks->step(hooks->data, "extending the linked stub to the blob");
-		mpk_build_settled(b);
-		return mpk_build_write(b, b->e->out, 0777, &f.packed, err);
-	}
 	if (code != MPK_E_UNSUPPORTED) {
-		if (err)
+		if (code != MPK_OK && err)
 			*err = why;
 		return code;
 	}
-	mpk_build_file_close(&f); /* The linker will write that file again. */
+	mpk_build_file_close(&b->extended); /* The linker will write that file again. */
 	mpk_error_prefix(&why,
 			 "the linked file cannot be extended, so the linker copies the blob: ");
 	hooks->note(hooks->data, why.text);
 	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, b->e->blob, NULL, b->digest, err));
 	memcpy(b->id, b->digest, MPK_NOTE_ID_HALF);
-	MPK_TRY(link_extended_object(b, linked, err));
-	mpk_build_settled(b);
-	return library_take(b, linked, err);
+	return link_extended_object(b, b->linked, err);
 }
 
 /* --- C functions that a manifest calls and that nothing of the library defines -------- */
@@ -345,25 +340,6 @@ static const struct mpk_called *find_called(const struct mpk_emit *e, const char
 	return NULL;
 }
 
-static enum mpk_code check_undefined(const struct mpk_emit *e, const struct mpk_elf *elf,
-				     struct mpk_arena *arena, struct mpk_error *err)
-{
-	const struct mpk_undefined *list;
-	const char *const *needed;
-	size_t count, needed_count;
-
-	MPK_TRY(mpk_versions_undefined(elf, arena, &list, &count, err));
-	MPK_TRY(mpk_elf_needed(elf, arena, &needed, &needed_count, err));
-	for (size_t i = 0; i < count; i++) {
-		const struct mpk_called *c = find_called(e, list[i].name);
-
-		/* Libraries without versions, such as musl's, may define any symbol. */
-		if (c && !list[i].has_version && (list[i].any_version || !needed_count))
-			return refuse_callee(e, c, elf, arena, err);
-	}
-	return MPK_OK;
-}
-
 /* Refuses a library that does not define a C function which its manifest calls, unless a library
  * that the linker was given may
  * Returns  MPK_OK; MPK_E_NOTFOUND with the place in the manifest and "did you mean"; MPK_E_CORRUPT */
@@ -379,29 +355,53 @@ static enum mpk_code check_callees(const struct mpk_build *b, const char *linked
 		return MPK_OK;
 	MPK_TRY(mpk_mapping_open(linked, &map, err));
 	MPK_TRY(mpk_elf_open(map.bytes, 0, &elf, err));
-	return check_undefined(e, &elf, &arena, err);
+
+	const struct mpk_undefined *list;
+	const char *const *needed;
+	size_t count, needed_count;
+
+	MPK_TRY(mpk_versions_undefined(&elf, &arena, &list, &count, err));
+	MPK_TRY(mpk_elf_needed(&elf, &arena, &needed, &needed_count, err));
+	for (size_t i = 0; i < count; i++) {
+		const struct mpk_called *c = find_called(e, list[i].name);
+
+		/* Libraries without versions, such as musl's, may define any symbol. */
+		if (c && !list[i].has_version && (list[i].any_version || !needed_count))
+			return refuse_callee(e, c, &elf, &arena, err);
+	}
+	return MPK_OK;
 }
 
-static enum mpk_code build_library(struct mpk_build *b, struct mpk_error *err)
+static enum mpk_code check_linked(const struct mpk_build *b, struct mpk_error *err)
 {
-	const char *linked = mpk_scratch_file(&b->c.scratch, b->c.arena, "linked.so");
-	bool as_object = b->strategy == MPK_STRATEGY_EXTEND_OBJECT;
+	MPK_TRY(mpk_link_check(&b->c, b->linked, err));
+	return check_callees(b, b->linked, err);
+}
 
-	MPK_TRY_ALLOC(linked, err);
+/* Whether the linker runs once more depends on the layout that it chose: then its file is read here,
+ * and not when it is written. */
+static enum mpk_code link_library(struct mpk_build *b, struct mpk_error *err)
+{
+	b->linked = mpk_scratch_file(&b->c.scratch, b->c.arena, "linked.so");
+	MPK_TRY_ALLOC(b->linked, err);
 	MPK_TRY(build_id(b, err));
-	if (as_object)
-		MPK_TRY(link_extended_object(b, linked, err));
-	else
-		MPK_TRY(run_link(b, linked, b->blob_object, err));
+	if (b->strategy == MPK_STRATEGY_EXTEND_OBJECT)
+		return link_extended_object(b, b->linked, err);
+	MPK_TRY(run_link(b, b->linked, b->blob_object, err));
+	if (b->strategy != MPK_STRATEGY_EXTEND_LIBRARY || b->e->tools.dry_run)
+		return MPK_OK;
+	MPK_TRY(check_linked(b, err));
+	return extend_linked(b, err);
+}
+
+static enum mpk_code write_library(struct mpk_build *b, struct mpk_error *err)
+{
 	if (b->e->tools.dry_run)
 		return MPK_OK;
-	/* The linker's layout decides whether it runs once more, so its result is read first. */
 	if (b->strategy != MPK_STRATEGY_EXTEND_LIBRARY)
-		mpk_build_settled(b);
-	MPK_TRY(mpk_link_check(&b->c, linked, err));
-	MPK_TRY(check_callees(b, linked, err));
-	return b->strategy == MPK_STRATEGY_EXTEND_LIBRARY ? extend_linked(b, linked, err)
-							  : library_take(b, linked, err);
+		MPK_TRY(check_linked(b, err));
+	return b->is_extended ? mpk_build_write(b, b->e->out, 0777, &b->extended.packed, err)
+			      : library_take(b, b->linked, err);
 }
 
 /* --- the blob of a finished library ----------------------------------------------- */
@@ -463,7 +463,6 @@ static enum mpk_code build_base(struct mpk_build *b, struct mpk_error *err)
 	MPK_CLEANUP(mpk_build_file_close) struct mpk_build_file f = { 0 };
 
 	b->e->tools.hooks->step(b->e->tools.hooks->data, "replacing the blob of the base library");
-	mpk_build_settled(b);
 	enum mpk_code code = replace(b, &f, err);
 	if (code == MPK_OK)
 		return mpk_build_write(b, b->e->out, 0777, &f.packed, err);
@@ -471,6 +470,8 @@ static enum mpk_code build_base(struct mpk_build *b, struct mpk_error *err)
 	return code;
 }
 
-const struct mpk_emitter mpk_emitter_so = {
-	.name = { "so", ".so" }, .is_linked = true, .write = build_library, .rebase = build_base
-};
+const struct mpk_emitter mpk_emitter_so = { .name = { "so", ".so" },
+					    .is_linked = true,
+					    .link = link_library,
+					    .write = write_library,
+					    .rebase = build_base };

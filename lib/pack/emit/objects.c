@@ -154,7 +154,6 @@ static enum mpk_code build_bundle(struct mpk_build *b, struct mpk_error *err)
 
 	if (b->e->tools.dry_run)
 		return MPK_OK;
-	mpk_build_settled(b);
 	enum mpk_code code = archive_collect(b, &u, &f, err);
 	if (code == MPK_OK)
 		code = b->e->kind == MPK_EMIT_TAR ? write_tar(&u, &rope, err)

@@ -55,25 +55,23 @@ static enum mpk_code add_old_until(struct walk *w, uint64_t end)
 	return piece.len ? mpk_digest_add_rope(&w->old, &gap, NULL, &w->err) : MPK_OK;
 }
 
-/* Bytes of the old blob come in file order while the edit keeps it. Parts left out before them
- * are read now, so that the digest covers all of it. */
-static enum mpk_code see_old(struct walk *w, uint64_t off, struct mpk_span bytes)
-{
-	if (off < w->old_at || off >= old_end(w))
-		return MPK_OK; /* the piece is before what was seen, or another part of the file */
-	if (bytes.len > old_end(w) - off)
-		bytes.len = (size_t)(old_end(w) - off);
-	MPK_TRY(add_old_until(w, off));
-	w->old_at = off + bytes.len;
-	return mpk_digest_update(&w->old, bytes, &w->err);
-}
-
 static enum mpk_code see_piece(struct walk *w, const struct mpk_piece *p, struct mpk_span bytes)
 {
 	if (w->at >= w->f->at && w->at - w->f->at < w->f->len)
 		MPK_TRY(mpk_digest_update(&w->fresh, bytes, &w->err));
-	if (w->f->old && !p->data && p->fd == w->f->old->fd)
-		return see_old(w, p->off + w->into, bytes);
+	if (w->f->old && !p->data && p->fd == w->f->old->fd) {
+		/* Bytes of the old blob come in file order while the edit keeps it. Parts left
+		 * out before them are read now, so that the digest covers all of it. */
+		uint64_t off = p->off + w->into;
+
+		if (off < w->old_at || off >= old_end(w))
+			return MPK_OK; /* the piece is before what was seen, or another part of the file */
+		if (bytes.len > old_end(w) - off)
+			bytes.len = (size_t)(old_end(w) - off);
+		MPK_TRY(add_old_until(w, off));
+		w->old_at = off + bytes.len;
+		return mpk_digest_update(&w->old, bytes, &w->err);
+	}
 	return MPK_OK;
 }
 
@@ -239,21 +237,6 @@ static enum mpk_code write_following(const struct mpk_packed *s, const struct re
 			 : MPK_OK;
 }
 
-static enum mpk_code write_after_reading(const struct mpk_packed *s, const struct renewal *r,
-					 const struct mpk_rope *old, struct mpk_output *o,
-					 struct mpk_error *err)
-{
-	uint8_t digest[MPK_DIGEST_BYTES];
-
-	if (old) {
-		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, old, NULL, digest, err));
-		MPK_TRY(mpk_note_compare(&s->note, digest, err));
-	}
-	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, s->blob, NULL, digest, err));
-	renew(s, r, digest);
-	return mpk_output_write_rope(o, s->rope, NULL, err);
-}
-
 enum mpk_code mpk_packed_write(const struct mpk_packed *s, struct mpk_output *o,
 			       struct mpk_error *err)
 {
@@ -270,7 +253,16 @@ enum mpk_code mpk_packed_write(const struct mpk_packed *s, struct mpk_output *o,
 		follow.old = &old->pieces[0];
 	/* Bytes that were written through cannot be patched or taken back. */
 	if (s->blob->len < MPK_LARGE_BYTES || (old && !follow.old) || mpk_output_is_through(o) ||
-	    !find_blob(s, &follow.at))
-		return write_after_reading(s, &r, old, o, err);
+	    !find_blob(s, &follow.at)) {
+		uint8_t digest[MPK_DIGEST_BYTES];
+
+		if (old) {
+			MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, old, NULL, digest, err));
+			MPK_TRY(mpk_note_compare(&s->note, digest, err));
+		}
+		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, s->blob, NULL, digest, err));
+		renew(s, &r, digest);
+		return mpk_output_write_rope(o, s->rope, NULL, err);
+	}
 	return write_following(s, &r, &follow, o, err);
 }

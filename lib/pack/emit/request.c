@@ -42,24 +42,6 @@ static int compare_regions(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Files that the other process can open. */
-static enum mpk_code list_regions(struct writer *w, struct mpk_error *err)
-{
-	w->regions = mpk_arena_array(w->out.arena, w->file_count, sizeof *w->regions);
-	MPK_TRY_ALLOC(w->regions, err);
-	for (size_t i = 0; i < w->file_count; i++) {
-		const struct mpk_mapping *map = w->files[i].map;
-		struct mpk_file_identity identity;
-
-		if (map->bytes.len && (i == 0 || mpk_mapping_identity(map, &identity)))
-			w->regions[w->region_count++] =
-				(struct region){ (uintptr_t)map->bytes.data, map->bytes.len, i };
-	}
-	if (w->region_count)
-		qsort(w->regions, w->region_count, sizeof *w->regions, compare_regions);
-	return MPK_OK;
-}
-
 /* Finds the file that a view in memory is a part of: the file that begins last before the view,
  * if it is long enough. */
 static bool find_region(const struct writer *w, const struct mpk_piece *p, uint64_t *file,
@@ -146,31 +128,6 @@ static void put_words(struct writer *w, const struct mpk_words *words)
 		request_put_text(w, words->items[i]);
 }
 
-static void put_sources(struct writer *w, const struct mpk_request *h)
-{
-	mpk_rope_put_u64(&w->out, h->source_count);
-	for (size_t i = 0; i < h->source_count; i++) {
-		request_put_text(w, h->sources[i].path);
-		put_words(w, &h->sources[i].flags);
-		mpk_rope_put_u8(&w->out, h->sources[i].text.data != NULL);
-		if (!h->sources[i].text.data)
-			continue;
-		mpk_rope_put_u64(&w->out, h->sources[i].text.len);
-		mpk_rope_put_view(&w->out, h->sources[i].text);
-	}
-}
-
-static void put_called(struct writer *w, const struct mpk_request *h)
-{
-	mpk_rope_put_u64(&w->out, h->called_count);
-	for (size_t i = 0; i < h->called_count; i++) {
-		request_put_text(w, h->called[i].symbol);
-		request_put_text(w, h->called[i].function);
-		mpk_rope_put_u32(&w->out, h->called[i].line);
-		mpk_rope_put_u32(&w->out, h->called[i].column);
-	}
-}
-
 static void put_facts(struct writer *w, const struct mpk_request *h)
 {
 	const bool flags[] = { h->has_blob,     h->is_blob,     h->has_host,  h->has_sources,
@@ -191,7 +148,14 @@ static void put_facts(struct writer *w, const struct mpk_request *h)
 	request_put_text(w, h->packing);
 	put_words(w, &h->files);
 	put_words(w, &h->libraries);
-	put_called(w, h);
+
+	mpk_rope_put_u64(&w->out, h->called_count);
+	for (size_t i = 0; i < h->called_count; i++) {
+		request_put_text(w, h->called[i].symbol);
+		request_put_text(w, h->called[i].function);
+		mpk_rope_put_u32(&w->out, h->called[i].line);
+		mpk_rope_put_u32(&w->out, h->called[i].column);
+	}
 }
 
 enum mpk_code mpk_request_write(const struct mpk_request *h, const struct mpk_request_file *files,
@@ -200,10 +164,34 @@ enum mpk_code mpk_request_write(const struct mpk_request *h, const struct mpk_re
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct writer w = { .out = mpk_rope_of(&arena), .files = files, .file_count = file_count };
 
-	MPK_TRY(list_regions(&w, err));
+	/* Files that the other process can open. */
+	w.regions = mpk_arena_array(w.out.arena, w.file_count, sizeof *w.regions);
+	MPK_TRY_ALLOC(w.regions, err);
+	for (size_t i = 0; i < w.file_count; i++) {
+		const struct mpk_mapping *map = w.files[i].map;
+		struct mpk_file_identity identity;
+
+		if (map->bytes.len && (i == 0 || mpk_mapping_identity(map, &identity)))
+			w.regions[w.region_count++] =
+				(struct region){ (uintptr_t)map->bytes.data, map->bytes.len, i };
+	}
+	if (w.region_count)
+		qsort(w.regions, w.region_count, sizeof *w.regions, compare_regions);
+
 	put_facts(&w, h);
 	put_files(&w);
-	put_sources(&w, h);
+
+	mpk_rope_put_u64(&w.out, h->source_count);
+	for (size_t i = 0; i < h->source_count; i++) {
+		request_put_text(&w, h->sources[i].path);
+		put_words(&w, &h->sources[i].flags);
+		mpk_rope_put_u8(&w.out, h->sources[i].text.data != NULL);
+		if (!h->sources[i].text.data)
+			continue;
+		mpk_rope_put_u64(&w.out, h->sources[i].text.len);
+		mpk_rope_put_view(&w.out, h->sources[i].text);
+	}
+
 	mpk_rope_put_u64(&w.out, h->has_blob ? h->blob.count : 0);
 	for (size_t i = 0; h->has_blob && i < h->blob.count; i++)
 		MPK_TRY(put_piece(&w, &h->blob.pieces[i], err));
@@ -305,72 +293,6 @@ static enum mpk_code get_names(struct reader *r, struct mpk_request *out, struct
 	return out->base && is_option(out->base) ? request_refuse(r, "a base", err) : MPK_OK;
 }
 
-static enum mpk_code get_called(struct reader *r, struct mpk_request *out, struct mpk_error *err)
-{
-	struct mpk_called *list;
-	size_t count;
-
-	MPK_TRY(mpk_read_count(&r->c, "functions", 2 * (sizeof(uint64_t) + sizeof(uint32_t)),
-			       &count, err));
-	list = mpk_arena_array(r->arena, count, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
-	for (size_t i = 0; i < count; i++) {
-		MPK_TRY(get_needed(r, "symbol", &list[i].symbol, err));
-		MPK_TRY(get_needed(r, "function", &list[i].function, err));
-		MPK_TRY(mpk_read_u32(&r->c, "line", &list[i].line, err));
-		MPK_TRY(mpk_read_u32(&r->c, "column", &list[i].column, err));
-	}
-	out->called = list;
-	out->called_count = count;
-	return MPK_OK;
-}
-
-/* Reads in the order of put_facts. Counts are checked against the bytes left before anything is
- * allocated (mpk_read_count). */
-static enum mpk_code get_facts(struct reader *r, struct mpk_request *out, struct mpk_error *err)
-{
-	bool *const flags[] = { &out->has_blob,    &out->is_blob,      &out->has_host,
-				&out->has_sources, &out->has_callable, &out->is_embedded,
-				&out->needs_cxx,   &out->has_state,    &out->is_cpu,
-				&out->is_packed,   &out->could_load };
-	uint64_t gen, modules;
-
-	MPK_TRY(mpk_read_u64(&r->c, "generation", &gen, err));
-	if (gen >= MPK_GENERATION_COUNT)
-		return request_refuse(r, "a generation", err);
-	out->gen = (enum mpk_generation)gen;
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
-		MPK_TRY(get_flag(r, flags[i], err));
-	MPK_TRY(mpk_read_u64(&r->c, "modules", &modules, err));
-	out->module_count = (size_t)modules;
-	MPK_TRY(get_names(r, out, err));
-	MPK_TRY(get_words(r, "files", "file", MPK_WORD_ANY, &out->files, err));
-	MPK_TRY(get_words(r, "a library", "a library", MPK_WORD_LIBRARY, &out->libraries, err));
-	return get_called(r, out, err);
-}
-
-static enum mpk_code request_open_file(struct reader *r, struct mpk_mapping *map,
-				       struct mpk_error *err)
-{
-	struct mpk_file_identity identity;
-	const char *path;
-	uint64_t modified;
-
-	MPK_TRY(get_needed(r, "file", &path, err));
-	MPK_TRY(mpk_read_u64(&r->c, "device", &identity.device, err));
-	MPK_TRY(mpk_read_u64(&r->c, "inode", &identity.inode, err));
-	MPK_TRY(mpk_read_u64(&r->c, "size", &identity.size, err));
-	MPK_TRY(mpk_read_u64(&r->c, "time", &modified, err));
-	identity.modified = (int64_t)modified;
-	if (strcmp(path, "-") == 0)
-		return request_refuse(r, "standard input as a file", err);
-	MPK_TRY(mpk_mapping_open_same(path, &identity, map, err));
-	/* a package may have more small files than a process has descriptors */
-	if (map->bytes.len < MPK_LARGE_BYTES)
-		mpk_mapping_close_file(map);
-	return MPK_OK;
-}
-
 /* The count grows before a file is opened, so that mpk_request_close finds every file that may
  * be open. */
 static enum mpk_code open_files(struct reader *r, struct mpk_error *err)
@@ -387,8 +309,25 @@ static enum mpk_code open_files(struct reader *r, struct mpk_error *err)
 		if (is_there && i == 0)
 			return request_refuse(r, "the input as another file", err);
 		r->maps->items[r->maps->count++].fd = -1;
-		if (is_there)
-			MPK_TRY(request_open_file(r, &r->maps->items[i], err));
+		if (is_there) {
+			struct mpk_mapping *map = &r->maps->items[i];
+			struct mpk_file_identity identity;
+			const char *path;
+			uint64_t modified;
+
+			MPK_TRY(get_needed(r, "file", &path, err));
+			MPK_TRY(mpk_read_u64(&r->c, "device", &identity.device, err));
+			MPK_TRY(mpk_read_u64(&r->c, "inode", &identity.inode, err));
+			MPK_TRY(mpk_read_u64(&r->c, "size", &identity.size, err));
+			MPK_TRY(mpk_read_u64(&r->c, "time", &modified, err));
+			identity.modified = (int64_t)modified;
+			if (strcmp(path, "-") == 0)
+				return request_refuse(r, "standard input as a file", err);
+			MPK_TRY(mpk_mapping_open_same(path, &identity, map, err));
+			/* a package may have more small files than a process has descriptors */
+			if (map->bytes.len < MPK_LARGE_BYTES)
+				mpk_mapping_close_file(map);
+		}
 	}
 	return MPK_OK;
 }
@@ -484,7 +423,43 @@ enum mpk_code mpk_request_read(struct mpk_span bytes, const struct mpk_mapping *
 	struct reader r = { mpk_cursor_of(bytes, 0, "request"), input, granted, arena, maps };
 
 	*out = (struct mpk_request){ .gen = MPK_GEN_CURRENT };
-	MPK_TRY(get_facts(&r, out, err));
+
+	/* Reads in the order of put_facts. Counts are checked against the bytes left before
+	 * anything is allocated (mpk_read_count). */
+	bool *const flags[] = { &out->has_blob,    &out->is_blob,      &out->has_host,
+				&out->has_sources, &out->has_callable, &out->is_embedded,
+				&out->needs_cxx,   &out->has_state,    &out->is_cpu,
+				&out->is_packed,   &out->could_load };
+	uint64_t gen, modules;
+
+	MPK_TRY(mpk_read_u64(&r.c, "generation", &gen, err));
+	if (gen >= MPK_GENERATION_COUNT)
+		return request_refuse(&r, "a generation", err);
+	out->gen = (enum mpk_generation)gen;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
+		MPK_TRY(get_flag(&r, flags[i], err));
+	MPK_TRY(mpk_read_u64(&r.c, "modules", &modules, err));
+	out->module_count = (size_t)modules;
+	MPK_TRY(get_names(&r, out, err));
+	MPK_TRY(get_words(&r, "files", "file", MPK_WORD_ANY, &out->files, err));
+	MPK_TRY(get_words(&r, "a library", "a library", MPK_WORD_LIBRARY, &out->libraries, err));
+
+	struct mpk_called *list;
+	size_t count;
+
+	MPK_TRY(mpk_read_count(&r.c, "functions", 2 * (sizeof(uint64_t) + sizeof(uint32_t)), &count,
+			       err));
+	list = mpk_arena_array(r.arena, count, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < count; i++) {
+		MPK_TRY(get_needed(&r, "symbol", &list[i].symbol, err));
+		MPK_TRY(get_needed(&r, "function", &list[i].function, err));
+		MPK_TRY(mpk_read_u32(&r.c, "line", &list[i].line, err));
+		MPK_TRY(mpk_read_u32(&r.c, "column", &list[i].column, err));
+	}
+	out->called = list;
+	out->called_count = count;
+
 	MPK_TRY(open_files(&r, err));
 	MPK_TRY(get_sources(&r, out, err));
 	MPK_TRY(get_blob(&r, out, err));

@@ -59,6 +59,14 @@ enum mpk_strategy {
 	MPK_STRATEGY_EXTEND_LIBRARY, /* a stub in .lrodata; the linked library is extended */
 };
 
+/* A file that a tool made, and the file made from it. Zero-initialise; close in every case. */
+struct mpk_build_file {
+	struct mpk_mapping map;
+	struct mpk_private data;  /* its bytes, where it may be patched */
+	struct mpk_rope rope;     /* the new file */
+	struct mpk_packed packed; /* the same, with the blob */
+};
+
 struct mpk_build {
 	const struct mpk_emit *e;
 	struct mpk_compilation c; /* its tools are e->tools */
@@ -70,6 +78,11 @@ struct mpk_build {
 	uint8_t digest[MPK_DIGEST_BYTES]; /* XXH128 of the blob; zeros while unknown */
 	uint8_t id[MPK_BUILD_ID_BYTES];   /* objects for the linker */
 	const char *blob_object;          /* path; NULL without blob */
+	struct mpk_arena arena;           /* everything of the run */
+	bool is_rebase;                   /* the output is e->base with another blob */
+	const char *linked;               /* SO: path of what the linker made */
+	bool is_extended;                 /* SO: extended is the library, else linked is */
+	struct mpk_build_file extended;   /* SO: the linked stub, extended to the blob */
 };
 
 /* An output that mpack can write; the row is in the file that writes it. */
@@ -77,6 +90,8 @@ struct mpk_emitter {
 	struct mpk_emit_name name;
 	bool is_linked; /* made from objects of blob and sources, in a scratch folder */
 	bool is_blob;   /* contains only the blob, which must exist */
+	/* links the objects; NULL: nothing is linked */
+	enum mpk_code (*link)(struct mpk_build *b, struct mpk_error *err);
 	enum mpk_code (*write)(struct mpk_build *b, struct mpk_error *err); /* to e->out */
 	/* writes a copy of e->base with another blob; NULL: e->base does not fit */
 	enum mpk_code (*rebase)(struct mpk_build *b, struct mpk_error *err);
@@ -102,21 +117,10 @@ enum mpk_code mpk_build_blob(struct mpk_build *b, struct mpk_job *job,
 
 /* --- library.c ------------------------------------------------------------------- */
 
-/* mpk_build_settled - report to the caller of mpk_emit that no tool will be run any more */
-void mpk_build_settled(const struct mpk_build *b);
-
 /* mpk_build_write - a file with its package note renewed to path; whole or not at all, and not in a
  * dry run */
 enum mpk_code mpk_build_write(struct mpk_build *b, const char *path, unsigned mode,
 			      const struct mpk_packed *s, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* A file that a tool made, and the file made from it. Zero-initialise; close in every case. */
-struct mpk_build_file {
-	struct mpk_mapping map;
-	struct mpk_private data;  /* its bytes, where it may be patched */
-	struct mpk_rope rope;     /* the new file */
-	struct mpk_packed packed; /* the same, with the blob */
-};
 
 /* mpk_build_file_open - the file as it is
  * mpk_build_file_extend - open it and extend its stub to the blob

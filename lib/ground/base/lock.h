@@ -19,7 +19,7 @@ static inline void mpk_lock_init_recursive(pthread_mutex_t *lock)
 	(void)pthread_mutexattr_destroy(&attributes);
 }
 
-/* mpk_lock_init_checked - a mutex that its owner cannot take again: he is told so */
+/* mpk_lock_init_checked - a mutex that refuses its owner a second time, with an error */
 static inline void mpk_lock_init_checked(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t attributes;

@@ -111,14 +111,6 @@ static bool hash_thread_start(struct hash_thread *s, const struct mpk_tap *tap)
 	return pthread_create(&s->thread, NULL, hash_main, s) == 0;
 }
 
-static void hash_thread_post(struct hash_thread *s, struct mpk_span bytes)
-{
-	(void)pthread_mutex_lock(&s->lock);
-	s->bytes = bytes;
-	set_state(s, HASH_POSTED);
-	(void)pthread_mutex_unlock(&s->lock);
-}
-
 static void hash_thread_wait(struct hash_thread *s)
 {
 	(void)pthread_mutex_lock(&s->lock);
@@ -131,16 +123,6 @@ static void hash_thread_wait(struct hash_thread *s)
 	(void)pthread_mutex_unlock(&s->lock);
 	if (untouched)
 		s->tap->see(s->tap->data, s->bytes);
-}
-
-static void hash_thread_stop(struct hash_thread *s)
-{
-	(void)pthread_mutex_lock(&s->lock);
-	set_state(s, HASH_STOPPED);
-	(void)pthread_mutex_unlock(&s->lock);
-	(void)pthread_join(s->thread, NULL);
-	(void)pthread_cond_destroy(&s->changed);
-	(void)pthread_mutex_destroy(&s->lock);
 }
 
 /* --- copying ---------------------------------------------------------------------- */
@@ -298,7 +280,13 @@ static void show(struct copy *c, struct mpk_span bytes)
 {
 	if (c->hasher) {
 		hash_thread_wait(c->hasher);
-		hash_thread_post(c->hasher, bytes);
+
+		struct hash_thread *s = c->hasher;
+
+		(void)pthread_mutex_lock(&s->lock);
+		s->bytes = bytes;
+		set_state(s, HASH_POSTED);
+		(void)pthread_mutex_unlock(&s->lock);
 	} else {
 		copy_see(c->tap, bytes.data, bytes.len);
 	}
@@ -384,18 +372,20 @@ static enum mpk_code copy_through(struct copy *c, struct mpk_error *err)
 		code = copy_step(c, buffers + turn * size, err);
 	if (c->hasher) {
 		hash_thread_wait(c->hasher);
-		hash_thread_stop(c->hasher);
+
+		struct hash_thread *s = c->hasher;
+
+		(void)pthread_mutex_lock(&s->lock);
+		set_state(s, HASH_STOPPED);
+		(void)pthread_mutex_unlock(&s->lock);
+		(void)pthread_join(s->thread, NULL);
+		(void)pthread_cond_destroy(&s->changed);
+		(void)pthread_mutex_destroy(&s->lock);
+
 		c->hasher = NULL;
 	}
 	free(buffers);
 	return code;
-}
-
-static enum mpk_code io_copy(struct copy *c, struct mpk_error *err)
-{
-	if (c->in_kernel && !c->tap)
-		MPK_TRY(copy_in_kernel(c, c->left, err));
-	return c->left ? copy_through(c, err) : MPK_OK;
 }
 
 static enum mpk_code copy_range(struct copy *c, struct mpk_error *err)
@@ -408,7 +398,9 @@ static enum mpk_code copy_range(struct copy *c, struct mpk_error *err)
 	/* Where extents may come to be shared, what is full now need not be full then. */
 	if (here >= 0 && reserve_blocks(c->out, c->to, c->left, err) != MPK_OK && !c->in_kernel)
 		return MPK_E_IO;
-	return io_copy(c, err);
+	if (c->in_kernel && !c->tap)
+		MPK_TRY(copy_in_kernel(c, c->left, err));
+	return c->left ? copy_through(c, err) : MPK_OK;
 }
 
 enum mpk_code mpk_copy_range(int in, uint64_t in_off, int out, const uint64_t *out_off,

@@ -80,16 +80,6 @@ static void give_up_oldest(struct mpk_demand *d)
 		d->last = NO_CHUNK;
 }
 
-/* Makes room for another chunk. A reader that goes back and forth would have everything filled
- * again and again: from then on no chunk is dropped, and each is filled once more at most. */
-static void demand_make_room(struct mpk_demand *d, size_t k)
-{
-	d->again += d->chunks[k].was_given_up;
-	if (d->queued >= d->most && d->again <= d->count / 4)
-		give_up_oldest(d);
-	d->queue[(d->first + d->queued++) % d->count] = k;
-}
-
 /* Fills the byte at off and what precedes it in its chunk. A reader often wants a few bytes here
  * and there, so only the bytes up to the next grain are filled. A reader that returns to a chunk
  * gets the rest at once, as that must be made from the beginning. Returns false: the byte is
@@ -103,8 +93,15 @@ static bool make_byte(struct mpk_demand *d, size_t off)
 
 	if (off - begin < there)
 		return false;
-	if (!there)
-		demand_make_room(d, k);
+	if (!there) {
+		/* Makes room for another chunk. A reader that goes back and forth would have
+		 * everything filled again and again: from then on no chunk is dropped, and each
+		 * is filled once more at most. */
+		d->again += d->chunks[k].was_given_up;
+		if (d->queued >= d->most && d->again <= d->count / 4)
+			give_up_oldest(d);
+		d->queue[(d->first + d->queued++) % d->count] = k;
+	}
 	if (!there || goes_on)
 		to = round_up(off + 1, MPK_DEMAND_GRAIN) < to ? round_up(off + 1, MPK_DEMAND_GRAIN)
 							      : to;
@@ -130,28 +127,26 @@ static struct mpk_demand *demand_find(const uint8_t *at)
 	return NULL;
 }
 
-/* A sanitizer's handler reports the access. Without a handler, the access is made again and ends the process. */
-static void pass_on(int sig, siginfo_t *info, void *context)
-{
-	if (before.sa_flags & SA_SIGINFO) {
-		before.sa_sigaction(sig, info, context);
-	} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-		before.sa_handler(sig);
-	} else {
-		(void)sigaction(SIGSEGV, &before, NULL);
-		if (info->si_code <= 0) /* Another process sent the signal: the access will not
-					 * fail again. */
-			(void)raise(sig);
-	}
-}
-
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
 	struct mpk_demand *d = info->si_code > 0 ? demand_find(info->si_addr) : NULL;
 
-	if (!d || !make_byte(d, (size_t)((uint8_t *)info->si_addr - d->bytes)))
-		pass_on(sig, info, context);
+	if (!d || !make_byte(d, (size_t)((uint8_t *)info->si_addr - d->bytes))) {
+		/* A sanitizer's handler reports the access. Without a handler, the access is
+		 * made again and ends the process. */
+		if (before.sa_flags & SA_SIGINFO) {
+			before.sa_sigaction(sig, info, context);
+		} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+			before.sa_handler(sig);
+		} else {
+			(void)sigaction(SIGSEGV, &before, NULL);
+			if (info->si_code <=
+			    0) /* Another process sent the signal: the access will not
+						 * fail again. */
+				(void)raise(sig);
+		}
+	}
 	errno = saved;
 }
 

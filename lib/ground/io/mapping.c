@@ -21,16 +21,6 @@
  * a fork. Copies are aligned as tensors want to be, as a mapping would be. */
 enum { SMALL_BYTES = 16 * 1024, ALIGN_BYTES = 64 };
 
-/* Devices are not read like pipes: some never end, and none holds a library. */
-static enum mpk_code fail_too_long(bool is_device, struct mpk_error *err)
-{
-	return mpk_fail(
-		err, MPK_E_UNSUPPORTED,
-		is_device
-			? "more than 16 MiB come from a device, which is no file"
-			: "more than 2 GiB come from what is not a regular file; store them in one");
-}
-
 /* Reads pipes and devices, whose length is unknown before their end. Asks for one byte more than
  * the limit, so that an input of just that size is accepted. */
 static enum mpk_code mapping_read_all(int fd, bool is_device, struct mpk_span *out,
@@ -59,7 +49,14 @@ static enum mpk_code mapping_read_all(int fd, bool is_device, struct mpk_span *o
 		len += (size_t)n;
 		if (len > most) {
 			free(data);
-			return fail_too_long(is_device, err);
+
+			/* Devices are not read like pipes: some never end, and none holds a
+			 * library. */
+			return mpk_fail(
+				err, MPK_E_UNSUPPORTED,
+				is_device
+					? "more than 16 MiB come from a device, which is no file"
+					: "more than 2 GiB come from what is not a regular file; store them in one");
 		}
 	}
 	*out = mpk_span_of(data, len); /* data is never NULL here: room was reserved */
@@ -206,21 +203,17 @@ static struct mpk_mapping_origin *mapping_remember(int fd, const char *name)
 	return o;
 }
 
-/* Without memory for it the file is forgotten; its content still tells whether it may be
- * replaced. */
-static void mapping_keep(const struct mpk_mapping_origin *o)
-{
-	if (keeps_closed && o->regular && !o->replaceable &&
-	    mpk_vec_reserve(&closed, &closed_cap, closed_count + 1, sizeof *closed))
-		closed[closed_count++] = o->identity;
-}
-
 static void mapping_forget(struct mpk_mapping_origin *o)
 {
 	if (!o)
 		return;
 	(void)pthread_mutex_lock(&origins_lock);
-	mapping_keep(o);
+
+	/* Without memory for it the file is forgotten; its content still tells whether it may be
+	 * replaced. */
+	if (keeps_closed && o->regular && !o->replaceable &&
+	    mpk_vec_reserve(&closed, &closed_cap, closed_count + 1, sizeof *closed))
+		closed[closed_count++] = o->identity;
 	*o->at = o->next;
 	if (o->next)
 		o->next->at = o->at;
@@ -457,16 +450,6 @@ static bool allow_changes(const struct mpk_private *p)
 		mprotect(p->data + tail, p->len - tail, PROT_READ | PROT_WRITE) == 0);
 }
 
-/* Small files are in memory that was allocated: there is nothing to map a second time. */
-static uint8_t *copy_of(const struct mpk_mapping *m)
-{
-	uint8_t *data = malloc(m->bytes.len);
-
-	if (data)
-		memcpy(data, m->bytes.data, m->bytes.len);
-	return data;
-}
-
 /* A second mapping of the same file: the first must stay as the file is, since views of it
  * are written to the output. */
 enum mpk_code mpk_private_open(const struct mpk_mapping *m, struct mpk_span keep,
@@ -480,8 +463,15 @@ enum mpk_code mpk_private_open(const struct mpk_mapping *m, struct mpk_span keep
 
 	if (has_second && m->mapped)
 		p.data = mmap(NULL, p.len, PROT_READ, MAP_PRIVATE, m->fd, 0);
-	else if (has_second)
-		p.data = copy_of(m);
+	else if (has_second) {
+		/* Small files are in memory that was allocated: there is nothing to map a second
+		 * time. */
+		uint8_t *data = malloc(m->bytes.len);
+
+		if (data)
+			memcpy(data, m->bytes.data, m->bytes.len);
+		p.data = data;
+	}
 	if (p.data == MAP_FAILED)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot map");
 	MPK_TRY_ALLOC(p.data, err);

@@ -99,20 +99,6 @@ static enum mpk_code fail_io(const struct mpk_output *o, const char *what, struc
 	return code;
 }
 
-/* Unnamed files need a kernel and a file system that have them, and /proc to name them. */
-static int open_unnamed(const struct mpk_output *o)
-{
-	char *parent = mpk_path_folder(o->path);
-	int fd = -1;
-
-	if (parent && access("/proc/self/fd", X_OK) == 0)
-		fd = open(parent, O_TMPFILE | O_RDWR | O_CLOEXEC, o->mode);
-	if (fd >= 0)
-		(void)mpk_temporary_lock(fd);
-	free(parent);
-	return fd;
-}
-
 /* Finds a temporary name that nobody has.
  * @make    gives something that name; false with errno when it cannot */
 static enum mpk_code output_take_name(struct mpk_output *o,
@@ -220,7 +206,18 @@ static enum mpk_code open_target(struct mpk_output *o, struct mpk_error *err)
 	/* The file that a link leads to is replaced, not the link. */
 	o->path = exists ? realpath(o->shown, NULL) : strdup(o->shown);
 	MPK_TRY_ALLOC(o->path, err);
-	o->fd = open_unnamed(o);
+
+	/* Unnamed files need a kernel and a file system that have them, and /proc to name them. */
+	char *parent = mpk_path_folder(o->path);
+	int fd = -1;
+
+	if (parent && access("/proc/self/fd", X_OK) == 0)
+		fd = open(parent, O_TMPFILE | O_RDWR | O_CLOEXEC, o->mode);
+	if (fd >= 0)
+		(void)mpk_temporary_lock(fd);
+	free(parent);
+	o->fd = fd;
+
 	return o->fd >= 0 ? MPK_OK : output_take_name(o, make_file, err);
 }
 
@@ -271,30 +268,6 @@ enum mpk_code mpk_output_write_rope(struct mpk_output *o, const struct mpk_rope 
 	return code;
 }
 
-/* The way for what is written through, and where the file is on another file system, so
- * that rename(2) fails. */
-static enum mpk_code copy_in(struct mpk_output *o, const char *file, struct mpk_error *err)
-{
-	struct stat st;
-	int in = open(file, O_RDONLY | O_CLOEXEC);
-
-	if (in < 0 || fstat(in, &st) != 0) {
-		enum mpk_code code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot open");
-
-		mpk_error_at_file(err, file);
-		if (in >= 0)
-			(void)close(in);
-		return code;
-	}
-	enum mpk_code code = mpk_copy_range(in, 0, o->fd, NULL, (uint64_t)st.st_size, err);
-	(void)close(in);
-	if (code == MPK_OK)
-		(void)unlink(file);
-	else
-		mpk_error_at_file(err, o->shown);
-	return code;
-}
-
 /* Renames file to a temporary name of the output, locked before others see it there. */
 static bool take_file(struct mpk_output *o, const char *file, char *name)
 {
@@ -322,7 +295,27 @@ enum mpk_code mpk_output_take(struct mpk_output *o, const char *file, struct mpk
 		mpk_temporary_sweep(o->path);
 	if (!name || !take_file(o, file, name)) {
 		free(name);
-		return copy_in(o, file, err);
+
+		/* The way for what is written through, and where the file is on another file
+		 * system, so that rename(2) fails. */
+		struct stat st;
+		int in = open(file, O_RDONLY | O_CLOEXEC);
+
+		if (in < 0 || fstat(in, &st) != 0) {
+			enum mpk_code code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot open");
+
+			mpk_error_at_file(err, file);
+			if (in >= 0)
+				(void)close(in);
+			return code;
+		}
+		enum mpk_code code = mpk_copy_range(in, 0, o->fd, NULL, (uint64_t)st.st_size, err);
+		(void)close(in);
+		if (code == MPK_OK)
+			(void)unlink(file);
+		else
+			mpk_error_at_file(err, o->shown);
+		return code;
 	}
 	if (o->temp) {
 		(void)unlink(o->temp);

@@ -304,18 +304,6 @@ bool mpk_remove_all(const char *path)
 	return lstat(path, &st) != 0 && errno == ENOENT;
 }
 
-/* The lock is held during removal, so that two runs cannot remove the same name, one of them the
- * other's new file. */
-static void remove_abandoned(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-		(void)mpk_remove_all(path);
-	if (fd >= 0)
-		(void)close(fd);
-}
-
 /* Only names of the same target: what other programs leave in the folder is not ours to
  * remove. */
 void mpk_temporary_sweep(const char *path)
@@ -329,7 +317,16 @@ void mpk_temporary_sweep(const char *path)
 		if (!is_temporary(e->d_name, mpk_path_name(path)) ||
 		    asprintf(&found, "%s%s", parent, e->d_name) < 0)
 			continue;
-		remove_abandoned(found);
+
+		/* The lock is held during removal, so that two runs cannot remove the same name,
+		 * one of them the other's new file. */
+		int fd = open(found, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+			(void)mpk_remove_all(found);
+		if (fd >= 0)
+			(void)close(fd);
+
 		free(found);
 	}
 	if (dir)

@@ -30,25 +30,6 @@ void mpk_reader_fini(struct mpk_reader *r)
 	mpk_window_close(&r->window);
 }
 
-/* A range that cannot be mapped is read. An end before that of the range means that
- * somebody has made the file shorter. */
-static enum mpk_code read_piece(struct mpk_reader *r, const struct mpk_piece *p, size_t len,
-				struct mpk_span *out, struct mpk_error *err)
-{
-	ssize_t n;
-
-	do
-		n = pread(p->fd, r->buffer, len, (off_t)(p->off + r->at));
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read an input file");
-	if (n == 0)
-		return mpk_fail(err, MPK_E_IO, "an input file became shorter while it was read");
-	*out = mpk_span_of(r->buffer, (size_t)n);
-	r->at += (size_t)n;
-	return MPK_OK;
-}
-
 enum mpk_code mpk_reader_next(struct mpk_reader *r, struct mpk_span *out, struct mpk_error *err)
 {
 	mpk_reader_fini(r);
@@ -74,8 +55,22 @@ enum mpk_code mpk_reader_next(struct mpk_reader *r, struct mpk_span *out, struct
 		r->at += out->len;
 		return MPK_OK;
 	}
-	return read_piece(r, p, left < sizeof r->buffer ? (size_t)left : sizeof r->buffer, out,
-			  err);
+
+	/* A range that cannot be mapped is read. An end before that of the range means that
+	 * somebody has made the file shorter. */
+	size_t len = left < sizeof r->buffer ? (size_t)left : sizeof r->buffer;
+	ssize_t n;
+
+	do
+		n = pread(p->fd, r->buffer, len, (off_t)(p->off + r->at));
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read an input file");
+	if (n == 0)
+		return mpk_fail(err, MPK_E_IO, "an input file became shorter while it was read");
+	*out = mpk_span_of(r->buffer, (size_t)n);
+	r->at += (size_t)n;
+	return MPK_OK;
 }
 
 /* Copies all pieces, one after the other, into room for rope->len bytes that the caller
@@ -148,19 +143,6 @@ static size_t largest_range(const struct mpk_rope *rope, uint64_t *at)
 	return found;
 }
 
-/* From the file, as the page at an end of the range cannot be mapped in its place. */
-static enum mpk_code read_range(const struct mpk_piece *p, uint64_t skip, uint8_t *to, size_t len,
-				struct mpk_error *err)
-{
-	ssize_t n = mpk_read_at(p->fd, to, len, p->off + skip);
-
-	if (n < 0)
-		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read");
-	if ((size_t)n < len)
-		return mpk_fail(err, MPK_E_IO, "a file became shorter while it was read");
-	return MPK_OK;
-}
-
 static enum mpk_code flat_copy(const struct mpk_piece *p, uint64_t skip, uint8_t *to, size_t len,
 			       struct mpk_error *err)
 {
@@ -170,8 +152,17 @@ static enum mpk_code flat_copy(const struct mpk_piece *p, uint64_t skip, uint8_t
 		return MPK_OK;
 	if (mprotect((void *)low, (uintptr_t)to + len - low, PROT_READ | PROT_WRITE) != 0)
 		return mpk_fail_errno(err, MPK_E_NOMEM, errno, "cannot get memory");
-	if (!p->data)
-		return read_range(p, skip, to, len, err);
+	if (!p->data) {
+		/* From the file, as the page at an end of the range cannot be mapped in its
+		 * place. */
+		ssize_t n = mpk_read_at(p->fd, to, len, p->off + skip);
+
+		if (n < 0)
+			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read");
+		if ((size_t)n < len)
+			return mpk_fail(err, MPK_E_IO, "a file became shorter while it was read");
+		return MPK_OK;
+	}
 	memcpy(to, p->data + skip, len);
 	return MPK_OK;
 }

@@ -77,8 +77,52 @@ static void put_nothing(int target)
 		(void)close(ends[0]);
 }
 
-static void set_streams(const struct mpk_process *p, int output)
+/* A hard limit: only root could raise it again. */
+static void limit_cpu(double seconds)
 {
+	struct rlimit limit;
+
+	if (!(seconds > 0) || getrlimit(RLIMIT_CPU, &limit) != 0)
+		return;
+	if (seconds + 1 < (double)limit.rlim_max / 2)
+		limit.rlim_cur = limit.rlim_max = (rlim_t)seconds + 1;
+	(void)setrlimit(RLIMIT_CPU, &limit);
+}
+
+/* Returns when the program cannot be executed; errno says why. The vectors are const in our
+ * hands and in exec's practice, not in its prototype. */
+static void execute(const struct mpk_process *p)
+{
+	for (const char *const *env = p->env; env && *env; env++)
+		(void)putenv((char *)(uintptr_t)*env);
+	if (!p->dir || chdir(p->dir) == 0)
+		(void)execvp(p->argv[0], (char *const *)(uintptr_t)p->argv);
+}
+
+/* The work of a child, in the child.
+ * @output  the end of a pipe that it prints into; MPK_OUTPUT_COPIED
+ * @others  the process that forked it, which may be gone by now; of one that is contained, whom it must not reach */
+MPK_NORETURN static void child_main(const struct mpk_process *p, struct mpk_process_self *self,
+				    int output, const struct mpk_supervisor_others *others)
+{
+	struct mpk_error err = { 0 };
+
+	/* Asks to end with the parent, whatever ends that. The child asks, and may be too late. */
+	if (p->contained) {
+		/* A group and a terminal that no other process is in. */
+		(void)setsid();
+		(void)prctl(PR_SET_DUMPABLE, 1); /* The parent is not the process that forked us,
+						  * see process.c. */
+		(void)mpk_sandbox_protect(others->pids, others->count, p->enters_sandbox);
+	} else if (!p->in_foreground) {
+		(void)setpgid(0, 0);
+	}
+	(void)prctl(PR_SET_PDEATHSIG, p->contained || p->disposable ? SIGKILL : SIGTERM);
+	if (getppid() != others->parent)
+		_exit(127);
+
+	limit_cpu(p->cpu_seconds);
+
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (!p->in_foreground && null >= 0)
@@ -107,58 +151,7 @@ static void set_streams(const struct mpk_process *p, int output)
 	}
 	if (null > STDERR_FILENO)
 		(void)close(null);
-}
 
-/* A hard limit: only root could raise it again. */
-static void limit_cpu(double seconds)
-{
-	struct rlimit limit;
-
-	if (!(seconds > 0) || getrlimit(RLIMIT_CPU, &limit) != 0)
-		return;
-	if (seconds + 1 < (double)limit.rlim_max / 2)
-		limit.rlim_cur = limit.rlim_max = (rlim_t)seconds + 1;
-	(void)setrlimit(RLIMIT_CPU, &limit);
-}
-
-/* Asks to end with the parent, whatever ends that. The child asks, and may be too late. */
-static void tie_to_parent(const struct mpk_process *p, const struct mpk_supervisor_others *others)
-{
-	if (p->contained) {
-		/* A group and a terminal that no other process is in. */
-		(void)setsid();
-		(void)prctl(PR_SET_DUMPABLE, 1); /* The parent is not the process that forked us,
-						  * see process.c. */
-		(void)mpk_sandbox_protect(others->pids, others->count, p->enters_sandbox);
-	} else if (!p->in_foreground) {
-		(void)setpgid(0, 0);
-	}
-	(void)prctl(PR_SET_PDEATHSIG, p->contained || p->disposable ? SIGKILL : SIGTERM);
-	if (getppid() != others->parent)
-		_exit(127);
-}
-
-/* Returns when the program cannot be executed; errno says why. The vectors are const in our
- * hands and in exec's practice, not in its prototype. */
-static void execute(const struct mpk_process *p)
-{
-	for (const char *const *env = p->env; env && *env; env++)
-		(void)putenv((char *)(uintptr_t)*env);
-	if (!p->dir || chdir(p->dir) == 0)
-		(void)execvp(p->argv[0], (char *const *)(uintptr_t)p->argv);
-}
-
-/* The work of a child, in the child.
- * @output  the end of a pipe that it prints into; MPK_OUTPUT_COPIED
- * @others  the process that forked it, which may be gone by now; of one that is contained, whom it must not reach */
-MPK_NORETURN static void child_main(const struct mpk_process *p, struct mpk_process_self *self,
-				    int output, const struct mpk_supervisor_others *others)
-{
-	struct mpk_error err = { 0 };
-
-	tie_to_parent(p, others);
-	limit_cpu(p->cpu_seconds);
-	set_streams(p, output);
 	if (!p->run) {
 		execute(p);
 		self->exec_errno = errno;

@@ -131,17 +131,6 @@ static enum mpk_code process_prepare(struct run *r, size_t count, struct mpk_err
 	return MPK_OK;
 }
 
-static void restore(struct run *r)
-{
-	if (r->contains) {
-		mpk_orphans_kill(&r->strangers);
-		(void)prctl(PR_SET_CHILD_SUBREAPER, (unsigned long)r->subreaper);
-		(void)prctl(PR_SET_DUMPABLE, (unsigned long)(r->dumpable == 1));
-	}
-	(void)sigaction(SIGCHLD, &r->on_child, NULL);
-	(void)sigprocmask(SIG_SETMASK, &r->mask, NULL);
-}
-
 static void run_fini(struct run *r)
 {
 	free(r->slots);
@@ -165,7 +154,15 @@ enum mpk_code mpk_process_run(const struct mpk_process *list, size_t count, unsi
 	}
 	while (r.busy)
 		wait_for_one(&r);
-	restore(&r);
+
+	if (r.contains) {
+		mpk_orphans_kill(&r.strangers);
+		(void)prctl(PR_SET_CHILD_SUBREAPER, (unsigned long)r.subreaper);
+		(void)prctl(PR_SET_DUMPABLE, (unsigned long)(r.dumpable == 1));
+	}
+	(void)sigaction(SIGCHLD, &r.on_child, NULL);
+	(void)sigprocmask(SIG_SETMASK, &r.mask, NULL);
+
 	return code;
 }
 

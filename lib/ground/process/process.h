@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* process.h - child processes: programs, and functions that must not take this process along
  *
- * mpk_process_run starts children, waits for them and tells how each one ended. What the
- * callers need is told by the members of struct mpk_process:
+ * mpk_process_run starts children, waits for them and tells how each one ended. The members of
+ * struct mpk_process say what each caller needs:
  *
  *     a compiler              argv
  *     what a compiler can do  argv, output discarded
@@ -202,9 +202,9 @@ enum mpk_code mpk_helper_ask(struct mpk_helper *h, const struct mpk_span *parts,
 /* mpk_helper_stop - let it end; safe on one that was not started */
 void mpk_helper_stop(struct mpk_helper *h);
 
-/* --- a process that waits for our end, whatever it is, and then cleans up ---
+/* --- a process that waits until this one ends, however it ends, and then cleans up ---
  *
- * For what must not stay behind after SIGKILL: a directory of intermediate files. The process is nobody's child, is in
+ * It removes what must not survive SIGKILL, such as a directory of intermediate files. The process is nobody's child, is in
  * a session of its own and has no descriptor of ours, so that neither a terminal's signals nor who reads our output has
  * anything to do with it.
  */

@@ -95,22 +95,18 @@ enum mpk_code mpk_cleanup_start(void (*run)(void *data), void *data, struct mpk_
 	return MPK_OK;
 }
 
-/* Removes by a call that a sandboxed process may make. */
-static void say_nothing_to_do(const struct mpk_cleanup *c)
-{
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
-
-	(void)sigaction(SIGPIPE, &ignore, &before);
-	(void)!write(c->fd, "", 1);
-	(void)sigaction(SIGPIPE, &before, NULL);
-}
-
 void mpk_cleanup_stop(struct mpk_cleanup *c, bool needed)
 {
 	if (!c->is_on)
 		return;
-	if (!needed)
-		say_nothing_to_do(c);
+	if (!needed) {
+		/* Removes by a call that a sandboxed process may make. */
+		struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
+
+		(void)sigaction(SIGPIPE, &ignore, &before);
+		(void)!write(c->fd, "", 1);
+		(void)sigaction(SIGPIPE, &before, NULL);
+	}
 	(void)close(c->fd);
 	c->is_on = false;
 }

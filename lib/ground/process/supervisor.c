@@ -32,19 +32,6 @@
 
 /* --- forking ----------------------------------------------------------------------------- */
 
-/* Handlers of ours would undo in the child what the parent is still at (temporary files), and
- * those of a sanitizer would hide the signal that ended it. */
-static void reset_handlers(void)
-{
-	for (int sig = 1; sig < NSIG; sig++) {
-		struct sigaction old;
-
-		if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_DFL &&
-		    (old.sa_handler != SIG_IGN || sig == SIGCHLD))
-			(void)signal(sig, SIG_DFL);
-	}
-}
-
 /* glibc 2.32 knows by itself whether a process has threads; elsewhere no caller has any. */
 static bool has_threads(void)
 {
@@ -83,8 +70,18 @@ static pid_t fork_into(uint64_t namespaces, const sigset_t *mask)
 	pid_t pid = namespaces ? clone_into(namespaces) : fork();
 	int saved = errno;
 
-	if (pid == 0)
-		reset_handlers();
+	if (pid == 0) {
+		/* Handlers of ours would undo in the child what the parent is still at
+		 * (temporary files), and those of a sanitizer would hide the signal that ended
+		 * it. */
+		for (int sig = 1; sig < NSIG; sig++) {
+			struct sigaction old;
+
+			if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_DFL &&
+			    (old.sa_handler != SIG_IGN || sig == SIGCHLD))
+				(void)signal(sig, SIG_DFL);
+		}
+	}
 	(void)sigprocmask(SIG_SETMASK, pid == 0 ? mask : &before, NULL);
 	errno = saved;
 	return pid;
@@ -212,7 +209,7 @@ void mpk_orphans_kill(const struct mpk_children *spared)
 {
 	enum { TRIES = 100 };
 
-	/* Some may be born while we look, and those that we kill leave others behind. */
+	/* New processes may start while we look, and a killed process leaves its children to us. */
 	for (unsigned i = 0; i < TRIES && has_children(); i++) {
 		struct seek s = seek_begin();
 		bool any = kill_once(&s, spared);
@@ -372,7 +369,7 @@ static void supervisor_main(const struct setting *s, const sigset_t *mask,
 		(void)tell(s->socket, REFUSED, 0);
 		_exit(1);
 	}
-	/* behind what changes its rights, with which the kernel forgets it */
+	/* Set after every change of rights, because the kernel clears it when they change. */
 	(void)prctl(PR_SET_PDEATHSIG, s->namespaces ? SIGKILL : SIGTERM);
 	if (parent_is_gone(s->socket))
 		_exit(1);
@@ -440,13 +437,6 @@ static pid_t fork_as(uint64_t namespaces, const sigset_t *mask, struct mpk_super
 	return -1;
 }
 
-/* Of earlier supervisors whose end nobody waited for: no other children end without a signal. */
-static void reap_earlier(void)
-{
-	while (waitpid(-1, NULL, (int)(__WCLONE | WNOHANG)) > 0)
-		continue;
-}
-
 pid_t mpk_supervisor_fork(const sigset_t *mask, struct mpk_supervisor *out,
 			  struct mpk_supervisor_others *others)
 {
@@ -455,24 +445,13 @@ pid_t mpk_supervisor_fork(const sigset_t *mask, struct mpk_supervisor *out,
 					 CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUSER, 0 };
 	pid_t pid = -1;
 
-	reap_earlier();
+	/* Of earlier supervisors whose end nobody waited for: no other children end without a
+	 * signal. */
+	while (waitpid(-1, NULL, (int)(__WCLONE | WNOHANG)) > 0)
+		continue;
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(ways) && pid < 0; i++)
 		pid = fork_as(ways[i], mask, out, others);
 	return pid;
-}
-
-/* A namespace ends with its first process. A supervisor without one ends what there is and then itself; only one
- * that does not, as somebody has stopped it, is killed before that. */
-static void end_supervisor(const struct mpk_supervisor *k)
-{
-	const int64_t late = mpk_clock() + PATIENCE_MS * (MPK_NANOSECONDS / 1000);
-	struct pollfd p = { .fd = k->socket, .events = POLLIN };
-
-	if (k->worker && kill(k->pid, SIGTERM) == 0)
-		while (mpk_clock() < late && poll(&p, 1, PATIENCE_MS) < 0)
-			continue;
-	if (!k->worker || p.revents == 0)
-		(void)kill(k->pid, SIGKILL);
 }
 
 int mpk_supervisor_take(struct mpk_supervisor *k, bool kills)
@@ -480,8 +459,19 @@ int mpk_supervisor_take(struct mpk_supervisor *k, bool kills)
 	bool is_told;
 	int status;
 
-	if (kills)
-		end_supervisor(k);
+	if (kills) {
+		/* A namespace ends with its first process. A supervisor without one ends what
+		 * there is and then itself; only one that does not, as somebody has stopped it,
+		 * is killed before that. */
+		const int64_t late = mpk_clock() + PATIENCE_MS * (MPK_NANOSECONDS / 1000);
+		struct pollfd p = { .fd = k->socket, .events = POLLIN };
+
+		if (k->worker && kill(k->pid, SIGTERM) == 0)
+			while (mpk_clock() < late && poll(&p, 1, PATIENCE_MS) < 0)
+				continue;
+		if (!k->worker || p.revents == 0)
+			(void)kill(k->pid, SIGKILL);
+	}
 	is_told = supervisor_hear(k->socket, ENDED, !kills, &status);
 	/* a namespace takes the kernel longer to end than all that was done in it */
 	if (kills || !is_told || k->worker) {

@@ -228,10 +228,15 @@ void mpk_namespaces_enter(const struct mpk_sandbox *s, struct mpk_sandbox_state 
  * start a program on a crash, kill everything. These become read-only, as for root in a
  * container, and mpk_sandbox_protect drops the right to undo that. */
 
-/* File systems of the kernel itself: in a control group of the user's own, all that runs there
- * could be stopped. */
-static void freeze_kernel_files(void)
+bool mpk_sandbox_pid_namespace(uint64_t namespaces, uid_t user, gid_t group)
 {
+	bool is_own_user = namespaces & CLONE_NEWUSER;
+
+	if (is_own_user && !map_ids(user, user, group, group))
+		return false;
+
+	/* File systems of the kernel itself: in a control group of the user's own, all that runs
+	 * there could be stopped. */
 	static const char *const types[] = {
 		"sysfs",     "cgroup",   "cgroup2",  "debugfs",    "tracefs",
 		"bpf",       "configfs", "efivarfs", "securityfs", "pstore",
@@ -260,35 +265,22 @@ static void freeze_kernel_files(void)
 	free(line);
 	if (f)
 		(void)fclose(f);
-}
 
-/* The files in /proc that belong to no process. */
-static void freeze_proc(void)
-{
-	static const char *const paths[] = { "/proc/sys", "/proc/sysrq-trigger",
-					     "/proc/irq", "/proc/bus",
-					     "/proc/fs",  "/proc/acpi",
-					     "/proc/scsi" };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(paths); i++)
-		if (mount(paths[i], paths[i], NULL, MS_BIND, NULL) == 0)
-			freeze_mount(paths[i]);
-}
-
-bool mpk_sandbox_pid_namespace(uint64_t namespaces, uid_t user, gid_t group)
-{
-	bool is_own_user = namespaces & CLONE_NEWUSER;
-
-	if (is_own_user && !map_ids(user, user, group, group))
-		return false;
-	freeze_kernel_files();
 	/* Only this process sees what is mounted here. Without /proc there is nothing to hide. */
 	bool is_own = mount(NULL, "/proc", NULL, MS_PRIVATE, NULL) == 0 &&
 		      mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
 
-	if (!is_own_user && is_own)
-		freeze_proc();
-	else if (!is_own_user)
+	if (!is_own_user && is_own) {
+		/* The files in /proc that belong to no process. */
+		static const char *const paths[] = { "/proc/sys", "/proc/sysrq-trigger",
+						     "/proc/irq", "/proc/bus",
+						     "/proc/fs",  "/proc/acpi",
+						     "/proc/scsi" };
+
+		for (size_t i = 0; i < MPK_ARRAY_COUNT(paths); i++)
+			if (mount(paths[i], paths[i], NULL, MS_BIND, NULL) == 0)
+				freeze_mount(paths[i]);
+	} else if (!is_own_user)
 		freeze_mount("/proc");
 	return true;
 }

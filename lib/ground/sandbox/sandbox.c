@@ -83,11 +83,6 @@ static void set_limits(uint64_t memory_bytes)
 	sandbox_set(RLIMIT_FSIZE, memory_bytes);
 }
 
-static void limit_threads(void)
-{
-	sandbox_set(RLIMIT_NPROC, THREADS_MAX);
-}
-
 /* --- Landlock --------------------------------------------------------------------- */
 
 /* Bits of the kernel's interface, in its order (Documentation/userspace-api/landlock.rst). */
@@ -383,7 +378,7 @@ struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s)
 		set_limits(s->memory_bytes);
 		enter_namespaces(s, &state);
 		if (state.namespaces)
-			limit_threads();
+			sandbox_set(RLIMIT_NPROC, THREADS_MAX);
 	}
 	/* Descriptors that our caller left open would stay usable, whatever they refer to. */
 	state.files = (!s->kept || mpk_close_others(STDERR_FILENO + 1, s->kept, s->kept_count)) &&

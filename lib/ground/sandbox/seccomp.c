@@ -86,29 +86,6 @@ static void filter_begin(struct filter *f)
 #endif
 }
 
-/* Decides on every system call of a set. The kernel tries a new filter with each call that it
- * knows, so one rule for each of a hundred calls would take half a millisecond; this filter
- * takes one step for 32 calls. Call nr is bit nr % 32 of words[nr / 32]. */
-static void filter_set(struct filter *f, const uint32_t words[FILTER_WORDS], uint32_t action)
-{
-	seccomp_load(f, offsetof(struct seccomp_data, nr));
-	seccomp_add(f, BPF_ALU | BPF_AND | BPF_K, 31, 0, 0);
-	seccomp_add(f, BPF_MISC | BPF_TAX, 0, 0, 0);
-	seccomp_load(f, offsetof(struct seccomp_data, nr));
-	seccomp_add(f, BPF_ALU | BPF_RSH | BPF_K, 5, 0, 0);
-	for (uint32_t i = 0; i < FILTER_WORDS; i++) {
-		if (!words[i])
-			continue;
-		seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, i, 0, 5);
-		seccomp_add(f, BPF_LD | BPF_IMM, words[i], 0, 0);
-		seccomp_add(f, BPF_ALU | BPF_RSH | BPF_X, 0, 0, 0);
-		seccomp_add(f, BPF_JMP | BPF_JSET | BPF_K, 1, 0, 1);
-		give(f, action);
-		/* No other word has this call: go on to the next rule, which loads anew. */
-		seccomp_add(f, BPF_LD | BPF_IMM, FILTER_WORDS, 0, 0);
-	}
-}
-
 /* Decides on system call nr when the bits of mask in the argument's low 32 bits equal value; a
  * mask of 0 always matches. */
 static void filter_add(struct filter *f, long nr, unsigned index, uint32_t mask, uint32_t value,
@@ -376,7 +353,27 @@ bool mpk_calls_restrict(const struct mpk_sandbox *s)
 		seccomp_put(words, allowed_replacing, MPK_ARRAY_COUNT(allowed_replacing));
 	if (s->runs_code)
 		seccomp_put(words, allowed_code, MPK_ARRAY_COUNT(allowed_code));
-	filter_set(&f, words, SECCOMP_RET_ALLOW);
+
+	/* Decides on every system call of a set. The kernel tries a new filter with each call
+	 * that it knows, so one rule for each of a hundred calls would take half a millisecond;
+	 * this filter takes one step for 32 calls. Call nr is bit nr % 32 of words[nr / 32]. */
+	seccomp_load(&f, offsetof(struct seccomp_data, nr));
+	seccomp_add(&f, BPF_ALU | BPF_AND | BPF_K, 31, 0, 0);
+	seccomp_add(&f, BPF_MISC | BPF_TAX, 0, 0, 0);
+	seccomp_load(&f, offsetof(struct seccomp_data, nr));
+	seccomp_add(&f, BPF_ALU | BPF_RSH | BPF_K, 5, 0, 0);
+	for (uint32_t i = 0; i < FILTER_WORDS; i++) {
+		if (!words[i])
+			continue;
+		seccomp_add(&f, BPF_JMP | BPF_JEQ | BPF_K, i, 0, 5);
+		seccomp_add(&f, BPF_LD | BPF_IMM, words[i], 0, 0);
+		seccomp_add(&f, BPF_ALU | BPF_RSH | BPF_X, 0, 0, 0);
+		seccomp_add(&f, BPF_JMP | BPF_JSET | BPF_K, 1, 0, 1);
+		give(&f, SECCOMP_RET_ALLOW);
+		/* No other word has this call: go on to the next rule, which loads anew. */
+		seccomp_add(&f, BPF_LD | BPF_IMM, FILTER_WORDS, 0, 0);
+	}
+
 	add_rules(&f, s->runs_code);
 	return filter_install(&f, REFUSE);
 }
@@ -448,55 +445,49 @@ static void refuse_process(struct filter *f, pid_t pid)
 	refuse_call(f, SYS_kill, 0, (uint32_t)-getpgid(pid));
 }
 
-/* Where other processes have numbers: calls that name many processes, or name one by a
- * descriptor or in memory, where no filter can look. */
-static void refuse_others(struct filter *f, const pid_t *others, size_t count)
+bool mpk_calls_protect(const pid_t *others, size_t count)
 {
-	/* of the kernel's interface */
-	enum { SCHED_CORE = 62, IOPRIO_WHO_PGRP = 2, IOPRIO_WHO_USER = 3 };
+	struct filter f = { .len = 0 };
 
-	for (size_t i = 0; i < count; i++)
-		refuse_process(f, others[i]);
-	refuse_call(f, SYS_kill, 0, UINT32_MAX); /* everybody */
-	refuse_call(f, SYS_setpriority, 0, PRIO_PGRP);
-	refuse_call(f, SYS_setpriority, 0, PRIO_USER);
-	refuse_call(f, SYS_ioprio_set, 0, IOPRIO_WHO_PGRP);
-	refuse_call(f, SYS_ioprio_set, 0, IOPRIO_WHO_USER);
-	refuse_call(f, SYS_prctl, 0, SCHED_CORE);
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(described); i++)
-		filter_add(f, described[i], 0, 0, 0, REFUSE);
-	refuse_call(f, SYS_fcntl, 1, F_SETOWN);
-	refuse_call(f, SYS_fcntl, 1, F_SETOWN_EX);
-	refuse_call(f, SYS_ioctl, 1, FIOSETOWN);
-	refuse_call(f, SYS_ioctl, 1, SIOCSPGRP);
-}
+	if (count) {
+		/* Where other processes have numbers: calls that name many processes, or name
+		 * one by a descriptor or in memory, where no filter can look. */
+		/* of the kernel's interface */
+		enum { SCHED_CORE = 62, IOPRIO_WHO_PGRP = 2, IOPRIO_WHO_USER = 3 };
 
-/* A terminal can be typed into, stopped, hung up, and made to stop its writers. So it may be
- * asked, and nothing else. Its requests are one range of numbers and a few newer ones. */
-static void refuse_terminals(struct filter *f)
-{
+		for (size_t i = 0; i < count; i++)
+			refuse_process(&f, others[i]);
+		refuse_call(&f, SYS_kill, 0, UINT32_MAX); /* everybody */
+		refuse_call(&f, SYS_setpriority, 0, PRIO_PGRP);
+		refuse_call(&f, SYS_setpriority, 0, PRIO_USER);
+		refuse_call(&f, SYS_ioprio_set, 0, IOPRIO_WHO_PGRP);
+		refuse_call(&f, SYS_ioprio_set, 0, IOPRIO_WHO_USER);
+		refuse_call(&f, SYS_prctl, 0, SCHED_CORE);
+		for (size_t i = 0; i < MPK_ARRAY_COUNT(described); i++)
+			filter_add(&f, described[i], 0, 0, 0, REFUSE);
+		refuse_call(&f, SYS_fcntl, 1, F_SETOWN);
+		refuse_call(&f, SYS_fcntl, 1, F_SETOWN_EX);
+		refuse_call(&f, SYS_ioctl, 1, FIOSETOWN);
+		refuse_call(&f, SYS_ioctl, 1, SIOCSPGRP);
+	}
+
+	/* A terminal can be typed into, stopped, hung up, and made to stop its writers. So it
+	 * may be asked, and nothing else. Its requests are one range of numbers and a few newer
+	 * ones. */
 	static const uint32_t asked[] = { TCGETS,   TIOCGWINSZ, TIOCGPGRP, TIOCGSID,
 					  TIOCOUTQ, FIONREAD,   FIONBIO,   FIONCLEX,
 					  FIOCLEX,  FIOASYNC,   TIOCGETD };
 	const uint32_t group = TCGETS & ~0xffU;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(asked); i++)
-		filter_add(f, SYS_ioctl, 1, UINT32_MAX, asked[i], SECCOMP_RET_ALLOW);
-	filter_add(f, SYS_ioctl, 1, ~0xffU, group, REFUSE);
+		filter_add(&f, SYS_ioctl, 1, UINT32_MAX, asked[i], SECCOMP_RET_ALLOW);
+	filter_add(&f, SYS_ioctl, 1, ~0xffU, group, REFUSE);
 	for (uint32_t newer = 0x2b; newer <= 0x2d;
 	     newer++) /* TCSETS2 and its like: _IOW, any size */
-		filter_add(f, SYS_ioctl, 1, 0xc000ffffU, 0x40000000U | group | newer, REFUSE);
+		filter_add(&f, SYS_ioctl, 1, 0xc000ffffU, 0x40000000U | group | newer, REFUSE);
 	for (uint32_t console = 0x4b00; console <= 0x5600; console += 0x5600 - 0x4b00)
-		filter_add(f, SYS_ioctl, 1, ~0xffU, console, REFUSE);
-	filter_add(f, SYS_vhangup, 0, 0, 0, REFUSE);
-}
+		filter_add(&f, SYS_ioctl, 1, ~0xffU, console, REFUSE);
+	filter_add(&f, SYS_vhangup, 0, 0, 0, REFUSE);
 
-bool mpk_calls_protect(const pid_t *others, size_t count)
-{
-	struct filter f = { .len = 0 };
-
-	if (count)
-		refuse_others(&f, others, count);
-	refuse_terminals(&f);
 	return filter_install(&f, SECCOMP_RET_ALLOW);
 }

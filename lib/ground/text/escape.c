@@ -195,18 +195,6 @@ const char *mpk_escape_to(struct mpk_span s, char *out, size_t size)
 	return out;
 }
 
-/* "\u061c"; beyond 16 bits JSON has two halves, and TOML one number */
-static void put_code_point(struct mpk_strbuf *buf, uint32_t cp, bool is_toml)
-{
-	if (cp < 0x10000)
-		mpk_strbuf_printf(buf, "\\u%04x", (unsigned)cp);
-	else if (is_toml)
-		mpk_strbuf_printf(buf, "\\U%08x", (unsigned)cp);
-	else
-		mpk_strbuf_printf(buf, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (cp >> 10)),
-				  (unsigned)(0xdc00 + (cp & 0x3ff)));
-}
-
 static void put_string(struct mpk_strbuf *buf, struct mpk_span s, const char *invalid, bool is_toml)
 {
 	uint32_t cp;
@@ -218,9 +206,17 @@ static void put_string(struct mpk_strbuf *buf, struct mpk_span s, const char *in
 		n = mpk_utf8_at(s.data + i, s.len - i, &cp);
 		if (n == 0 && invalid)
 			mpk_strbuf_puts(buf, invalid);
-		else if (n && is_control(cp))
-			put_code_point(buf, cp, is_toml);
-		else if (*p == '"' || *p == '\\')
+		else if (n && is_control(cp)) {
+			/* "\u061c"; beyond 16 bits JSON has two halves, and TOML one number */
+			if (cp < 0x10000)
+				mpk_strbuf_printf(buf, "\\u%04x", (unsigned)cp);
+			else if (is_toml)
+				mpk_strbuf_printf(buf, "\\U%08x", (unsigned)cp);
+			else
+				mpk_strbuf_printf(buf, "\\u%04x\\u%04x",
+						  (unsigned)(0xd7c0 + (cp >> 10)),
+						  (unsigned)(0xdc00 + (cp & 0x3ff)));
+		} else if (*p == '"' || *p == '\\')
 			mpk_strbuf_printf(buf, "\\%c", *p);
 		else
 			mpk_strbuf_put(buf, p, n ? n : 1);

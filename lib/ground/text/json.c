@@ -47,28 +47,6 @@ static void new_line(const struct mpk_json_print *p, struct mpk_strbuf *out)
 	}
 }
 
-/* The string that begins at text[at]; returns where it ends. */
-static size_t json_print_put_string(struct mpk_span text, size_t at, struct mpk_strbuf *out)
-{
-	size_t end = at + 1;
-
-	while (end < text.len && text.data[end] != '"')
-		end += text.data[end] == '\\' ? 2 : 1;
-	end = end < text.len ? end + 1 : text.len;
-	mpk_escape_document(out, mpk_span_of(text.data + at, end - at));
-	return end;
-}
-
-/* An empty array or object has its brackets on one line. */
-static void put_close(struct mpk_json_print *p, char c, struct mpk_strbuf *out)
-{
-	p->depth--;
-	if (!p->is_empty)
-		new_line(p, out);
-	p->is_empty = false;
-	mpk_strbuf_putc(out, c);
-}
-
 /* The text is our own writer's: brackets and commas outside of strings are structure,
  * whatever else is there. */
 static void json_print_put_lines(struct mpk_json_print *p, struct mpk_span text,
@@ -78,7 +56,13 @@ static void json_print_put_lines(struct mpk_json_print *p, struct mpk_span text,
 		char c = (char)text.data[i];
 
 		if (c == '}' || c == ']') {
-			put_close(p, c, out);
+			/* An empty array or object has its brackets on one line. */
+			p->depth--;
+			if (!p->is_empty)
+				new_line(p, out);
+			p->is_empty = false;
+			mpk_strbuf_putc(out, c);
+
 			i++;
 			continue;
 		}
@@ -86,7 +70,15 @@ static void json_print_put_lines(struct mpk_json_print *p, struct mpk_span text,
 			new_line(p, out);
 		p->is_empty = c == '{' || c == '[';
 		if (c == '"') {
-			i = json_print_put_string(text, i, out);
+			/* The string that begins at text[at]; returns where it ends. */
+			size_t end = i + 1;
+
+			while (end < text.len && text.data[end] != '"')
+				end += text.data[end] == '\\' ? 2 : 1;
+			end = end < text.len ? end + 1 : text.len;
+			mpk_escape_document(out, mpk_span_of(text.data + i, end - i));
+			i = end;
+
 			continue;
 		}
 		mpk_strbuf_putc(out, c);

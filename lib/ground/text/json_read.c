@@ -150,21 +150,6 @@ static bool read_digits(struct parser *p)
 	return p->at > from || json_read_fail(p, "expected a digit");
 }
 
-/* RFC 8259: no leading zeros, and at least one digit after a point or an exponent. */
-static bool json_read_number(struct parser *p)
-{
-	(void)json_read_take(p, '-');
-	if (!json_read_take(p, '0') && !read_digits(p))
-		return false;
-	if (json_read_take(p, '.') && !read_digits(p))
-		return false;
-	if (!json_read_take(p, 'e') && !json_read_take(p, 'E'))
-		return true;
-	if (!json_read_take(p, '+'))
-		(void)json_read_take(p, '-');
-	return read_digits(p);
-}
-
 static bool read_scalar(struct parser *p)
 {
 	static const char *const words[] = { "null", "true", "false" };
@@ -172,8 +157,20 @@ static bool read_scalar(struct parser *p)
 
 	if (json_read_take(p, '"'))
 		return json_read_string(p);
-	if (left && (*p->at == '-' || mpk_is_digit(*p->at)))
-		return json_read_number(p);
+	if (left && (*p->at == '-' || mpk_is_digit(*p->at))) {
+		/* RFC 8259: no leading zeros, and at least one digit after a point or an
+		 * exponent. */
+		(void)json_read_take(p, '-');
+		if (!json_read_take(p, '0') && !read_digits(p))
+			return false;
+		if (json_read_take(p, '.') && !read_digits(p))
+			return false;
+		if (!json_read_take(p, 'e') && !json_read_take(p, 'E'))
+			return true;
+		if (!json_read_take(p, '+'))
+			(void)json_read_take(p, '-');
+		return read_digits(p);
+	}
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++) {
 		size_t len = strlen(words[i]);
 

@@ -59,20 +59,6 @@ static size_t row_end(const struct mpk_table *t, size_t row)
 	return row + 1 < t->row_count ? t->rows[row + 1] : t->count;
 }
 
-/* Measures the widest cell of each column, in columns of the terminal. */
-static void text_table_measure(const struct mpk_table *t, size_t width[MPK_TABLE_COLUMNS])
-{
-	for (size_t r = 0; r < t->row_count; r++) {
-		for (size_t i = t->rows[r]; i < row_end(t, r); i++) {
-			size_t n = width_of(t->text.data + t->cells[i]);
-			size_t column = i - t->rows[r];
-
-			if (n > width[column])
-				width[column] = n;
-		}
-	}
-}
-
 static void text_table_pad(struct mpk_strbuf *out, size_t n)
 {
 	while (n--)
@@ -112,7 +98,18 @@ void mpk_table_print(const struct mpk_table *t, const char *indent, struct mpk_s
 		out->failed = true;
 		return;
 	}
-	text_table_measure(t, width);
+
+	/* Measures the widest cell of each column, in columns of the terminal. */
+	for (size_t r = 0; r < t->row_count; r++) {
+		for (size_t i = t->rows[r]; i < row_end(t, r); i++) {
+			size_t n = width_of(t->text.data + t->cells[i]);
+			size_t column = i - t->rows[r];
+
+			if (n > width[column])
+				width[column] = n;
+		}
+	}
+
 	for (size_t r = 0; r < t->row_count; r++) {
 		mpk_strbuf_puts(out, indent);
 		print_row(t, r, width, out);

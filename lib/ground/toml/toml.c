@@ -106,7 +106,7 @@ static struct mpk_span bare_word(struct mpk_span text, struct mpk_pos pos)
 		line += text.data[at] == '\n';
 	for (end = at; end < text.len && text.data[end] != '\n' && text.data[end] != '='; end++)
 		;
-	/* the parser may point behind the word, which begins after the "=" */
+	/* The parser may point past the word, which begins after the "=". */
 	at = end < text.len && text.data[end] == '=' ? end + 1 : text.len;
 	while (at < text.len && (text.data[at] == ' ' || text.data[at] == '\t'))
 		at++;
@@ -395,16 +395,6 @@ static bool is_field(const struct mpk_toml_schema *schema, const struct mpk_toml
 	return false;
 }
 
-static void reader_missing(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
-			   const struct mpk_toml_field *f, struct mpk_pos pos)
-{
-	if (f->rows)
-		mpk_toml_read_error(r, pos, "missing-key", "%s needs %s", schema->what,
-				    f->rows->what);
-	else
-		mpk_toml_read_error(r, pos, "missing-key", "%s needs '%s'", schema->what, f->name);
-}
-
 /* Keys are looked up by field, and not fields by key, so that findings about keys that are
  * missing come in the order of the schema. */
 void mpk_toml_read_table(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
@@ -419,8 +409,16 @@ void mpk_toml_read_table(struct mpk_toml_reader *r, const struct mpk_toml_schema
 
 		if (e)
 			read_field(r, f, &e->value, out);
-		else if (f->required)
-			reader_missing(r, schema, f, table->pos);
+		else if (f->required) {
+			struct mpk_pos pos = table->pos;
+
+			if (f->rows)
+				mpk_toml_read_error(r, pos, "missing-key", "%s needs %s",
+						    schema->what, f->rows->what);
+			else
+				mpk_toml_read_error(r, pos, "missing-key", "%s needs '%s'",
+						    schema->what, f->name);
+		}
 	}
 	for (size_t i = 0; i < table->count; i++)
 		if (!is_field(schema, &table->entries[i]))

@@ -19,7 +19,7 @@
  * It does nothing but wait. It is there so that whatever its child, the worker, starts and leaves ends with
  * it, and it ends with us, by whatever signal that is. Where the system lets us, it is the first process of
  * a namespace of processes: then the worker has no number for any process outside, and the kernel ends all
- * within when the supervisor ends. Elsewhere it collects what the worker leaves behind, and ends that itself.
+ * within when the supervisor ends. Elsewhere it adopts the processes that the worker leaves, and ends them itself.
  */
 
 /* As the parent sees it, which starts it and takes its end. */
@@ -107,7 +107,7 @@ int64_t mpk_child_look(struct mpk_child *c, bool stops, struct pollfd fds[MPK_CH
  * Returns  as fork() */
 pid_t mpk_fork(const sigset_t *mask);
 
-/* --- The processes that a contained child leaves behind; for this room only --- */
+/* --- The processes that a contained child leaves; for this room only --- */
 
 /* Children of this process. Zero-initialise; free pids. */
 struct mpk_children {

@@ -122,27 +122,6 @@ static enum mpk_code begin_list(struct reader *r, struct mpk_cursor *c, size_t s
 
 /* --- kernels: FORMAT.md 3 -------------------------------------------------------------- */
 
-/* What a launch passes in front, whatever order a compiler notes. */
-static enum mpk_code order_args(struct reader *r, struct mpk_amdgpu_kernel *k,
-				struct mpk_amdgpu_arg *args, size_t count, struct mpk_error *err)
-{
-	struct mpk_amdgpu_arg *sorted = mpk_arena_array(r->arena, count, sizeof *sorted);
-	size_t visible = 0, hidden = 0;
-
-	MPK_TRY_ALLOC(sorted, err);
-	for (size_t i = 0; i < count; i++)
-		visible += !mpk_span_starts(args[i].value_kind, "hidden_");
-	k->visible_args = visible;
-	for (size_t i = 0, shown = 0; i < count; i++) {
-		bool is_hidden = mpk_span_starts(args[i].value_kind, "hidden_");
-
-		sorted[is_hidden ? visible + hidden++ : shown++] = args[i];
-	}
-	k->args = sorted;
-	k->arg_count = count;
-	return MPK_OK;
-}
-
 static enum mpk_code read_args(struct reader *r, struct mpk_cursor *c, void *into,
 			       struct mpk_error *err)
 {
@@ -172,7 +151,23 @@ static enum mpk_code read_args(struct reader *r, struct mpk_cursor *c, void *int
 		a->read_only = is_const || mpk_span_is(access, "read_only") ||
 			       mpk_span_is(a->address_space, "constant");
 	}
-	return order_args(r, k, args, count, err);
+
+	/* What a launch passes in front, whatever order a compiler notes. */
+	struct mpk_amdgpu_arg *sorted = mpk_arena_array(r->arena, count, sizeof *sorted);
+	size_t visible = 0, hidden = 0;
+
+	MPK_TRY_ALLOC(sorted, err);
+	for (size_t i = 0; i < count; i++)
+		visible += !mpk_span_starts(args[i].value_kind, "hidden_");
+	k->visible_args = visible;
+	for (size_t i = 0, shown = 0; i < count; i++) {
+		bool is_hidden = mpk_span_starts(args[i].value_kind, "hidden_");
+
+		sorted[is_hidden ? visible + hidden++ : shown++] = args[i];
+	}
+	k->args = sorted;
+	k->arg_count = count;
+	return MPK_OK;
 }
 
 static enum mpk_code read_block(struct reader *r, struct mpk_cursor *c, void *into,
@@ -309,28 +304,6 @@ static enum mpk_code read_section(struct reader *r, const struct mpk_cubin_secti
 	return MPK_OK;
 }
 
-static enum mpk_code read_notes(struct reader *r, bool *found, struct mpk_error *err)
-{
-	const struct field fields[] = {
-		{ .key = "amdhsa.kernels", .read = amdgpu_read_kernels },
-		{ .key = "amdhsa.printf", .read = amdgpu_read_formats },
-	};
-	struct mpk_cubin_section s;
-	struct mpk_cursor c;
-	struct mpk_span notes;
-
-	for (size_t i = 0; i < r->elf.section_count && !*found; i++) {
-		MPK_TRY(mpk_cubin_elf_section(&r->elf, i, &s, err));
-		if (s.type != MPK_CUBIN_SHT_NOTE)
-			continue;
-		MPK_TRY(read_section(r, &s, &notes, err));
-		MPK_TRY(find_note(notes, s.off, &c, found, err));
-		if (*found)
-			MPK_TRY(read_map(r, &c, fields, MPK_ARRAY_COUNT(fields), err));
-	}
-	return MPK_OK;
-}
-
 /* --- code: the function that a kernel's descriptor, NAME.kd, describes ------------------ */
 
 static struct mpk_span function_of(const struct mpk_amdgpu_kernel *k)
@@ -401,7 +374,26 @@ enum mpk_code mpk_amdgpu_read(struct mpk_span bytes, struct mpk_arena *arena,
 
 	MPK_TRY(mpk_amdgpu_read_head(bytes, &object, err));
 	MPK_TRY(mpk_cubin_elf_open(bytes, MPK_AMDGPU_EM, "code object", &r.elf, err));
-	MPK_TRY(read_notes(&r, &object.has_metadata, err));
+
+	bool *found = &object.has_metadata;
+	const struct field fields[] = {
+		{ .key = "amdhsa.kernels", .read = amdgpu_read_kernels },
+		{ .key = "amdhsa.printf", .read = amdgpu_read_formats },
+	};
+	struct mpk_cubin_section s;
+	struct mpk_cursor c;
+	struct mpk_span notes;
+
+	for (size_t i = 0; i < r.elf.section_count && !*found; i++) {
+		MPK_TRY(mpk_cubin_elf_section(&r.elf, i, &s, err));
+		if (s.type != MPK_CUBIN_SHT_NOTE)
+			continue;
+		MPK_TRY(read_section(&r, &s, &notes, err));
+		MPK_TRY(find_note(notes, s.off, &c, found, err));
+		if (*found)
+			MPK_TRY(read_map(&r, &c, fields, MPK_ARRAY_COUNT(fields), err));
+	}
+
 	MPK_TRY(amdgpu_read_code(&r, err));
 	object.kernels = r.kernels;
 	object.kernel_count = r.count;

@@ -231,41 +231,6 @@ static bool member_at(const struct mpk_ar *ar, uint64_t header_off, size_t *out)
 	return *out < ar->member_count && ar->members[*out].header_off == header_off;
 }
 
-/* FORMAT.md 3: count, that many header offsets, that many NUL-terminated names */
-static enum mpk_code read_sysv_index(const struct item *index, struct mpk_arena *arena,
-				     struct mpk_ar *ar, struct mpk_error *err)
-{
-	size_t width = index->role == ROLE_INDEX64 ? 8 : 4, count, name_off = 0;
-	struct mpk_ar_symbol *symbols;
-	struct mpk_span strings;
-	uint64_t n;
-
-	if (index->data.len < width)
-		return ar_fail_at(err, index->data_off, "the symbol index is cut off");
-	n = ar_load(index->data.data, width, true);
-	if (n > (index->data.len - width) / (width + 1))
-		return ar_fail_at(err, index->data_off, "more symbols than the index has room for");
-	count = (size_t)n;
-	symbols = mpk_arena_array(arena, count, sizeof *symbols);
-	MPK_TRY_ALLOC(symbols, err);
-	strings = mpk_span_of(index->data.data + width * (count + 1),
-			      index->data.len - width * (count + 1));
-	for (size_t i = 0; i < count; i++) {
-		uint64_t at = ar_load(index->data.data + width * (i + 1), width, true);
-
-		if (!mpk_span_text(strings, name_off, NAME_LIMIT, &symbols[i].name))
-			return ar_fail_at(err, index->data_off,
-					  "a name of the symbol index has no end");
-		if (!member_at(ar, at, &symbols[i].member))
-			return ar_fail_at(err, index->data_off + width * (i + 1),
-					  "the symbol index points to no member; run ranlib on it");
-		name_off += symbols[i].name.len + 1;
-	}
-	ar->symbols = symbols;
-	ar->symbol_count = count;
-	return MPK_OK;
-}
-
 /* FORMAT.md 4: bytes of the pairs, pairs (name offset, header offset), bytes of names, names */
 static bool bsd_parts(struct mpk_span data, size_t width, bool big, struct mpk_span *pairs,
 		      struct mpk_span *strings)
@@ -336,9 +301,40 @@ enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena, struct
 	ar.members = members;
 	ar.member_count = l.member_count;
 	ar.has_index = l.index.role != ROLE_MEMBER;
-	if (l.index.role == ROLE_INDEX32 || l.index.role == ROLE_INDEX64)
-		MPK_TRY(read_sysv_index(&l.index, arena, &ar, err));
-	else if (ar.has_index)
+	if (l.index.role == ROLE_INDEX32 || l.index.role == ROLE_INDEX64) {
+		/* FORMAT.md 3: count, that many header offsets, that many NUL-terminated names */
+		const struct item *index = &l.index;
+		size_t width = index->role == ROLE_INDEX64 ? 8 : 4, count, name_off = 0;
+		struct mpk_ar_symbol *symbols;
+		struct mpk_span strings;
+		uint64_t n;
+
+		if (index->data.len < width)
+			return ar_fail_at(err, index->data_off, "the symbol index is cut off");
+		n = ar_load(index->data.data, width, true);
+		if (n > (index->data.len - width) / (width + 1))
+			return ar_fail_at(err, index->data_off,
+					  "more symbols than the index has room for");
+		count = (size_t)n;
+		symbols = mpk_arena_array(arena, count, sizeof *symbols);
+		MPK_TRY_ALLOC(symbols, err);
+		strings = mpk_span_of(index->data.data + width * (count + 1),
+				      index->data.len - width * (count + 1));
+		for (size_t i = 0; i < count; i++) {
+			uint64_t at = ar_load(index->data.data + width * (i + 1), width, true);
+
+			if (!mpk_span_text(strings, name_off, NAME_LIMIT, &symbols[i].name))
+				return ar_fail_at(err, index->data_off,
+						  "a name of the symbol index has no end");
+			if (!member_at(&ar, at, &symbols[i].member))
+				return ar_fail_at(
+					err, index->data_off + width * (i + 1),
+					"the symbol index points to no member; run ranlib on it");
+			name_off += symbols[i].name.len + 1;
+		}
+		ar.symbols = symbols;
+		ar.symbol_count = count;
+	} else if (ar.has_index)
 		MPK_TRY(read_bsd_index(&l.index, arena, &ar, err));
 	*out = ar;
 	return MPK_OK;

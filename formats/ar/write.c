@@ -126,48 +126,52 @@ static void put_big(struct mpk_rope *rope, uint64_t v, size_t width)
 	mpk_rope_put_bytes(rope, mpk_span_of(b, width));
 }
 
-/* Every symbol has the offset of its member's header; the names follow in the same order. */
-static void put_index(const struct plan *p, struct mpk_rope *rope)
+/* Contents are only referred to: the rope is written span by span. */
+enum mpk_code mpk_ar_write(const struct mpk_ar_entry *entries, size_t count, struct mpk_rope *rope,
+			   struct mpk_error *err)
 {
-	uint64_t off = members_off(p);
+	struct plan p = { .entries = entries, .count = count };
 
-	ar_put_header(rope, p->width == 8 ? "/SYM64/" : "/", "0           0     0     0",
-		      index_bytes(p));
-	put_big(rope, p->symbol_count, p->width);
-	for (size_t i = 0; i < p->count; i++) {
-		for (size_t j = 0; j < p->entries[i].symbol_count; j++)
-			put_big(rope, off, p->width);
-		off += MPK_AR_HEADER_BYTES + even(p->entries[i].content->len);
-	}
-	for (size_t i = 0; i < p->count; i++)
-		for (size_t j = 0; j < p->entries[i].symbol_count; j++) {
-			mpk_rope_put_bytes(rope, p->entries[i].symbols[j]);
+	MPK_TRY(make_plan(&p, err));
+	mpk_rope_put_bytes(rope, mpk_span_str(MPK_AR_MAGIC));
+	if (p.width) {
+		/* Every symbol has the offset of its member's header; the names follow in the
+		 * same order. */
+		uint64_t off = members_off(&p);
+
+		ar_put_header(rope, p.width == 8 ? "/SYM64/" : "/", "0           0     0     0",
+			      index_bytes(&p));
+		put_big(rope, p.symbol_count, p.width);
+		for (size_t i = 0; i < p.count; i++) {
+			for (size_t j = 0; j < p.entries[i].symbol_count; j++)
+				put_big(rope, off, p.width);
+			off += MPK_AR_HEADER_BYTES + even(p.entries[i].content->len);
+		}
+		for (size_t i = 0; i < p.count; i++)
+			for (size_t j = 0; j < p.entries[i].symbol_count; j++) {
+				mpk_rope_put_bytes(rope, p.entries[i].symbols[j]);
+				mpk_rope_put_u8(rope, 0);
+			}
+		if (p.string_bytes % 2)
 			mpk_rope_put_u8(rope, 0);
-		}
-	if (p->string_bytes % 2)
-		mpk_rope_put_u8(rope, 0);
-}
+	}
+	if (p.name_bytes) {
+		/* The table of long names: each ends with "/\n". */
+		ar_put_header(rope, "//", "", even(p.name_bytes));
+		for (size_t i = 0; i < p.count; i++)
+			if (is_long(p.entries[i].name)) {
+				mpk_rope_put_bytes(rope, p.entries[i].name);
+				mpk_rope_put_bytes(rope, mpk_span_str("/\n"));
+			}
+		if (p.name_bytes % 2)
+			mpk_rope_put_u8(rope, '\n');
+	}
 
-/* The table of long names: each ends with "/\n". */
-static void ar_put_names(const struct plan *p, struct mpk_rope *rope)
-{
-	ar_put_header(rope, "//", "", even(p->name_bytes));
-	for (size_t i = 0; i < p->count; i++)
-		if (is_long(p->entries[i].name)) {
-			mpk_rope_put_bytes(rope, p->entries[i].name);
-			mpk_rope_put_bytes(rope, mpk_span_str("/\n"));
-		}
-	if (p->name_bytes % 2)
-		mpk_rope_put_u8(rope, '\n');
-}
-
-/* The name of a long one is its offset in the table of names. */
-static void put_members(const struct plan *p, struct mpk_rope *rope)
-{
+	/* The name of a long one is its offset in the table of names. */
 	uint64_t name_off = 0;
 
-	for (size_t i = 0; i < p->count; i++) {
-		const struct mpk_ar_entry *e = &p->entries[i];
+	for (size_t i = 0; i < p.count; i++) {
+		const struct mpk_ar_entry *e = &p.entries[i];
 		char name[MPK_AR_NAME_BYTES + 8];
 
 		if (is_long(e->name)) {
@@ -182,20 +186,6 @@ static void put_members(const struct plan *p, struct mpk_rope *rope)
 		if (e->content->len % 2)
 			mpk_rope_put_u8(rope, '\n');
 	}
-}
 
-/* Contents are only referred to: the rope is written span by span. */
-enum mpk_code mpk_ar_write(const struct mpk_ar_entry *entries, size_t count, struct mpk_rope *rope,
-			   struct mpk_error *err)
-{
-	struct plan p = { .entries = entries, .count = count };
-
-	MPK_TRY(make_plan(&p, err));
-	mpk_rope_put_bytes(rope, mpk_span_str(MPK_AR_MAGIC));
-	if (p.width)
-		put_index(&p, rope);
-	if (p.name_bytes)
-		ar_put_names(&p, rope);
-	put_members(&p, rope);
 	return mpk_rope_status(rope, err);
 }

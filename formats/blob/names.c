@@ -104,17 +104,6 @@ static bool find_parent(const struct mpk_tree *tree, size_t node, size_t *parent
 	return false;
 }
 
-/* The text is at out + at; its head does not fit. */
-static const char *cut_head(char *out, size_t size, size_t at)
-{
-	memmove(out, out + at, size - at);
-	if (size - at < sizeof "...")
-		snprintf(out, size, "...");
-	else
-		memset(out, '.', 3);
-	return out;
-}
-
 const char *mpk_tree_path(const struct mpk_tree *tree, size_t node, char *out, size_t size)
 {
 	size_t at = size - 1, parent, position;
@@ -134,7 +123,13 @@ const char *mpk_tree_path(const struct mpk_tree *tree, size_t node, char *out, s
 		if (!up && node == 0)
 			break;
 		if ((size_t)n > at) {
-			return cut_head(out, size, at);
+			/* The text is at out + at; its head does not fit. */
+			memmove(out, out + at, size - at);
+			if (size - at < sizeof "...")
+				snprintf(out, size, "...");
+			else
+				memset(out, '.', 3);
+			return out;
 		}
 		at -= (size_t)n;
 		memcpy(out + at, step, (size_t)n);

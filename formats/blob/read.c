@@ -255,18 +255,6 @@ static size_t find_next(const struct mpk_legacy *r, size_t end, size_t remaining
 	return end;
 }
 
-/* Keeps one warning for a blob: the first, unless a later one says that modules are lost. */
-static void warn(struct mpk_tree *tree, const struct mpk_node *node)
-{
-	if (tree->warning.code != MPK_OK && !tree->truncated)
-		return;
-	mpk_fail_offset(&tree->warning, MPK_E_UNSUPPORTED, "blob", node->kind_off,
-			"module kind \"%s\" is not known and says not how long its payload is; %s",
-			MPK_QUOTE(node->kind),
-			tree->truncated ? "the modules behind it cannot be told apart"
-					: "its end was inferred from what follows");
-}
-
 /* Find the end of the payload at the cursor, whose kind is unknown
  * @node    kind and payload_off are set; payload and opaque are filled in
  * Moves the cursor past the payload. When modules follow that cannot be separated,
@@ -284,7 +272,18 @@ static void legacy_recover(struct mpk_legacy *r, struct mpk_node *node)
 	node->payload = mpk_span_of(r->c.bytes.data + r->c.pos, next - r->c.pos);
 	node->opaque = true;
 	r->c.pos = next;
-	warn(r->tree, node);
+
+	/* Keeps one warning for a blob: the first, unless a later one says that modules are
+	 * lost. */
+	struct mpk_tree *tree = r->tree;
+
+	if (tree->warning.code != MPK_OK && !tree->truncated)
+		return;
+	mpk_fail_offset(&tree->warning, MPK_E_UNSUPPORTED, "blob", node->kind_off,
+			"module kind \"%s\" is not known and says not how long its payload is; %s",
+			MPK_QUOTE(node->kind),
+			tree->truncated ? "the modules behind it cannot be told apart"
+					: "its end was inferred from what follows");
 }
 
 /* The item list of TVM 0.2 - 0.21

@@ -34,39 +34,30 @@ static void blob_put_module(const struct mpk_node *node, bool sized, struct mpk_
 		mpk_rope_put_view(rope, node->payload);
 }
 
-static void put_current(const struct mpk_tree *tree, struct mpk_rope *rope)
-{
-	put_links(tree, rope);
-	for (size_t i = 0; i < tree->count; i++)
-		blob_put_module(&tree->nodes[i], true, rope);
-}
-
-static void put_legacy(const struct mpk_tree *tree, struct mpk_rope *rope)
-{
-	bool lone_lib =
-		tree->count == 1 && tree->nodes[0].is_lib && tree->nodes[0].child_count == 0;
-	bool links = !tree->implied_lib && !lone_lib;
-	size_t first = links ? 0 : 1;
-
-	mpk_rope_put_u64(rope, tree->count - first + links);
-	for (size_t i = first; i < tree->count; i++)
-		blob_put_module(&tree->nodes[i], false, rope);
-	if (links) {
-		mpk_rope_put_str(rope, mpk_span_str(MPK_KIND_TREE));
-		put_links(tree, rope);
-	}
-}
-
 enum mpk_code mpk_blob_write_bare(const struct mpk_tree *tree, struct mpk_rope *rope,
 				  struct mpk_error *err)
 {
 	if (tree->truncated)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"a blob with modules that could not be read cannot be written");
-	if (tree->gen == MPK_GEN_CURRENT)
-		put_current(tree, rope);
-	else
-		put_legacy(tree, rope);
+	if (tree->gen == MPK_GEN_CURRENT) {
+		put_links(tree, rope);
+		for (size_t i = 0; i < tree->count; i++)
+			blob_put_module(&tree->nodes[i], true, rope);
+	} else {
+		bool lone_lib = tree->count == 1 && tree->nodes[0].is_lib &&
+				tree->nodes[0].child_count == 0;
+		bool links = !tree->implied_lib && !lone_lib;
+		size_t first = links ? 0 : 1;
+
+		mpk_rope_put_u64(rope, tree->count - first + links);
+		for (size_t i = first; i < tree->count; i++)
+			blob_put_module(&tree->nodes[i], false, rope);
+		if (links) {
+			mpk_rope_put_str(rope, mpk_span_str(MPK_KIND_TREE));
+			put_links(tree, rope);
+		}
+	}
 	MPK_TRY(mpk_rope_status(rope, err));
 	if (rope->len > INT64_MAX)
 		return mpk_fail(err, MPK_E_RANGE, "the blob would be larger than 2^63 bytes");

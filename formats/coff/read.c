@@ -177,34 +177,6 @@ static enum mpk_code read_name(struct reader *r, const uint8_t *s, const char **
 			       "COFF: the name of a symbol lies outside the string table");
 }
 
-static enum mpk_code read_symbol(struct reader *r, const uint8_t *s, struct mpk_error *err)
-{
-	/* sections are numbered with a sign: -1 and -2 stand for no place in the file */
-	int32_t section = r->h.big ? (int32_t)mpk_load_u32(s + 12) : (int16_t)mpk_load_u16(s + 12);
-	const uint8_t *rest = s + (r->h.big ? 16 : 14);
-	struct mpk_object_symbol symbol = {
-		.defined = section > 0,
-		.global = rest[2] == CLASS_EXTERNAL || rest[2] == CLASS_WEAK,
-		.weak = rest[2] == CLASS_WEAK,
-		.address = mpk_load_u32(s + 8),
-	};
-
-	if (section > 0 && (size_t)section > r->object.section_count)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", (uint64_t)(s - r->bytes.data),
-				       "COFF: a symbol stands in section %d of %zu", section,
-				       r->object.section_count);
-	MPK_TRY(read_name(r, s, &symbol.name, err));
-	if (r->object.machine == EM_386 && symbol.name[0] == '_')
-		symbol.name++;
-	if (symbol.defined) {
-		symbol.section = (size_t)section;
-		symbol.is_function = (mpk_load_u16(rest) & 0xf0) == TYPE_FUNCTION ||
-				     r->object.sections[section - 1].is_code;
-	}
-	r->object.symbols[r->object.symbol_count++] = symbol;
-	return MPK_OK;
-}
-
 /* Auxiliary records follow the symbol that they say more of. */
 static enum mpk_code coff_read_symbols(struct reader *r, struct mpk_error *err)
 {
@@ -215,7 +187,32 @@ static enum mpk_code coff_read_symbols(struct reader *r, struct mpk_error *err)
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *s = r->symbols.data + i * each;
 
-		MPK_TRY(read_symbol(r, s, err));
+		/* sections are numbered with a sign: -1 and -2 stand for no place in the file */
+		int32_t section =
+			r->h.big ? (int32_t)mpk_load_u32(s + 12) : (int16_t)mpk_load_u16(s + 12);
+		const uint8_t *rest = s + (r->h.big ? 16 : 14);
+		struct mpk_object_symbol symbol = {
+			.defined = section > 0,
+			.global = rest[2] == CLASS_EXTERNAL || rest[2] == CLASS_WEAK,
+			.weak = rest[2] == CLASS_WEAK,
+			.address = mpk_load_u32(s + 8),
+		};
+
+		if (section > 0 && (size_t)section > r->object.section_count)
+			return mpk_fail_offset(err, MPK_E_CORRUPT, "file",
+					       (uint64_t)(s - r->bytes.data),
+					       "COFF: a symbol stands in section %d of %zu",
+					       section, r->object.section_count);
+		MPK_TRY(read_name(r, s, &symbol.name, err));
+		if (r->object.machine == EM_386 && symbol.name[0] == '_')
+			symbol.name++;
+		if (symbol.defined) {
+			symbol.section = (size_t)section;
+			symbol.is_function = (mpk_load_u16(rest) & 0xf0) == TYPE_FUNCTION ||
+					     r->object.sections[section - 1].is_code;
+		}
+		r->object.symbols[r->object.symbol_count++] = symbol;
+
 		i += s[each - 1];
 	}
 	return mpk_object_place(&r->object, err);
@@ -335,22 +332,6 @@ static void directory(const struct pe_reader *r, size_t index, uint32_t *address
 	*size = mpk_load_u32(r->optional.data + off + 4);
 }
 
-/* --- exports -------------------------------------------------------------------------------- */
-
-static void add_export(struct pe_reader *r, const char *name, uint32_t address)
-{
-	size_t section = section_of(r, address);
-
-	r->object.symbols[r->object.symbol_count++] = (struct mpk_object_symbol){
-		.name = name,
-		.defined = true,
-		.global = true,
-		.section = section,
-		.address = address,
-		.is_function = section && r->object.sections[section - 1].is_code,
-	};
-}
-
 /* Three tables: addresses by ordinal, names, and the ordinal of each name. */
 static enum mpk_code read_exports(struct pe_reader *r, struct mpk_error *err)
 {
@@ -384,8 +365,20 @@ static enum mpk_code read_exports(struct pe_reader *r, struct mpk_error *err)
 					  "an export has no name, or no address", err);
 		address = mpk_load_u32(addresses.data + 4 * (size_t)ordinal);
 		/* one that points into the directory forwards to another library */
-		if (address < at || address - at >= size)
-			add_export(r, name, address);
+		if (address < at || address - at >= size) {
+			/* --- exports ----------------------------------------------------------
+			 * ---------------------- */
+			size_t section = section_of(r, address);
+
+			r->object.symbols[r->object.symbol_count++] = (struct mpk_object_symbol){
+				.name = name,
+				.defined = true,
+				.global = true,
+				.section = section,
+				.address = address,
+				.is_function = section && r->object.sections[section - 1].is_code,
+			};
+		}
 	}
 	return MPK_OK;
 }

@@ -50,18 +50,6 @@ static enum mpk_code const_loader_read(struct mpk_cursor *c, struct mpk_arena *a
 	return MPK_OK;
 }
 
-/* The inverse, to the byte */
-static void const_loader_write(struct mpk_rope *r, const struct mpk_const_loader *l)
-{
-	mpk_rope_put_strs(r, l->consts.names);
-	mpk_rope_put_u64(r, l->consts.names.count);
-	mpk_tensors_write(r, &l->consts);
-	mpk_rope_put_strs(r, l->symbols);
-	mpk_rope_put_u64(r, l->symbols.count);
-	for (size_t i = 0; i < l->symbols.count; i++)
-		mpk_rope_put_strs(r, l->needs[i]);
-}
-
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
 static enum mpk_code constloader_read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
@@ -72,7 +60,16 @@ static enum mpk_code constloader_read_payload(struct mpk_cursor *c, struct mpk_a
 
 static void constloader_write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
 {
-	const_loader_write(rope, &p->u.consts);
+	/* The inverse, to the byte */
+	const struct mpk_const_loader *l = &p->u.consts;
+
+	mpk_rope_put_strs(rope, l->consts.names);
+	mpk_rope_put_u64(rope, l->consts.names.count);
+	mpk_tensors_write(rope, &l->consts);
+	mpk_rope_put_strs(rope, l->symbols);
+	mpk_rope_put_u64(rope, l->symbols.count);
+	for (size_t i = 0; i < l->symbols.count; i++)
+		mpk_rope_put_strs(rope, l->needs[i]);
 }
 
 static enum mpk_code constloader_list_files(const struct mpk_payload *p, struct mpk_files *files)

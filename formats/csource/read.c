@@ -138,16 +138,6 @@ static enum mpk_code read_numbers(struct array *a, struct mpk_error *err)
 	}
 }
 
-static enum mpk_code read_strings(struct array *a, struct mpk_error *err)
-{
-	while (a->lex.t.kind == MPK_TOKEN_STRING) {
-		if (!csource_read_string(a->lex.t.text, a->bytes, &a->count))
-			return unexpected(a, err);
-		MPK_TRY(mpk_lexer_next(&a->lex, err));
-	}
-	return MPK_OK;
-}
-
 /* A string has a NUL that an array may have room for, or not. */
 static bool is_count(const struct array *a, uint64_t declared, bool strings)
 {
@@ -167,9 +157,13 @@ static enum mpk_code csource_bytes(const struct mpk_object_symbol *symbol, struc
 	MPK_TRY_ALLOC(a.bytes, err);
 	MPK_TRY(mpk_lexer_next(&a.lex, err));
 	strings = a.lex.t.kind == MPK_TOKEN_STRING;
-	if (strings)
-		MPK_TRY(read_strings(&a, err));
-	else if (mpk_lexer_at(&a.lex, '{'))
+	if (strings) {
+		while (a.lex.t.kind == MPK_TOKEN_STRING) {
+			if (!csource_read_string(a.lex.t.text, a.bytes, &a.count))
+				return unexpected(&a, err);
+			MPK_TRY(mpk_lexer_next(&a.lex, err));
+		}
+	} else if (mpk_lexer_at(&a.lex, '{'))
 		MPK_TRY(read_numbers(&a, err));
 	else
 		return unexpected(&a, err);
@@ -285,91 +279,7 @@ static enum mpk_code csource_add(struct reader *r, bool function, struct mpk_spa
 	return MPK_OK;
 }
 
-/* After "=": everything up to the ";" of the declaration, or the "," before the next name. */
-static enum mpk_code read_initializer(struct reader *r, struct mpk_error *err)
-{
-	struct mpk_token begin = r->lex.t;
-	const uint8_t *from, *end;
-	uint32_t line;
-
-	MPK_TRY(mpk_lexer_next(&r->lex, err));
-	line = r->lex.t.line;
-	from = end = r->lex.t.text.data;
-	while (!mpk_lexer_at(&r->lex, ';') && !mpk_lexer_at(&r->lex, ',')) {
-		if (r->lex.t.kind == MPK_TOKEN_END)
-			return no_end(&begin, err);
-		if (mpk_lexer_at(&r->lex, '(') || mpk_lexer_at(&r->lex, '[') ||
-		    mpk_lexer_at(&r->lex, '{'))
-			MPK_TRY(skip_group(r, NULL, err));
-		end = r->lex.t.text.data + r->lex.t.text.len;
-		MPK_TRY(mpk_lexer_next(&r->lex, err));
-	}
-	if (r->d.name.len && !r->d.is_typedef && !r->d.is_call)
-		MPK_TRY(csource_add(r, false, mpk_span_of(from, (size_t)(end - from)), line, err));
-	r->d.name = (struct mpk_span){ 0 };
-	return MPK_OK;
-}
-
-/* "int x;" defines x, "extern int x;" does not. */
-static enum mpk_code end_declaration(struct reader *r, struct mpk_error *err)
-{
-	const struct declaration d = r->d;
-
-	/* a tentative definition */
-	if (d.name.len && !d.is_extern && !d.is_typedef && !d.is_call)
-		MPK_TRY(csource_add(r, false, (struct mpk_span){ 0 }, 0, err));
-	r->d = (struct declaration){ 0 };
-	if (mpk_lexer_at(&r->lex, ',')) { /* the names of a list share its specifiers */
-		r->d.is_static = d.is_static;
-		r->d.is_extern = d.is_extern;
-		r->d.is_typedef = d.is_typedef;
-	}
-	return mpk_lexer_next(&r->lex, err);
-}
-
-/* "[852]", "[852 MPK_NUL]": the first number of the first brackets counts. */
-static enum mpk_code csource_read_extent(struct reader *r, struct mpk_error *err)
-{
-	struct mpk_token first = { 0 };
-
-	MPK_TRY(skip_group(r, &first, err));
-	if (!r->d.is_array && first.kind == MPK_TOKEN_WORD)
-		(void)mpk_parse_u64(first.text, &r->d.count);
-	r->d.is_array = true;
-	return mpk_lexer_next(&r->lex, err);
-}
-
 /* --- file scope ------------------------------------------------------------------------------ */
-
-/* "int f(int)" makes f a function; "int (*f)(int)" has its name in the first pair, which is
- * passed over. */
-static enum mpk_code read_parentheses(struct reader *r, struct mpk_error *err)
-{
-	if (r->d.is_call) /* a pointer to a function: its name is in the parentheses before */
-		r->d.name = (struct mpk_span){ 0 };
-	r->d.is_call |= r->d.name.len != 0;
-	MPK_TRY(skip_group(r, NULL, err));
-	return mpk_lexer_next(&r->lex, err);
-}
-
-/* A body, a list of members, or what extern "C" and namespaces hold, which is file scope, too. */
-static enum mpk_code read_brace(struct reader *r, struct mpk_error *err)
-{
-	bool scope = r->d.is_namespace || (r->d.has_language && !r->d.name.len);
-
-	if (scope) {
-		r->linkage++;
-		r->d = (struct declaration){ 0 };
-		return mpk_lexer_next(&r->lex, err);
-	}
-	MPK_TRY(skip_group(r, NULL, err));
-	if (r->d.is_call && r->d.name.len) {
-		MPK_TRY(csource_add(r, true, (struct mpk_span){ 0 }, 0, err));
-		r->d = (struct declaration){ 0 };
-	}
-	r->d.name = (struct mpk_span){ 0 }; /* the tag of a struct; a name may follow */
-	return mpk_lexer_next(&r->lex, err);
-}
 
 /* Skips attributes with arguments as a whole, wherever they are; the last of the other words is
  * the name. */
@@ -409,17 +319,79 @@ static enum mpk_code read_token(struct reader *r, struct mpk_error *err)
 		return read_word(r, err);
 	if (r->lex.t.kind == MPK_TOKEN_STRING)
 		r->d.has_language |= r->d.is_extern;
-	else if (mpk_lexer_at(&r->lex, '('))
-		return read_parentheses(r, err);
-	else if (mpk_lexer_at(&r->lex, '['))
-		return csource_read_extent(r, err);
-	else if (mpk_lexer_at(&r->lex, '{'))
-		return read_brace(r, err);
-	else if (mpk_lexer_at(&r->lex, '='))
-		return read_initializer(r, err);
-	else if (mpk_lexer_at(&r->lex, ';') || mpk_lexer_at(&r->lex, ','))
-		return end_declaration(r, err);
-	else if (mpk_lexer_at(&r->lex, '}') && r->linkage) {
+	else if (mpk_lexer_at(&r->lex, '(')) {
+		/* "int f(int)" makes f a function; "int (*f)(int)" has its name in the first
+		 * pair, which is passed over. */
+		if (r->d.is_call) /* a pointer to a function: its name is in the parentheses before */
+			r->d.name = (struct mpk_span){ 0 };
+		r->d.is_call |= r->d.name.len != 0;
+		MPK_TRY(skip_group(r, NULL, err));
+		return mpk_lexer_next(&r->lex, err);
+	} else if (mpk_lexer_at(&r->lex, '[')) {
+		/* "[852]", "[852 MPK_NUL]": the first number of the first brackets counts. */
+		struct mpk_token first = { 0 };
+
+		MPK_TRY(skip_group(r, &first, err));
+		if (!r->d.is_array && first.kind == MPK_TOKEN_WORD)
+			(void)mpk_parse_u64(first.text, &r->d.count);
+		r->d.is_array = true;
+		return mpk_lexer_next(&r->lex, err);
+	} else if (mpk_lexer_at(&r->lex, '{')) {
+		/* A body, a list of members, or what extern "C" and namespaces hold, which is
+		 * file scope, too. */
+		bool scope = r->d.is_namespace || (r->d.has_language && !r->d.name.len);
+
+		if (scope) {
+			r->linkage++;
+			r->d = (struct declaration){ 0 };
+			return mpk_lexer_next(&r->lex, err);
+		}
+		MPK_TRY(skip_group(r, NULL, err));
+		if (r->d.is_call && r->d.name.len) {
+			MPK_TRY(csource_add(r, true, (struct mpk_span){ 0 }, 0, err));
+			r->d = (struct declaration){ 0 };
+		}
+		r->d.name = (struct mpk_span){ 0 }; /* the tag of a struct; a name may follow */
+		return mpk_lexer_next(&r->lex, err);
+	} else if (mpk_lexer_at(&r->lex, '=')) {
+		/* After "=": everything up to the ";" of the declaration, or the "," before the
+		 * next name. */
+		struct mpk_token begin = r->lex.t;
+		const uint8_t *from, *end;
+		uint32_t line;
+
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
+		line = r->lex.t.line;
+		from = end = r->lex.t.text.data;
+		while (!mpk_lexer_at(&r->lex, ';') && !mpk_lexer_at(&r->lex, ',')) {
+			if (r->lex.t.kind == MPK_TOKEN_END)
+				return no_end(&begin, err);
+			if (mpk_lexer_at(&r->lex, '(') || mpk_lexer_at(&r->lex, '[') ||
+			    mpk_lexer_at(&r->lex, '{'))
+				MPK_TRY(skip_group(r, NULL, err));
+			end = r->lex.t.text.data + r->lex.t.text.len;
+			MPK_TRY(mpk_lexer_next(&r->lex, err));
+		}
+		if (r->d.name.len && !r->d.is_typedef && !r->d.is_call)
+			MPK_TRY(csource_add(r, false, mpk_span_of(from, (size_t)(end - from)), line,
+					    err));
+		r->d.name = (struct mpk_span){ 0 };
+		return MPK_OK;
+	} else if (mpk_lexer_at(&r->lex, ';') || mpk_lexer_at(&r->lex, ',')) {
+		/* "int x;" defines x, "extern int x;" does not. */
+		const struct declaration d = r->d;
+
+		/* a tentative definition */
+		if (d.name.len && !d.is_extern && !d.is_typedef && !d.is_call)
+			MPK_TRY(csource_add(r, false, (struct mpk_span){ 0 }, 0, err));
+		r->d = (struct declaration){ 0 };
+		if (mpk_lexer_at(&r->lex, ',')) { /* the names of a list share its specifiers */
+			r->d.is_static = d.is_static;
+			r->d.is_extern = d.is_extern;
+			r->d.is_typedef = d.is_typedef;
+		}
+		return mpk_lexer_next(&r->lex, err);
+	} else if (mpk_lexer_at(&r->lex, '}') && r->linkage) {
 		r->linkage--;
 		r->d = (struct declaration){ 0 };
 	}

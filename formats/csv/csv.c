@@ -17,8 +17,8 @@ static size_t skip_plain(struct mpk_span text, size_t at)
 	return at;
 }
 
-/* Behind the quote that closes a field, or the end of the text where none does.
- * @at      behind the quote that opens it */
+/* The place after the quote that closes a field, or the end of the text where none does.
+ * @at      the place after the quote that opens it */
 static size_t skip_quoted(struct mpk_span text, size_t at, size_t *lines, bool *is_open)
 {
 	for (; at < text.len; at++) {
@@ -83,7 +83,7 @@ struct mpk_span mpk_csv_text(struct mpk_span stored, struct mpk_strbuf *scratch)
 		if (at >= stored.len)
 			break;
 		if (stored.data[at] !=
-		    '"') { /* what follows the quote that closes is as it stands */
+		    '"') { /* The text after the closing quote is taken unchanged. */
 			mpk_strbuf_put_span(scratch,
 					    mpk_span_of(stored.data + at, stored.len - at));
 			break;

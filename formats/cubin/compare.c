@@ -42,7 +42,7 @@ static void comparison_fini(struct comparison *c)
 }
 
 /* Sections that no driver runs: what is in them may differ. Code for sm_100 and later has a second form, whose
- * sections are named as those of the first behind a prefix. */
+ * sections have the names of the first form after a prefix. */
 static bool is_beside_code(struct mpk_span name)
 {
 	static const char second[] = ".nv.merc";

@@ -31,30 +31,6 @@ bool mpk_cubin_is(struct mpk_span bytes)
 	       mpk_load_u16(bytes.data + 18) == MPK_CUBIN_EM_CUDA;
 }
 
-static void take_header(const struct mpk_cubin_elf *elf, struct mpk_cubin *out)
-{
-	out->abi = elf->abi;
-	out->relocatable = elf->type == MPK_CUBIN_ET_REL;
-	if (elf->osabi == OSABI_V2) {
-		out->sm = elf->flags >> 8 & 0xff;
-	} else {
-		out->sm = elf->flags & 0xff;
-		out->arch_specific = elf->flags & FLAG_ARCH_SPECIFIC;
-	}
-}
-
-static enum mpk_code take_compat(struct mpk_cursor c, struct mpk_cubin *out, struct mpk_error *err)
-{
-	struct mpk_cubin_attribute a;
-
-	while (mpk_cursor_left(&c)) {
-		MPK_TRY(mpk_cubin_attribute_next(&c, &a, err));
-		if (a.id == MPK_CUBIN_COMPAT_CLASS)
-			out->arch_specific = a.value == 1;
-	}
-	return MPK_OK;
-}
-
 /* Returns the text at an offset of the note's strings, if it lies within them. */
 static struct mpk_span note_text(struct mpk_span strings, uint32_t off)
 {
@@ -68,19 +44,6 @@ static struct mpk_span note_text(struct mpk_span strings, uint32_t off)
 	return mpk_span_of(strings.data + off, len);
 }
 
-/* "-arch sm_100f", as ptxas notes its command line. */
-static bool names_family(struct mpk_span options)
-{
-	static const char arch[] = "-arch sm_";
-	const uint8_t *at =
-		options.len ? memmem(options.data, options.len, arch, sizeof arch - 1) : NULL;
-	size_t n = at ? (size_t)(at - options.data) + sizeof arch - 1 : options.len;
-
-	while (n < options.len && options.data[n] >= '0' && options.data[n] <= '9')
-		n++;
-	return n < options.len && options.data[n] == 'f';
-}
-
 void mpk_cubin_take_tool_note(struct mpk_span data, struct mpk_cubin *out)
 {
 	enum { NAME_OFF = 12, DESC_OFF = 24, TEXTS_OFF = DESC_OFF + 24 };
@@ -91,7 +54,17 @@ void mpk_cubin_take_tool_note(struct mpk_span data, struct mpk_cubin *out)
 	texts = mpk_span_of(data.data + TEXTS_OFF, data.len - TEXTS_OFF);
 	out->tool = note_text(texts, mpk_load_u32(data.data + DESC_OFF + 12));
 	out->options = note_text(texts, mpk_load_u32(data.data + DESC_OFF + 20));
-	out->family_specific = names_family(out->options);
+
+	/* "-arch sm_100f", as ptxas notes its command line. */
+	struct mpk_span options = out->options;
+	static const char arch[] = "-arch sm_";
+	const uint8_t *at =
+		options.len ? memmem(options.data, options.len, arch, sizeof arch - 1) : NULL;
+	size_t n = at ? (size_t)(at - options.data) + sizeof arch - 1 : options.len;
+
+	while (n < options.len && options.data[n] >= '0' && options.data[n] <= '9')
+		n++;
+	out->family_specific = n < options.len && options.data[n] == 'f';
 }
 
 enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
@@ -102,7 +75,16 @@ enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
 	uint64_t spent = 0;
 
 	MPK_TRY(mpk_cubin_elf_open(bytes, MPK_CUBIN_EM_CUDA, "cubin", &elf, err));
-	take_header(&elf, &cubin);
+
+	cubin.abi = elf.abi;
+	cubin.relocatable = elf.type == MPK_CUBIN_ET_REL;
+	if (elf.osabi == OSABI_V2) {
+		cubin.sm = elf.flags >> 8 & 0xff;
+	} else {
+		cubin.sm = elf.flags & 0xff;
+		cubin.arch_specific = elf.flags & FLAG_ARCH_SPECIFIC;
+	}
+
 	for (size_t i = 0; i < elf.section_count; i++) {
 		struct mpk_cubin_section s;
 		struct mpk_span data;
@@ -116,8 +98,16 @@ enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
 		MPK_TRY(mpk_cubin_spend(&elf, &spent, data.len, err));
 		if (is_note)
 			mpk_cubin_take_tool_note(data, &cubin);
-		else
-			MPK_TRY(take_compat(mpk_cursor_of(data, s.off, "payload"), &cubin, err));
+		else {
+			struct mpk_cursor c = mpk_cursor_of(data, s.off, "payload");
+			struct mpk_cubin_attribute a;
+
+			while (mpk_cursor_left(&c)) {
+				MPK_TRY(mpk_cubin_attribute_next(&c, &a, err));
+				if (a.id == MPK_CUBIN_COMPAT_CLASS)
+					cubin.arch_specific = a.value == 1;
+			}
+		}
 	}
 	*out = cubin;
 	return MPK_OK;

@@ -68,25 +68,6 @@ static bool is_kernel(const struct mpk_cubin_symbol *s)
 	return s->type == STT_FUNC && (s->other & OTHER_ENTRY) && s->section != 0;
 }
 
-static enum mpk_code cubin_add_kernel(struct reader *r, size_t symbol,
-				      const struct mpk_cubin_symbol *s, struct mpk_error *err)
-{
-	size_t n = r->out->kernel_count, found;
-	int rc = mpk_strmap_put(&r->by_name, s->name, n, &found);
-
-	if (rc < 0)
-		return mpk_fail_nomem(err);
-	if (rc == 0)
-		return mpk_fail(err, MPK_E_CORRUPT, "cubin: two kernels are called '%s'",
-				MPK_QUOTE(s->name));
-	r->kernels[n].name = s->name;
-	r->kernel_symbols[n] = symbol;
-	r->out->kernel_count++;
-	if (s->section < r->elf.section_count)
-		r->section_kernels[s->section] = (uint32_t)n + 1;
-	return MPK_OK;
-}
-
 static enum mpk_code cubin_read_kernels(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_cubin_symbol s;
@@ -105,8 +86,22 @@ static enum mpk_code cubin_read_kernels(struct reader *r, struct mpk_error *err)
 	MPK_TRY_ALLOC(r->kernels && r->kernel_symbols && r->stacks && r->section_kernels, err);
 	for (size_t i = 0; i < r->symbol_count; i++) {
 		MPK_TRY(mpk_cubin_elf_symbol(&r->elf, r->symbols, r->strings, i, &s, err));
-		if (is_kernel(&s))
-			MPK_TRY(cubin_add_kernel(r, i, &s, err));
+		if (is_kernel(&s)) {
+			size_t n = r->out->kernel_count, found;
+			int rc = mpk_strmap_put(&r->by_name, s.name, n, &found);
+
+			if (rc < 0)
+				return mpk_fail_nomem(err);
+			if (rc == 0)
+				return mpk_fail(err, MPK_E_CORRUPT,
+						"cubin: two kernels are called '%s'",
+						MPK_QUOTE(s.name));
+			r->kernels[n].name = s.name;
+			r->kernel_symbols[n] = i;
+			r->out->kernel_count++;
+			if (s.section < r->elf.section_count)
+				r->section_kernels[s.section] = (uint32_t)n + 1;
+		}
 	}
 	r->out->kernels = r->kernels;
 	return MPK_OK;
@@ -146,31 +141,6 @@ static struct mpk_cubin_stack *stack_at(void *arg, uint32_t symbol)
 	return k ? &r->stacks[k - r->kernels] : NULL;
 }
 
-/* A frame is of a kernel, or of a function that was put into a kernel's section. */
-static enum mpk_code take_frame(struct reader *r, uint32_t symbol, uint32_t bytes,
-				struct mpk_error *err)
-{
-	struct mpk_cubin_stack *own = stack_at(r, symbol), *outer;
-	struct mpk_cubin_symbol s;
-	uint32_t kernel = 0;
-
-	if (own) {
-		own->has_frame = true;
-		own->frame = bytes;
-		return MPK_OK;
-	}
-	if (symbol >= r->symbol_count)
-		return MPK_OK;
-	MPK_TRY(mpk_cubin_elf_symbol(&r->elf, r->symbols, r->strings, symbol, &s, err));
-	if (s.type == STT_FUNC && s.section < r->elf.section_count)
-		kernel = r->section_kernels[s.section];
-	if (kernel) {
-		outer = &r->stacks[kernel - 1];
-		outer->inner = bytes > outer->inner ? bytes : outer->inner;
-	}
-	return MPK_OK;
-}
-
 /* .nv.info: figures by symbol index */
 static enum mpk_code take_module(struct reader *r, const struct mpk_cubin_attribute *a,
 				 struct mpk_error *err)
@@ -185,8 +155,28 @@ static enum mpk_code take_module(struct reader *r, const struct mpk_cubin_attrib
 	MPK_TRY(mpk_cubin_attribute_need(a, 8, err));
 	symbol = mpk_load_u32(a->data.data);
 	value = mpk_load_u32(a->data.data + 4);
-	if (a->id == MPK_CUBIN_FRAME_BYTES)
-		return take_frame(r, symbol, value, err);
+	if (a->id == MPK_CUBIN_FRAME_BYTES) {
+		/* A frame is of a kernel, or of a function that was put into a kernel's section. */
+		struct mpk_cubin_stack *own = stack_at(r, symbol), *outer;
+		struct mpk_cubin_symbol s;
+		uint32_t kernel = 0;
+
+		if (own) {
+			own->has_frame = true;
+			own->frame = value;
+			return MPK_OK;
+		}
+		if (symbol >= r->symbol_count)
+			return MPK_OK;
+		MPK_TRY(mpk_cubin_elf_symbol(&r->elf, r->symbols, r->strings, symbol, &s, err));
+		if (s.type == STT_FUNC && s.section < r->elf.section_count)
+			kernel = r->section_kernels[s.section];
+		if (kernel) {
+			outer = &r->stacks[kernel - 1];
+			outer->inner = value > outer->inner ? value : outer->inner;
+		}
+		return MPK_OK;
+	}
 	k = kernel_at(r, symbol);
 	stack = stack_at(r, symbol);
 	if (k && a->id == MPK_CUBIN_REGISTERS) {
@@ -204,24 +194,6 @@ static enum mpk_code take_triple(const struct mpk_cubin_attribute *a, uint32_t o
 	MPK_TRY(mpk_cubin_attribute_need(a, 12, err));
 	for (size_t i = 0; i < 3; i++)
 		out[i] = mpk_load_u32(a->data.data + 4 * i);
-	return MPK_OK;
-}
-
-static enum mpk_code take_param(const struct mpk_cubin_attribute *a, struct mpk_cubin_param *params,
-				size_t count, struct mpk_error *err)
-{
-	size_t ordinal;
-
-	MPK_TRY(mpk_cubin_attribute_need(a, 12, err));
-	ordinal = mpk_load_u16(a->data.data + 4);
-	if (ordinal >= count || params[ordinal].bytes)
-		return mpk_fail_offset(
-			err, MPK_E_CORRUPT, "payload", a->off,
-			"cubin: parameter %zu of %zu is out of place or described twice", ordinal,
-			count);
-	params[ordinal].offset = mpk_load_u16(a->data.data + 6);
-	params[ordinal].bytes = a->id == MPK_CUBIN_PARAM_V2 ? mpk_load_u16(a->data.data + 8)
-							    : mpk_load_u32(a->data.data + 8) >> 18;
 	return MPK_OK;
 }
 
@@ -269,8 +241,21 @@ static enum mpk_code read_kernel_info(struct reader *r, struct mpk_cubin_kernel 
 	MPK_TRY_ALLOC(params, err);
 	while (mpk_cursor_left(&again)) {
 		MPK_TRY(mpk_cubin_attribute_next(&again, &a, err));
-		if (is_param(&a))
-			MPK_TRY(take_param(&a, params, count, err));
+		if (is_param(&a)) {
+			size_t ordinal;
+
+			MPK_TRY(mpk_cubin_attribute_need(&a, 12, err));
+			ordinal = mpk_load_u16(a.data.data + 4);
+			if (ordinal >= count || params[ordinal].bytes)
+				return mpk_fail_offset(
+					err, MPK_E_CORRUPT, "payload", a.off,
+					"cubin: parameter %zu of %zu is out of place or described twice",
+					ordinal, count);
+			params[ordinal].offset = mpk_load_u16(a.data.data + 6);
+			params[ordinal].bytes = a.id == MPK_CUBIN_PARAM_V2
+							? mpk_load_u16(a.data.data + 8)
+							: mpk_load_u32(a.data.data + 8) >> 18;
+		}
 	}
 	k->params = params;
 	k->param_count = count;
@@ -296,18 +281,6 @@ static enum mpk_code read_info(struct reader *r, const struct mpk_cubin_section 
 		MPK_TRY(mpk_cubin_attribute_next(&c, &a, err));
 		MPK_TRY(take_module(r, &a, err));
 	}
-	return MPK_OK;
-}
-
-/* --- notes: FORMAT.md 5 -------------------------------------------------------------- */
-
-static enum mpk_code read_tool_note(struct reader *r, const struct mpk_cubin_section *s,
-				    struct mpk_error *err)
-{
-	struct mpk_span data;
-
-	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &data, err));
-	mpk_cubin_take_tool_note(data, r->out);
 	return MPK_OK;
 }
 
@@ -341,16 +314,6 @@ static void take_shared(struct reader *r, const struct mpk_cubin_section *s)
 		k->shared_bytes = s->size - (reserved ? SYSTEM_SHARED : 0);
 }
 
-static enum mpk_code take_calls(struct reader *r, const struct mpk_cubin_section *s,
-				struct mpk_error *err)
-{
-	struct mpk_span graph;
-
-	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &graph, err));
-	MPK_TRY(mpk_cubin_spend(&r->elf, &r->bytes_spent, graph.len, err));
-	return mpk_cubin_stack_calls(graph, stack_at, r, err);
-}
-
 static enum mpk_code take_section(struct reader *r, const struct mpk_cubin_section *s,
 				  struct mpk_error *err)
 {
@@ -360,10 +323,22 @@ static enum mpk_code take_section(struct reader *r, const struct mpk_cubin_secti
 		return take_code(r, s, err);
 	if (mpk_span_is(s->name, ".nv.info") || mpk_span_starts(s->name, ".nv.info."))
 		return read_info(r, s, err);
-	if (mpk_span_is(s->name, ".note.nv.tkinfo"))
-		return read_tool_note(r, s, err);
-	if (mpk_span_is(s->name, ".nv.callgraph"))
-		return take_calls(r, s, err);
+	if (mpk_span_is(s->name, ".note.nv.tkinfo")) {
+		/* --- notes: FORMAT.md 5
+		 * -------------------------------------------------------------- */
+		struct mpk_span data;
+
+		MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &data, err));
+		mpk_cubin_take_tool_note(data, r->out);
+		return MPK_OK;
+	}
+	if (mpk_span_is(s->name, ".nv.callgraph")) {
+		struct mpk_span graph;
+
+		MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &graph, err));
+		MPK_TRY(mpk_cubin_spend(&r->elf, &r->bytes_spent, graph.len, err));
+		return mpk_cubin_stack_calls(graph, stack_at, r, err);
+	}
 	if (mpk_span_starts(s->name, ".nv.shared.")) {
 		take_shared(r, s);
 	} else if (mpk_span_starts(s->name, ".nv.constant0.")) {
@@ -394,26 +369,6 @@ static bool stack_bytes(const struct mpk_cubin_stack *s, uint32_t *out)
 	return true;
 }
 
-static enum mpk_code cubin_read_sections(struct reader *r, struct mpk_error *err)
-{
-	for (size_t i = 0; i < r->elf.section_count; i++) {
-		struct mpk_cubin_section s;
-
-		MPK_TRY(mpk_cubin_elf_section(&r->elf, i, &s, err));
-		MPK_TRY(mpk_cubin_spend(&r->elf, &r->bytes_spent, s.name.len, err));
-		MPK_TRY(take_section(r, &s, err));
-	}
-	for (size_t i = 0; i < r->out->kernel_count; i++) {
-		struct mpk_cubin_kernel *k = &r->kernels[i];
-
-		if (!k->code_bytes)
-			return mpk_fail(err, MPK_E_CORRUPT, "cubin: kernel '%s' has no code",
-					MPK_QUOTE(k->name));
-		k->has_stack = stack_bytes(&r->stacks[i], &k->stack_bytes);
-	}
-	return MPK_OK;
-}
-
 enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_cubin *out,
 			     struct mpk_error *err)
 {
@@ -425,7 +380,23 @@ enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, str
 	MPK_TRY(mpk_cubin_elf_open(bytes, MPK_CUBIN_EM_CUDA, "cubin", &r.elf, err));
 	MPK_TRY(find_symbols(&r, err));
 	MPK_TRY(cubin_read_kernels(&r, err));
-	MPK_TRY(cubin_read_sections(&r, err));
+
+	for (size_t i = 0; i < r.elf.section_count; i++) {
+		struct mpk_cubin_section s;
+
+		MPK_TRY(mpk_cubin_elf_section(&r.elf, i, &s, err));
+		MPK_TRY(mpk_cubin_spend(&r.elf, &r.bytes_spent, s.name.len, err));
+		MPK_TRY(take_section(&r, &s, err));
+	}
+	for (size_t i = 0; i < r.out->kernel_count; i++) {
+		struct mpk_cubin_kernel *k = &r.kernels[i];
+
+		if (!k->code_bytes)
+			return mpk_fail(err, MPK_E_CORRUPT, "cubin: kernel '%s' has no code",
+					MPK_QUOTE(k->name));
+		k->has_stack = stack_bytes(&r.stacks[i], &k->stack_bytes);
+	}
+
 	*out = cubin;
 	return MPK_OK;
 }

@@ -278,11 +278,6 @@ static enum mpk_code new_segments(const struct strip *s, struct mpk_arena *arena
 	return MPK_OK;
 }
 
-static void put_old(const struct strip *s, uint64_t off, uint64_t end, struct mpk_rope *out)
-{
-	mpk_rope_put_view(out, mpk_span_of(s->elf.bytes.data + off, (size_t)(end - off)));
-}
-
 /* Cuts are apart from all that is kept, and so from tables; tables that lie over one another are refused. */
 static enum mpk_code strip_put_file(const struct strip *s, const struct table *tables, size_t count,
 				    struct mpk_rope *out, struct mpk_error *err)
@@ -298,7 +293,7 @@ static enum mpk_code strip_put_file(const struct strip *s, const struct table *t
 
 		if (next < at)
 			return mpk_fail(err, MPK_E_CORRUPT, "cubin: its tables overlap");
-		put_old(s, at, next, out);
+		mpk_rope_put_view(out, mpk_span_of(s->elf.bytes.data + at, (size_t)(next - at)));
 		if (next == len)
 			return mpk_rope_status(out, err);
 		if (next == table) {
@@ -319,20 +314,6 @@ static int by_place(const void *a, const void *b)
 	return (x->off > y->off) - (x->off < y->off);
 }
 
-static enum mpk_code strip_put(const struct strip *s, struct mpk_rope *out, struct mpk_error *err)
-{
-	struct table tables[3];
-	size_t count = 2;
-
-	MPK_TRY(new_header(s, out->arena, &tables[0], err));
-	MPK_TRY(new_sections(s, out->arena, &tables[1], err));
-	MPK_TRY(new_segments(s, out->arena, &tables[2], err));
-	if (tables[2].bytes.len)
-		count++;
-	qsort(tables, count, sizeof *tables, by_place);
-	return strip_put_file(s, tables, count, out, err);
-}
-
 enum mpk_code mpk_cubin_strip(struct mpk_span bytes, struct mpk_rope *out, uint64_t *dropped,
 			      struct mpk_error *err)
 {
@@ -346,7 +327,18 @@ enum mpk_code mpk_cubin_strip(struct mpk_span bytes, struct mpk_rope *out, uint6
 		return MPK_OK;
 	MPK_TRY(add_headers(&s, err));
 	MPK_TRY(find_cuts(&s, err));
-	MPK_TRY(strip_put(&s, out, err));
+
+	struct table tables[3];
+	size_t count = 2;
+
+	MPK_TRY(new_header(&s, out->arena, &tables[0], err));
+	MPK_TRY(new_sections(&s, out->arena, &tables[1], err));
+	MPK_TRY(new_segments(&s, out->arena, &tables[2], err));
+	if (tables[2].bytes.len)
+		count++;
+	qsort(tables, count, sizeof *tables, by_place);
+	MPK_TRY(strip_put_file(&s, tables, count, out, err));
+
 	*dropped = s.dropped;
 	return MPK_OK;
 }

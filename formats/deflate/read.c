@@ -151,35 +151,29 @@ static enum mpk_code deflate_check_end(const struct decoder *d, struct mpk_error
 	return d->window == WINDOW_RAW ? inflate_check_end(d->bytes, d->in_pos, err) : MPK_OK;
 }
 
-/* Once, into room for one byte more than the limit: who fills that has more. */
-static enum mpk_code unpack_once(struct decoder d, const struct mpk_deflate_reader *reader,
-				 struct mpk_arena *arena, struct mpk_span *out,
-				 struct mpk_error *err)
-{
-	uint64_t limit = d.limit++;
-	enum mpk_code code;
-
-	d.reader = reader;
-	d.into = mpk_arena_alloc(arena, (size_t)d.limit);
-	MPK_TRY_ALLOC(d.into, err);
-	code = deflate_run(&d, err);
-	if (d.out_len > limit)
-		return inflate_fail_limit(limit, err);
-	if (code != MPK_OK)
-		return code;
-	MPK_TRY(deflate_check_end(&d, err));
-	*out = mpk_span_of(d.into, (size_t)d.out_len);
-	return MPK_OK;
-}
-
 static enum mpk_code deflate_unpack(struct decoder d, const struct mpk_deflate_reader *reader,
 				    struct mpk_arena *arena, struct mpk_span *out,
 				    struct mpk_error *err)
 {
 	struct decoder again = d;
 
-	if (d.window == WINDOW_RAW && d.limit <= USUAL_RATIO * (uint64_t)d.bytes.len)
-		return unpack_once(d, reader, arena, out, err);
+	if (d.window == WINDOW_RAW && d.limit <= USUAL_RATIO * (uint64_t)d.bytes.len) {
+		/* Once, into room for one byte more than the limit: who fills that has more. */
+		uint64_t limit = d.limit++;
+		enum mpk_code code;
+
+		d.reader = reader;
+		d.into = mpk_arena_alloc(arena, (size_t)d.limit);
+		MPK_TRY_ALLOC(d.into, err);
+		code = deflate_run(&d, err);
+		if (d.out_len > limit)
+			return inflate_fail_limit(limit, err);
+		if (code != MPK_OK)
+			return code;
+		MPK_TRY(deflate_check_end(&d, err));
+		*out = mpk_span_of(d.into, (size_t)d.out_len);
+		return MPK_OK;
+	}
 	again.reader = reader;
 	MPK_TRY(deflate_run(&d, err));
 	MPK_TRY(deflate_check_end(&d, err));
@@ -317,20 +311,6 @@ static int deflate_step(struct mpk_deflate_index *x, uint8_t *into, size_t len, 
 	return rc;
 }
 
-/* --- the whole stream, once ------------------------------------------------------------- */
-
-static enum mpk_code keep_state(struct mpk_deflate_index *x, struct mpk_error *err)
-{
-	struct state *s = &x->states[x->count];
-
-	if (inflateCopy(&s->z, &x->z) != Z_OK)
-		return mpk_fail_nomem(err);
-	s->z.opaque = &x->scratch; /* a copy of this copy allocates from there */
-	s->in_pos = x->in_pos;
-	x->count++;
-	return MPK_OK;
-}
-
 static enum mpk_code deflate_decode(struct mpk_deflate_index *x, uint64_t limit,
 				    const struct mpk_deflate_sink *sink, uint8_t *piece,
 				    struct mpk_error *err)
@@ -339,8 +319,17 @@ static enum mpk_code deflate_decode(struct mpk_deflate_index *x, uint64_t limit,
 	int rc;
 
 	do {
-		if (x->out_pos == x->count * (uint64_t)x->interval)
-			MPK_TRY(keep_state(x, err));
+		if (x->out_pos == x->count * (uint64_t)x->interval) {
+			/* --- the whole stream, once
+			 * ------------------------------------------------------------- */
+			struct state *s = &x->states[x->count];
+
+			if (inflateCopy(&s->z, &x->z) != Z_OK)
+				return mpk_fail_nomem(err);
+			s->z.opaque = &x->scratch; /* a copy of this copy allocates from there */
+			s->in_pos = x->in_pos;
+			x->count++;
+		}
 
 		uint64_t left = x->count * (uint64_t)x->interval - x->out_pos;
 
@@ -359,21 +348,6 @@ static enum mpk_code deflate_decode(struct mpk_deflate_index *x, uint64_t limit,
 	} while (rc == Z_OK);
 	return rc == Z_STREAM_END ? inflate_check_end(x->bytes, x->in_pos, err)
 				  : inflate_fail(x->bytes, x->in_pos, rc, x->z.msg, err);
-}
-
-/* As much as a copy of the decoder takes, which has all that it will ever allocate. */
-static enum mpk_code take_scratch(struct mpk_deflate_index *x, struct mpk_arena *arena,
-				  struct mpk_error *err)
-{
-	size_t before = x->kept.used;
-	z_stream copy;
-
-	if (inflateCopy(&copy, &x->z) != Z_OK)
-		return mpk_fail_nomem(err);
-	x->scratch.size = x->kept.used - before + WINDOW_BYTES;
-	x->scratch.bytes = mpk_arena_alloc(arena, x->scratch.size);
-	MPK_TRY_ALLOC(x->scratch.bytes, err);
-	return MPK_OK;
 }
 
 enum mpk_code mpk_deflate_index_build(struct mpk_span bytes, uint64_t limit, size_t interval,
@@ -400,7 +374,17 @@ enum mpk_code mpk_deflate_index_build(struct mpk_span bytes, uint64_t limit, siz
 	if (rc != Z_OK)
 		return inflate_fail(bytes, 0, rc, NULL, err);
 	MPK_TRY(deflate_decode(x, limit, sink, piece, err));
-	MPK_TRY(take_scratch(x, arena, err));
+
+	/* As much as a copy of the decoder takes, which has all that it will ever allocate. */
+	size_t before = x->kept.used;
+	z_stream copy;
+
+	if (inflateCopy(&copy, &x->z) != Z_OK)
+		return mpk_fail_nomem(err);
+	x->scratch.size = x->kept.used - before + WINDOW_BYTES;
+	x->scratch.bytes = mpk_arena_alloc(arena, x->scratch.size);
+	MPK_TRY_ALLOC(x->scratch.bytes, err);
+
 	x->len = x->out_pos;
 	*out = x;
 	return MPK_OK;

@@ -149,18 +149,6 @@ static bool parse_lanes(struct mpk_span text, uint16_t *lanes)
 	return true;
 }
 
-static bool parse_custom(struct mpk_span text, struct mpk_dtype *out)
-{
-	uint64_t code, bits;
-	uint16_t lanes;
-
-	if (!dtype_take_number(&text, UINT8_MAX, &code) || !dtype_take_text(&text, "]") ||
-	    !dtype_take_number(&text, UINT8_MAX, &bits) || !parse_lanes(text, &lanes))
-		return false;
-	*out = (struct mpk_dtype){ (uint8_t)code, (uint8_t)bits, lanes };
-	return true;
-}
-
 /* Consumes a whole name at the front of *text, "f8_e4m3fn" as well as "float8_e4m3fn". */
 static bool dtype_take_name(struct mpk_span *text, const struct base_name *base)
 {
@@ -216,8 +204,16 @@ bool mpk_dtype_parse(struct mpk_span text, struct mpk_dtype *out)
 		*out = dtype_void;
 		return true;
 	}
-	if (dtype_take_text(&rest, "custom["))
-		return parse_custom(rest, out);
+	if (dtype_take_text(&rest, "custom[")) {
+		uint64_t code, bits;
+		uint16_t lanes;
+
+		if (!dtype_take_number(&rest, UINT8_MAX, &code) || !dtype_take_text(&rest, "]") ||
+		    !dtype_take_number(&rest, UINT8_MAX, &bits) || !parse_lanes(rest, &lanes))
+			return false;
+		*out = (struct mpk_dtype){ (uint8_t)code, (uint8_t)bits, lanes };
+		return true;
+	}
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(bases); i++) {
 		rest = text;
 		if (dtype_take_name(&rest, &bases[i]) && parse_based(rest, &bases[i], out))

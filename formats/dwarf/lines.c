@@ -358,48 +358,7 @@ static enum mpk_code standard(struct reader *r, struct unit *u, uint8_t opcode, 
 	}
 }
 
-static enum mpk_code run_program(struct reader *r, struct unit *u, struct mpk_error *err)
-{
-	struct run run = { .now = { 0, 1, 1 } };
-	uint8_t opcode;
-
-	r->name = NULL;
-	while (mpk_cursor_left(&u->program)) {
-		MPK_TRY(mpk_read_u8(&u->program, "opcode", &opcode, err));
-		if (opcode >= u->opcode_base) {
-			opcode = (uint8_t)(opcode - u->opcode_base);
-			run.now.address += (uint64_t)(opcode / u->line_range) * u->step;
-			run.now.line += (uint64_t)(u->line_base + opcode % u->line_range);
-			MPK_TRY(dwarf_put_row(r, u, &run, err));
-		} else if (opcode == 0) {
-			MPK_TRY(extended(r, u, &run, err));
-		} else {
-			MPK_TRY(standard(r, u, opcode, &run, err));
-		}
-	}
-	return MPK_OK;
-}
-
 /* --- units: FORMAT.md 1 --------------------------------------------------------------------------- */
-
-/* How the program counts: in steps of instructions and lines. */
-static enum mpk_code read_steps(struct mpk_cursor *c, struct unit *u, struct mpk_error *err)
-{
-	uint8_t byte;
-
-	MPK_TRY(mpk_read_u8(c, "minimum_instruction_length", &u->step, err));
-	if (u->version >= 4)
-		MPK_TRY(mpk_read_u8(c, "maximum_operations_per_instruction", &byte, err));
-	MPK_TRY(mpk_read_u8(c, "default_is_stmt", &byte, err));
-	MPK_TRY(mpk_read_u8(c, "line_base", &byte, err));
-	u->line_base = (int8_t)byte;
-	MPK_TRY(mpk_read_u8(c, "line_range", &u->line_range, err));
-	MPK_TRY(mpk_read_u8(c, "opcode_base", &u->opcode_base, err));
-	if (!u->line_range || !u->opcode_base)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "debug_line", mpk_cursor_offset(c),
-				       "a line range or opcode base of 0");
-	return MPK_OK;
-}
 
 static enum mpk_code dwarf_read_header(struct mpk_cursor *c, struct unit *u, struct mpk_error *err)
 {
@@ -414,7 +373,22 @@ static enum mpk_code dwarf_read_header(struct mpk_cursor *c, struct unit *u, str
 				       "the header ends behind its unit");
 	u->program = mpk_cursor_of(c->bytes, c->base, c->space);
 	u->program.pos = c->pos + (size_t)header;
-	MPK_TRY(read_steps(c, u, err));
+
+	/* How the program counts: in steps of instructions and lines. */
+	uint8_t byte;
+
+	MPK_TRY(mpk_read_u8(c, "minimum_instruction_length", &u->step, err));
+	if (u->version >= 4)
+		MPK_TRY(mpk_read_u8(c, "maximum_operations_per_instruction", &byte, err));
+	MPK_TRY(mpk_read_u8(c, "default_is_stmt", &byte, err));
+	MPK_TRY(mpk_read_u8(c, "line_base", &byte, err));
+	u->line_base = (int8_t)byte;
+	MPK_TRY(mpk_read_u8(c, "line_range", &u->line_range, err));
+	MPK_TRY(mpk_read_u8(c, "opcode_base", &u->opcode_base, err));
+	if (!u->line_range || !u->opcode_base)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "debug_line", mpk_cursor_offset(c),
+				       "a line range or opcode base of 0");
+
 	MPK_TRY(mpk_read_bytes(c, "standard_opcode_lengths", u->opcode_base - 1U, &u->operands,
 			       err));
 	if (u->program.pos < c->pos)
@@ -447,7 +421,25 @@ static enum mpk_code read_unit(struct reader *r, struct mpk_cursor *all, struct 
 	if (u.version < 2 || u.version > 5)
 		return MPK_OK;
 	MPK_TRY(dwarf_read_header(&c, &u, err));
-	return run_program(r, &u, err);
+
+	struct run run = { .now = { 0, 1, 1 } };
+	uint8_t opcode;
+
+	r->name = NULL;
+	while (mpk_cursor_left(&u.program)) {
+		MPK_TRY(mpk_read_u8(&u.program, "opcode", &opcode, err));
+		if (opcode >= u.opcode_base) {
+			opcode = (uint8_t)(opcode - u.opcode_base);
+			run.now.address += (uint64_t)(opcode / u.line_range) * u.step;
+			run.now.line += (uint64_t)(u.line_base + opcode % u.line_range);
+			MPK_TRY(dwarf_put_row(r, &u, &run, err));
+		} else if (opcode == 0) {
+			MPK_TRY(extended(r, &u, &run, err));
+		} else {
+			MPK_TRY(standard(r, &u, opcode, &run, err));
+		}
+	}
+	return MPK_OK;
 }
 
 static int compare_rows(const void *a, const void *b)

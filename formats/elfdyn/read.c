@@ -92,23 +92,6 @@ static const char *machine_name(uint16_t machine, char *number, size_t room)
 	return number;
 }
 
-static enum mpk_code fail_machine(const header_t *h, struct mpk_error *err)
-{
-	bool is_read = h->e_ident[EI_DATA] == byte_order();
-	uint16_t machine =
-		is_read ? h->e_machine : (uint16_t)(h->e_machine << 8 | h->e_machine >> 8);
-	char its[32], own[32];
-
-	return mpk_fail(
-		err, MPK_E_LOAD,
-		"the library is for another machine: %s, %s bits, %s-endian; here it is %s, 64 bits, %s-endian",
-		machine_name(machine, its, sizeof its),
-		h->e_ident[EI_CLASS] == ELFCLASS64 ? "64" : "32",
-		h->e_ident[EI_DATA] == ELFDATA2LSB ? "little" : "big",
-		machine_name(here.machine, own, sizeof own),
-		byte_order() == ELFDATA2LSB ? "little" : "big");
-}
-
 static enum mpk_code read_header(struct mpk_span bytes, header_t *out, struct mpk_error *err)
 {
 	if (!mpk_span_starts(bytes, ELFMAG))
@@ -119,8 +102,21 @@ static enum mpk_code read_header(struct mpk_span bytes, header_t *out, struct mp
 		return elfdyn_corrupt(0, "the ELF header ends beyond the end of the file", err);
 	memcpy(out, bytes.data, sizeof *out);
 	if (out->e_ident[EI_CLASS] != ELFCLASS64 || out->e_ident[EI_DATA] != byte_order() ||
-	    out->e_machine != here.machine)
-		return fail_machine(out, err);
+	    out->e_machine != here.machine) {
+		bool is_read = out->e_ident[EI_DATA] == byte_order();
+		uint16_t machine = is_read ? out->e_machine
+					   : (uint16_t)(out->e_machine << 8 | out->e_machine >> 8);
+		char its[32], own[32];
+
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"the library is for another machine: %s, %s bits, %s-endian; here it is %s, 64 bits, %s-endian",
+			machine_name(machine, its, sizeof its),
+			out->e_ident[EI_CLASS] == ELFCLASS64 ? "64" : "32",
+			out->e_ident[EI_DATA] == ELFDATA2LSB ? "little" : "big",
+			machine_name(here.machine, own, sizeof own),
+			byte_order() == ELFDATA2LSB ? "little" : "big");
+	}
 	if (out->e_type != ET_DYN)
 		return mpk_fail(err, MPK_E_LOAD, "not a shared library");
 	if (out->e_phentsize != sizeof(segment_t))
@@ -426,34 +422,6 @@ static enum mpk_code find_table(const struct mpk_elfdyn *d, uint64_t address, ui
 	return MPK_OK;
 }
 
-static enum mpk_code read_imports(struct mpk_elfdyn *d, const struct dynamic *dyn,
-				  struct mpk_arena *arena, struct mpk_error *err)
-{
-	bool rela_calls = dyn->calls_kind == DT_RELA;
-	struct mpk_span rela, rel, calls, ignored;
-	struct slots s = { .object = d };
-
-	MPK_TRY(find_table(d, dyn->rela, dyn->rela_bytes, &rela, err));
-	MPK_TRY(find_table(d, dyn->rel, dyn->rel_bytes, &rel, err));
-	MPK_TRY(find_table(d, dyn->calls, dyn->calls_bytes, &calls, err));
-	/* some linkers count those of calls among all */
-	if (rela_calls && calls.len && rela.len && calls.data >= rela.data &&
-	    calls.data + calls.len <= rela.data + rela.len)
-		calls.len = 0;
-	(void)at_address(d, dyn->symbols, &ignored, &s.symbols_off);
-	s.items = mpk_arena_array(arena,
-				  rela.len / sizeof(rela_t) + rel.len / sizeof(rel_t) +
-					  calls.len / sizeof(rel_t) + 1,
-				  sizeof *s.items);
-	MPK_TRY_ALLOC(s.items, err);
-	MPK_TRY(note_table(&s, rela, true, err));
-	MPK_TRY(note_table(&s, rel, false, err));
-	MPK_TRY(note_table(&s, calls, rela_calls, err));
-	d->slots = s.items;
-	d->slot_count = s.count;
-	return MPK_OK;
-}
-
 enum mpk_code mpk_elfdyn_read(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_elfdyn *out, struct mpk_error *err)
 {
@@ -473,7 +441,30 @@ enum mpk_code mpk_elfdyn_read(struct mpk_span bytes, struct mpk_arena *arena,
 	MPK_TRY(read_dynamic_strings(out, &dyn, err));
 	MPK_TRY(read_needed(out, section, &dyn, arena, err));
 	MPK_TRY(read_symbols(out, &dyn, err));
-	return read_imports(out, &dyn, arena, err);
+
+	bool rela_calls = dyn.calls_kind == DT_RELA;
+	struct mpk_span rela, rel, calls, ignored;
+	struct slots s = { .object = out };
+
+	MPK_TRY(find_table(out, dyn.rela, dyn.rela_bytes, &rela, err));
+	MPK_TRY(find_table(out, dyn.rel, dyn.rel_bytes, &rel, err));
+	MPK_TRY(find_table(out, dyn.calls, dyn.calls_bytes, &calls, err));
+	/* some linkers count those of calls among all */
+	if (rela_calls && calls.len && rela.len && calls.data >= rela.data &&
+	    calls.data + calls.len <= rela.data + rela.len)
+		calls.len = 0;
+	(void)at_address(out, dyn.symbols, &ignored, &s.symbols_off);
+	s.items = mpk_arena_array(arena,
+				  rela.len / sizeof(rela_t) + rel.len / sizeof(rel_t) +
+					  calls.len / sizeof(rel_t) + 1,
+				  sizeof *s.items);
+	MPK_TRY_ALLOC(s.items, err);
+	MPK_TRY(note_table(&s, rela, true, err));
+	MPK_TRY(note_table(&s, rel, false, err));
+	MPK_TRY(note_table(&s, calls, rela_calls, err));
+	out->slots = s.items;
+	out->slot_count = s.count;
+	return MPK_OK;
 }
 
 /* --- symbols for others ------------------------------------------------------------------------ */

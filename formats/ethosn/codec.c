@@ -77,22 +77,6 @@ static enum mpk_code ethosn_read(struct mpk_cursor *c, bool unbounded, struct mp
 	return MPK_OK;
 }
 
-/* The inverse, to the byte */
-static void ethosn_write(struct mpk_rope *r, const struct mpk_ethosn *e)
-{
-	mpk_rope_put_u64(r, e->count);
-	for (size_t i = 0; i < e->count; i++) {
-		const struct mpk_ethosn_network *n = &e->networks[i];
-
-		mpk_rope_put_str(r, n->name);
-		mpk_rope_put_blob(r, n->compiled);
-		mpk_rope_put_words(r, n->input_order, 4);
-		mpk_rope_put_view(r, n->input_sizes);
-		mpk_rope_put_words(r, n->output_order, 4);
-		mpk_rope_put_view(r, n->output_sizes);
-	}
-}
-
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
 static enum mpk_code ethosn_read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
@@ -103,7 +87,18 @@ static enum mpk_code ethosn_read_payload(struct mpk_cursor *c, struct mpk_arena 
 
 static void ethosn_write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
 {
-	ethosn_write(rope, &p->u.ethosn);
+	/* The inverse, to the byte */
+	mpk_rope_put_u64(rope, p->u.ethosn.count);
+	for (size_t i = 0; i < p->u.ethosn.count; i++) {
+		const struct mpk_ethosn_network *n = &p->u.ethosn.networks[i];
+
+		mpk_rope_put_str(rope, n->name);
+		mpk_rope_put_blob(rope, n->compiled);
+		mpk_rope_put_words(rope, n->input_order, 4);
+		mpk_rope_put_view(rope, n->input_sizes);
+		mpk_rope_put_words(rope, n->output_order, 4);
+		mpk_rope_put_view(rope, n->output_sizes);
+	}
 }
 
 static enum mpk_code ethosn_list_files(const struct mpk_payload *p, struct mpk_files *files)

@@ -38,23 +38,6 @@ bool mpk_fatbin_is(struct mpk_span bytes)
 	return magic == MPK_FATBIN_MAGIC || magic == WRAPPER_MAGIC;
 }
 
-static struct head load_head(const uint8_t *p)
-{
-	return (struct head){
-		.kind = mpk_load_u16(p),
-		.head_bytes = mpk_load_u32(p + 4),
-		.data_bytes = mpk_load_u64(p + 8),
-		.packed_bytes = mpk_load_u32(p + 16),
-		.minor = mpk_load_u16(p + 24),
-		.major = mpk_load_u16(p + 26),
-		.sm = mpk_load_u32(p + 28),
-		.name_off = mpk_load_u32(p + 32),
-		.name_bytes = mpk_load_u32(p + 36),
-		.flags = mpk_load_u64(p + 40),
-		.plain_bytes = mpk_load_u64(p + 56),
-	};
-}
-
 static enum mpk_fatbin_kind fatbin_kind_of(uint16_t code)
 {
 	switch (code) {
@@ -112,7 +95,23 @@ static enum mpk_code fatbin_read_entry(struct mpk_cursor *c, struct mpk_fatbin_e
 	struct head h;
 
 	MPK_TRY(mpk_read_bytes(&at, "fatbin: header of an image", ENTRY_BYTES, &head, err));
-	h = load_head(head.data);
+
+	const uint8_t *p = head.data;
+
+	h = (struct head){
+		.kind = mpk_load_u16(p),
+		.head_bytes = mpk_load_u32(p + 4),
+		.data_bytes = mpk_load_u64(p + 8),
+		.packed_bytes = mpk_load_u32(p + 16),
+		.minor = mpk_load_u16(p + 24),
+		.major = mpk_load_u16(p + 26),
+		.sm = mpk_load_u32(p + 28),
+		.name_off = mpk_load_u32(p + 32),
+		.name_bytes = mpk_load_u32(p + 36),
+		.flags = mpk_load_u64(p + 40),
+		.plain_bytes = mpk_load_u64(p + 56),
+	};
+
 	if (h.head_bytes < ENTRY_BYTES)
 		return fatbin_fail_at(err, off + 4,
 				      "the header of an image is shorter than 64 bytes");
@@ -232,7 +231,7 @@ static size_t find_container(const uint8_t *p, size_t at, size_t len)
 	return len;
 }
 
-/* Goes on behind a header and len bytes that follow it. */
+/* Continues after a header and the len bytes that follow it. */
 static void fatbin_skip(struct mpk_fatbin_scan *s, uint64_t head, uint64_t len)
 {
 	s->known = 0;

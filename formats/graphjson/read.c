@@ -103,26 +103,6 @@ static enum mpk_code read_numbers(const struct reader *r, struct mpk_json_value 
 
 /* --- nodes ------------------------------------------------------------------------------- */
 
-/* The attributes of an operator are numbers written as strings. */
-static enum mpk_code read_operator(const struct reader *r, struct mpk_json_value attrs,
-				   struct mpk_graph_node *node)
-{
-	const char *outputs, *flatten;
-	uint64_t n;
-
-	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(attrs, "func_name"),
-				    "func_name of an operator", &node->func_name));
-	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(attrs, "num_outputs"),
-				    "num_outputs of an operator", &outputs));
-	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(attrs, "flatten_data"),
-				    "flatten_data of an operator", &flatten));
-	if (!mpk_parse_u64(mpk_span_str(outputs), &n) || n > UINT32_MAX)
-		return wrong(r, "num_outputs of an operator", "a number");
-	node->num_outputs = (uint32_t)n;
-	node->flatten_data = strcmp(flatten, "0") != 0;
-	return MPK_OK;
-}
-
 /* "null" is an input or a parameter, "tvm_op" a call; some graphs have "attr" in place of
  * "attrs". */
 static enum mpk_code graphjson_read_node(const struct reader *r, struct mpk_json_value j,
@@ -145,19 +125,21 @@ static enum mpk_code graphjson_read_node(const struct reader *r, struct mpk_json
 				MPK_QUOTE(mpk_span_str(node->name)), MPK_QUOTE(mpk_span_str(op)));
 	if (mpk_json_value_type(attrs) == MPK_JSON_NONE)
 		attrs = mpk_json_value_get(j, "attr");
-	return read_operator(r, attrs, node);
-}
 
-static enum mpk_code read_nodes(const struct reader *r, struct mpk_json_value list)
-{
-	struct mpk_json_items items = mpk_json_items(list);
-	struct mpk_json_value v;
-	struct mpk_graph_node *nodes;
+	/* The attributes of an operator are numbers written as strings. */
+	const char *outputs, *flatten;
+	uint64_t n;
 
-	MPK_TRY(make_array(r, list, "nodes", sizeof *nodes, &nodes, &r->g->node_count));
-	for (size_t i = 0; mpk_json_next(&items, &v); i++)
-		MPK_TRY(graphjson_read_node(r, v, &nodes[i]));
-	r->g->nodes = nodes;
+	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(attrs, "func_name"),
+				    "func_name of an operator", &node->func_name));
+	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(attrs, "num_outputs"),
+				    "num_outputs of an operator", &outputs));
+	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(attrs, "flatten_data"),
+				    "flatten_data of an operator", &flatten));
+	if (!mpk_parse_u64(mpk_span_str(outputs), &n) || n > UINT32_MAX)
+		return wrong(r, "num_outputs of an operator", "a number");
+	node->num_outputs = (uint32_t)n;
+	node->flatten_data = strcmp(flatten, "0") != 0;
 	return MPK_OK;
 }
 
@@ -194,22 +176,6 @@ static enum mpk_code open_column(const struct reader *r, struct mpk_json_value a
 	return MPK_OK;
 }
 
-/* A dimension of zero is valid, a negative one is not. */
-static enum mpk_code graphjson_read_shape(const struct reader *r, struct mpk_json_value j,
-					  struct mpk_graph_entry *e)
-{
-	struct mpk_json_items items = mpk_json_items(j);
-	struct mpk_json_value v;
-	int64_t *shape;
-
-	MPK_TRY(make_array(r, j, "shape of a tensor", sizeof *shape, &shape, &e->ndim));
-	for (size_t i = 0; mpk_json_next(&items, &v); i++)
-		if (!mpk_json_value_i64(v, &shape[i]) || shape[i] < 0)
-			return wrong(r, "shape of a tensor", "a list of numbers from 0 up");
-	e->shape = shape;
-	return MPK_OK;
-}
-
 /* row[c]: what column c has of the entry; no value in columns that are not there */
 static enum mpk_code graphjson_read_entry(const struct reader *r,
 					  const struct mpk_json_value row[COLUMN_COUNT],
@@ -222,7 +188,19 @@ static enum mpk_code graphjson_read_entry(const struct reader *r,
 	if (!mpk_dtype_parse(mpk_span_str(dtype), &e->dtype))
 		return mpk_fail(r->err, MPK_E_CORRUPT, "graph: \"%s\" is no type",
 				MPK_QUOTE(mpk_span_str(dtype)));
-	MPK_TRY(graphjson_read_shape(r, row[SHAPE], e));
+
+	/* A dimension of zero is valid, a negative one is not. */
+	struct mpk_json_value j = row[SHAPE];
+	struct mpk_json_items items = mpk_json_items(j);
+	struct mpk_json_value v;
+	int64_t *shape;
+
+	MPK_TRY(make_array(r, j, "shape of a tensor", sizeof *shape, &shape, &e->ndim));
+	for (size_t i = 0; mpk_json_next(&items, &v); i++)
+		if (!mpk_json_value_i64(v, &shape[i]) || shape[i] < 0)
+			return wrong(r, "shape of a tensor", "a list of numbers from 0 up");
+	e->shape = shape;
+
 	MPK_TRY(read_u32(r, row[STORAGE_ID], columns[STORAGE_ID].name, &storage));
 	e->storage_id = storage;
 	(void)mpk_json_value_i64(row[DEVICE], &e->device_type);
@@ -310,7 +288,17 @@ static enum mpk_code graphjson_read_graph(const struct reader *r, struct mpk_jso
 
 	if (mpk_json_value_type(root) != MPK_JSON_OBJECT)
 		return wrong(r, "the text", "an object");
-	MPK_TRY(read_nodes(r, mpk_json_value_get(root, "nodes")));
+
+	struct mpk_json_value list = mpk_json_value_get(root, "nodes");
+	struct mpk_json_items items = mpk_json_items(list);
+	struct mpk_json_value v;
+	struct mpk_graph_node *nodes;
+
+	MPK_TRY(make_array(r, list, "nodes", sizeof *nodes, &nodes, &r->g->node_count));
+	for (size_t i = 0; mpk_json_next(&items, &v); i++)
+		MPK_TRY(graphjson_read_node(r, v, &nodes[i]));
+	r->g->nodes = nodes;
+
 	MPK_TRY(read_numbers(r, mpk_json_value_get(root, "arg_nodes"), "arg_nodes", &g->arg_nodes,
 			     &g->arg_count));
 	MPK_TRY(read_refs(r, mpk_json_value_get(root, "heads"), "heads", &g->heads,

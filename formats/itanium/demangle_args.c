@@ -80,7 +80,7 @@ const char *mpk_demangle_source_name(struct mpk_demangler *d)
 	return mpk_demangle_text(d, "%.*s", (int)name.len, (const char *)name.data);
 }
 
-/* "_", "0_", "A_" behind an S: 0, 1, 11; behind a T in decimal digits. */
+/* "_", "0_", "A_" after an S: 0, 1, 11; after a T the digits are decimal. */
 static size_t demangle_sequence(struct mpk_demangler *d, unsigned base)
 {
 	size_t n = 0;
@@ -102,17 +102,7 @@ static size_t demangle_sequence(struct mpk_demangler *d, unsigned base)
 	return n + given;
 }
 
-static const char *pack_text(struct mpk_demangler *d, const struct mpk_demangle_arg *pack)
-{
-	const char *text = "";
-
-	for (size_t i = 0; i < pack->count; i++)
-		text = mpk_demangle_text(d, "%s%s%s%s", text, *text ? ", " : "",
-					 pack->elements[i].type.left, pack->elements[i].type.right);
-	return text;
-}
-
-/* A pack where a type stands: all of it, or in an expansion the element that this turn is of. */
+/* A pack in the place of a type: all of it, or in an expansion the element that this turn is of. */
 static struct mpk_demangle_type pack_param(struct mpk_demangler *d,
 					   const struct mpk_demangle_arg *pack)
 {
@@ -237,7 +227,14 @@ static struct mpk_demangle_arg pack_read(struct mpk_demangler *d)
 		items[arg.count++] = one;
 	}
 	arg.elements = items;
-	arg.type.left = pack_text(d, &arg);
+
+	const char *text = "";
+
+	for (size_t i = 0; i < arg.count; i++)
+		text = mpk_demangle_text(d, "%s%s%s%s", text, *text ? ", " : "",
+					 arg.elements[i].type.left, arg.elements[i].type.right);
+	arg.type.left = text;
+
 	arg.type.right = "";
 	/* What refers to the pack lives longer than this. */
 	kept = mpk_arena_keep(&d->arena, &arg, 1, sizeof arg);

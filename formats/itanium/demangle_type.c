@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Types of a symbol as C++ writes them. A type is text on both sides of what would be declared,
- * because that stands within pointers to functions and arrays. */
+ * because the declarator is inside of pointers to functions and arrays. */
 #include <string.h>
 
 #include "itanium/internal/demangler.h"
@@ -181,7 +181,7 @@ static struct mpk_demangle_type d_type(struct mpk_demangler *d, bool *numbered)
 	return nothing;
 }
 
-/* "const" behind the type, or behind the parameters of a function. */
+/* "const" follows the type, or the parameters of a function. */
 static struct mpk_demangle_type qualified(struct mpk_demangler *d)
 {
 	const char *qualifiers = "";

@@ -120,16 +120,6 @@ static struct mpk_itanium_type substitution(struct parser *p)
 	return i < p->known_count ? p->known[i] : itanium_fail(p);
 }
 
-/* "Li128E": a value among template arguments; only values that are numbers. */
-static void literal(struct parser *p)
-{
-	(void)type(p);
-	(void)accept(p, "n");
-	(void)itanium_number(p);
-	if (!accept(p, "E"))
-		(void)itanium_fail(p);
-}
-
 /* @args    receives types; NULL: they are passed over */
 static size_t template_args(struct parser *p, struct mpk_itanium_type *args)
 {
@@ -141,9 +131,15 @@ static size_t template_args(struct parser *p, struct mpk_itanium_type *args)
 	p->depth++;
 	while (!p->failed && !accept(p, "E")) {
 		t = (struct mpk_itanium_type){ 0 };
-		if (accept(p, "L"))
-			literal(p);
-		else if (accept(p, "J"))
+		if (accept(p, "L")) {
+			/* "Li128E": a value among template arguments; only values that are
+			 * numbers. */
+			(void)type(p);
+			(void)accept(p, "n");
+			(void)itanium_number(p);
+			if (!accept(p, "E"))
+				(void)itanium_fail(p);
+		} else if (accept(p, "J"))
 			(void)template_args(p, NULL);
 		else
 			t = type(p);
@@ -253,14 +249,6 @@ static struct mpk_itanium_type qualified(struct parser *p)
 	return itanium_remember(p, t);
 }
 
-/* T_ and T0_ are the arguments of the function's own template. */
-static struct mpk_itanium_type argument(struct parser *p)
-{
-	size_t i = sequence(p);
-
-	return i < p->arg_count ? itanium_remember(p, p->args[i]) : itanium_fail(p);
-}
-
 /* The letters are those of the ABI, 5.1.5.2, "Builtin Types". */
 static struct mpk_itanium_type builtin(struct parser *p)
 {
@@ -286,8 +274,12 @@ static struct mpk_itanium_type type_here(struct parser *p)
 		return pointer(p);
 	if (accept(p, "D"))
 		return extended(p);
-	if (accept(p, "T"))
-		return argument(p);
+	if (accept(p, "T")) {
+		/* T_ and T0_ are the arguments of the function's own template. */
+		size_t i = sequence(p);
+
+		return i < p->arg_count ? itanium_remember(p, p->args[i]) : itanium_fail(p);
+	}
 	if (accept(p, "S")) {
 		struct mpk_itanium_type t = substitution(p);
 
@@ -398,25 +390,23 @@ struct writer {
 	size_t count;
 };
 
-static void put_sequence(struct mpk_strbuf *out, size_t i)
-{
-	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-
-	mpk_strbuf_putc(out, 'S');
-	if (i > 36)
-		mpk_strbuf_putc(out, digits[(i - 1) / 36]);
-	if (i)
-		mpk_strbuf_putc(out, digits[(i - 1) % 36]);
-	mpk_strbuf_putc(out, '_');
-}
-
 /* False: not seen before; it is from now on, once its parts are written. */
 static bool put_known(struct writer *w, struct mpk_span spelling)
 {
 	for (size_t i = 0; i < w->count; i++) {
 		if (!mpk_span_equal(mpk_span_of(w->known[i].data, w->known[i].len), spelling))
 			continue;
-		put_sequence(w->out, i);
+
+		struct mpk_strbuf *out = w->out;
+		static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+		mpk_strbuf_putc(out, 'S');
+		if (i > 36)
+			mpk_strbuf_putc(out, digits[(i - 1) / 36]);
+		if (i)
+			mpk_strbuf_putc(out, digits[(i - 1) % 36]);
+		mpk_strbuf_putc(out, '_');
+
 		return true;
 	}
 	return false;

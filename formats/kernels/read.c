@@ -31,23 +31,6 @@ struct reader {
 	size_t start; /* position of the payload's first byte */
 };
 
-/* Counted against four bytes each, the size of a stored type. */
-static enum mpk_code read_arg_types(struct reader *r, struct mpk_function_info *f)
-{
-	struct mpk_dtype *types;
-	size_t count;
-
-	MPK_TRY(mpk_read_count(r->c, "arg_types", 4, &count, r->err));
-	types = mpk_arena_array(r->arena, count, sizeof *types);
-	if (!types)
-		return mpk_fail_nomem(r->err);
-	for (size_t i = 0; i < count; i++)
-		MPK_TRY(mpk_dtype_read(r->c, "arg_types", &types[i], r->err));
-	f->arg_types = types;
-	f->arg_count = count;
-	return MPK_OK;
-}
-
 /* Numbers of four bytes, one for each argument that has one. */
 static enum mpk_code read_extra_tags(struct reader *r, struct mpk_function_info *f)
 {
@@ -71,7 +54,20 @@ static enum mpk_code kernels_read_function(struct reader *r, struct mpk_function
 
 	MPK_TRY(mpk_read_str(r->c, "function key", &f->key, r->err));
 	MPK_TRY(mpk_read_str(r->c, "function name", &f->name, r->err));
-	MPK_TRY(read_arg_types(r, f));
+
+	/* Counted against four bytes each, the size of a stored type. */
+	struct mpk_dtype *types;
+	size_t count;
+
+	MPK_TRY(mpk_read_count(r->c, "arg_types", 4, &count, r->err));
+	types = mpk_arena_array(r->arena, count, sizeof *types);
+	if (!types)
+		return mpk_fail_nomem(r->err);
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(mpk_dtype_read(r->c, "arg_types", &types[i], r->err));
+	f->arg_types = types;
+	f->arg_count = count;
+
 	MPK_TRY(mpk_read_strs(r->c, "launch_param_tags", r->arena, &tags, r->err));
 	f->launch_tags = tags.items;
 	f->launch_tag_count = tags.count;
@@ -96,34 +92,6 @@ static enum mpk_code kernels_read_functions(struct reader *r)
 	return MPK_OK;
 }
 
-static enum mpk_code kernels_read_data(struct reader *r)
-{
-	MPK_TRY(mpk_read_str(r->c, "data", &r->out->data, r->err));
-	r->out->data_off = r->c->pos - r->out->data.len - r->start;
-	return MPK_OK;
-}
-
-/* u32 flag and words; in 0.24 on the record is wrapped in a byte string of its own */
-static enum mpk_code read_shader(struct reader *r, struct mpk_kernel_source *s)
-{
-	struct mpk_cursor *c = r->c, inner;
-	struct mpk_span record;
-
-	if (r->out->layout == MPK_KERNELS_SHADERS_024) {
-		uint64_t base = mpk_cursor_offset(c) + 8;
-
-		MPK_TRY(mpk_read_str(c, "shader", &record, r->err));
-		inner = mpk_cursor_of(record, base, c->space);
-		c = &inner;
-	}
-	MPK_TRY(mpk_read_u32(c, "shader flag", &s->flag, r->err));
-	MPK_TRY(mpk_read_words(c, "shader words", 4, &s->data, r->err));
-	if (c == &inner && mpk_cursor_left(c) != 0)
-		return mpk_fail_offset(r->err, MPK_E_CORRUPT, c->space, mpk_cursor_offset(c),
-				       "shader: %zu bytes after its words", mpk_cursor_left(c));
-	return MPK_OK;
-}
-
 static bool has_shaders(enum mpk_kernels_layout layout)
 {
 	return layout == MPK_KERNELS_SHADERS || layout == MPK_KERNELS_SHADERS_024 ||
@@ -143,9 +111,27 @@ static enum mpk_code read_sources(struct reader *r)
 		return mpk_fail_nomem(r->err);
 	for (size_t i = 0; i < count; i++) {
 		MPK_TRY(mpk_read_str(r->c, "kernel name", &sources[i].key, r->err));
-		if (shaders)
-			MPK_TRY(read_shader(r, &sources[i]));
-		else
+		if (shaders) {
+			/* u32 flag and words; in 0.24 on the record is wrapped in a byte string
+			 * of its own */
+			struct mpk_kernel_source *s = &sources[i];
+			struct mpk_cursor *c = r->c, inner;
+			struct mpk_span record;
+
+			if (r->out->layout == MPK_KERNELS_SHADERS_024) {
+				uint64_t base = mpk_cursor_offset(c) + 8;
+
+				MPK_TRY(mpk_read_str(c, "shader", &record, r->err));
+				inner = mpk_cursor_of(record, base, c->space);
+				c = &inner;
+			}
+			MPK_TRY(mpk_read_u32(c, "shader flag", &s->flag, r->err));
+			MPK_TRY(mpk_read_words(c, "shader words", 4, &s->data, r->err));
+			if (c == &inner && mpk_cursor_left(c) != 0)
+				return mpk_fail_offset(
+					r->err, MPK_E_CORRUPT, c->space, mpk_cursor_offset(c),
+					"shader: %zu bytes after its words", mpk_cursor_left(c));
+		} else
 			MPK_TRY(mpk_read_str(r->c, "kernel source", &sources[i].data, r->err));
 	}
 	r->out->sources = sources;
@@ -184,7 +170,9 @@ static enum mpk_code read_layout(struct reader *r)
 	case MPK_KERNELS_PLAIN:
 		MPK_TRY(read_fmt(r));
 		MPK_TRY(kernels_read_functions(r));
-		return kernels_read_data(r);
+		MPK_TRY(mpk_read_str(r->c, "data", &r->out->data, r->err));
+		r->out->data_off = r->c->pos - r->out->data.len - r->start;
+		return MPK_OK;
 	case MPK_KERNELS_SOURCES:
 	case MPK_KERNELS_SHADERS:
 	case MPK_KERNELS_SHADERS_024:

@@ -44,16 +44,6 @@ static enum mpk_code skip_block_comment(struct mpk_lexer *lex, struct mpk_error 
 			     lex->language);
 }
 
-/* A preprocessor line, with those that continue it. */
-static void skip_directive(struct mpk_lexer *lex)
-{
-	while (lexer_peek(lex, 0) >= 0 && lexer_peek(lex, 0) != '\n') {
-		if (lexer_peek(lex, 0) == '\\' && lexer_peek(lex, 1) == '\n')
-			lexer_step(lex);
-		lexer_step(lex);
-	}
-}
-
 /* Looks back from the '#', so that very many in one line do not read its beginning again. */
 static bool begins_line(const struct mpk_lexer *lex)
 {
@@ -78,7 +68,12 @@ static enum mpk_code lexer_skip_blanks(struct mpk_lexer *lex, struct mpk_error *
 		} else if (c == '/' && lexer_peek(lex, 1) == '*') {
 			MPK_TRY(skip_block_comment(lex, err));
 		} else if (c == '#' && lex->c_like && begins_line(lex)) {
-			skip_directive(lex);
+			/* A preprocessor line, with those that continue it. */
+			while (lexer_peek(lex, 0) >= 0 && lexer_peek(lex, 0) != '\n') {
+				if (lexer_peek(lex, 0) == '\\' && lexer_peek(lex, 1) == '\n')
+					lexer_step(lex);
+				lexer_step(lex);
+			}
 		} else {
 			return MPK_OK;
 		}

@@ -141,24 +141,6 @@ static enum mpk_code read_section(struct reader *r, const uint8_t *s, bool writa
 	return MPK_OK;
 }
 
-/* The number of sections is compared with the command's own size, which was compared with the
- * file's. */
-static enum mpk_code read_segment(struct reader *r, struct mpk_span c, struct mpk_error *err)
-{
-	const struct layout *l = r->layout;
-	uint32_t count;
-
-	if (c.len < l->sections)
-		return corrupt(r, c.data, "a segment command is too short", err);
-	count = mpk_load_u32(c.data + l->nsects);
-	if (count > (c.len - l->sections) / l->section)
-		return corrupt(r, c.data, "a segment has more sections than its command", err);
-	for (uint32_t i = 0; i < count; i++)
-		MPK_TRY(read_section(r, c.data + l->sections + i * l->section,
-				     mpk_load_u32(c.data + l->initprot) & VM_PROT_WRITE, err));
-	return MPK_OK;
-}
-
 /* As views: entries and names are read by read_symbols. */
 static enum mpk_code read_symtab(struct reader *r, struct mpk_span c, struct mpk_error *err)
 {
@@ -175,17 +157,6 @@ static enum mpk_code read_symtab(struct reader *r, struct mpk_span c, struct mpk
 	return MPK_OK;
 }
 
-/* The offset of the name counts from the beginning of the command. */
-static enum mpk_code read_needed(struct reader *r, struct mpk_span c, struct mpk_error *err)
-{
-	struct mpk_span name;
-
-	if (c.len < 12 || !mpk_span_text(c, mpk_load_u32(c.data + 8), SIZE_MAX, &name))
-		return corrupt(r, c.data, "the name of a library lies outside of its command", err);
-	r->object.needed[r->object.needed_count++] = (const char *)name.data;
-	return MPK_OK;
-}
-
 /* Unknown commands are passed over by their size. */
 static enum mpk_code read_commands(struct reader *r, struct mpk_span commands,
 				   struct mpk_error *err)
@@ -199,13 +170,36 @@ static enum mpk_code read_commands(struct reader *r, struct mpk_span commands,
 			return MPK_OK;
 
 		uint32_t command = mpk_load_u32(c.data);
-		if (command == r->layout->segment_command)
-			MPK_TRY(read_segment(r, c, err));
-		else if (command == LC_SYMTAB)
+		if (command == r->layout->segment_command) {
+			/* The number of sections is compared with the command's own size, which
+			 * was compared with the file's. */
+			const struct layout *l = r->layout;
+			uint32_t count;
+
+			if (c.len < l->sections)
+				return corrupt(r, c.data, "a segment command is too short", err);
+			count = mpk_load_u32(c.data + l->nsects);
+			if (count > (c.len - l->sections) / l->section)
+				return corrupt(r, c.data,
+					       "a segment has more sections than its command", err);
+			for (uint32_t i = 0; i < count; i++)
+				MPK_TRY(read_section(
+					r, c.data + l->sections + i * l->section,
+					mpk_load_u32(c.data + l->initprot) & VM_PROT_WRITE, err));
+		} else if (command == LC_SYMTAB)
 			MPK_TRY(read_symtab(r, c, err));
 		else if (command == LC_LOAD_DYLIB || command == LC_LOAD_WEAK_DYLIB ||
-			 command == LC_REEXPORT_DYLIB)
-			MPK_TRY(read_needed(r, c, err));
+			 command == LC_REEXPORT_DYLIB) {
+			/* The offset of the name counts from the beginning of the command. */
+			struct mpk_span name;
+
+			if (c.len < 12 ||
+			    !mpk_span_text(c, mpk_load_u32(c.data + 8), SIZE_MAX, &name))
+				return corrupt(r, c.data,
+					       "the name of a library lies outside of its command",
+					       err);
+			r->object.needed[r->object.needed_count++] = (const char *)name.data;
+		}
 	}
 }
 
@@ -242,17 +236,6 @@ static enum mpk_code read_symbol(struct reader *r, const uint8_t *s, struct mpk_
 	return MPK_OK;
 }
 
-static enum mpk_code macho_read_symbols(struct reader *r, struct mpk_error *err)
-{
-	size_t each = r->layout->nlist, count = r->symtab.len / each;
-
-	r->object.symbols = mpk_arena_array(r->arena, count, sizeof *r->object.symbols);
-	MPK_TRY_ALLOC(r->object.symbols, err);
-	for (size_t i = 0; i < count; i++)
-		MPK_TRY(read_symbol(r, r->symtab.data + i * each, err));
-	return mpk_object_place(&r->object, err);
-}
-
 /* --- the file ------------------------------------------------------------------------------------ */
 
 static const struct {
@@ -265,18 +248,21 @@ static const struct {
 	{ 0x0200000c, EM_AARCH64, "arm64_32" },
 };
 
-/* A machine without a number in ELF is kept as Mach-O's own number. */
-static enum mpk_code macho_read_header(struct reader *r, struct mpk_span *commands,
-				       struct mpk_error *err)
+static enum mpk_code macho_read(struct mpk_span bytes, struct mpk_arena *arena,
+				struct mpk_object *out, struct mpk_error *err)
 {
-	const uint8_t *h = r->bytes.data;
-	struct mpk_object *o = &r->object;
+	struct reader r = { .bytes = bytes, .arena = arena };
+	struct mpk_span commands;
 
-	if (!macho_is(r->bytes))
-		return corrupt(r, h, "no magic number", err);
-	r->layout = mpk_load_u32(h) == MAGIC_64 ? &wide : &narrow;
-	if (r->bytes.len < r->layout->header)
-		return corrupt(r, h, "the header is cut off", err);
+	/* A machine without a number in ELF is kept as Mach-O's own number. */
+	const uint8_t *h = r.bytes.data;
+	struct mpk_object *o = &r.object;
+
+	if (!macho_is(r.bytes))
+		return corrupt(&r, h, "no magic number", err);
+	r.layout = mpk_load_u32(h) == MAGIC_64 ? &wide : &narrow;
+	if (r.bytes.len < r.layout->header)
+		return corrupt(&r, h, "the header is cut off", err);
 	o->machine_number = mpk_load_u32(h + 4);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(machines); i++)
 		if (machines[i].cpu == o->machine_number)
@@ -284,24 +270,23 @@ static enum mpk_code macho_read_header(struct reader *r, struct mpk_span *comman
 	o->kind = mpk_load_u32(h + 12) == MH_OBJECT    ? MPK_OBJECT_RELOCATABLE
 		  : mpk_load_u32(h + 12) == MH_EXECUTE ? MPK_OBJECT_PROGRAM
 						       : MPK_OBJECT_LIBRARY;
-	if (!mpk_span_sub(r->bytes, r->layout->header, mpk_load_u32(h + 20), commands))
-		return corrupt(r, h + 20, "load commands end beyond the file", err);
-	return MPK_OK;
-}
+	if (!mpk_span_sub(r.bytes, r.layout->header, mpk_load_u32(h + 20), &commands))
+		return corrupt(&r, h + 20, "load commands end beyond the file", err);
 
-static enum mpk_code macho_read(struct mpk_span bytes, struct mpk_arena *arena,
-				struct mpk_object *out, struct mpk_error *err)
-{
-	struct reader r = { .bytes = bytes, .arena = arena };
-	struct mpk_span commands;
-
-	MPK_TRY(macho_read_header(&r, &commands, err));
 	MPK_TRY(count_commands(&r, commands, err));
 	r.object.sections = mpk_arena_array(arena, r.section_room, sizeof *r.object.sections);
 	r.object.needed = mpk_arena_array(arena, r.needed_room, sizeof *r.object.needed);
 	MPK_TRY_ALLOC(r.object.sections && r.object.needed, err);
 	MPK_TRY(read_commands(&r, commands, err));
-	MPK_TRY(macho_read_symbols(&r, err));
+
+	size_t each = r.layout->nlist, count = r.symtab.len / each;
+
+	r.object.symbols = mpk_arena_array(r.arena, count, sizeof *r.object.symbols);
+	MPK_TRY_ALLOC(r.object.symbols, err);
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(read_symbol(&r, r.symtab.data + i * each, err));
+	MPK_TRY(mpk_object_place(&r.object, err));
+
 	*out = r.object;
 	return MPK_OK;
 }

@@ -81,15 +81,6 @@ static bool npy_take_word(struct literal *l, const char *word)
 	return true;
 }
 
-static enum mpk_code read_order(struct literal *l, struct mpk_npy_header *out,
-				struct mpk_error *err)
-{
-	out->is_fortran = npy_take_word(l, "True");
-	if (!out->is_fortran && !npy_take_word(l, "False"))
-		return npy_bad(l, "True or False", err);
-	return MPK_OK;
-}
-
 static enum mpk_code npy_read_extent(struct literal *l, int64_t *out, struct mpk_error *err)
 {
 	size_t start;
@@ -104,33 +95,6 @@ static enum mpk_code npy_read_extent(struct literal *l, int64_t *out, struct mpk
 	return MPK_OK;
 }
 
-static enum mpk_code npy_read_shape(struct literal *l, struct mpk_npy_header *out,
-				    struct mpk_error *err)
-{
-	if (!npy_take(l, '('))
-		return npy_bad(l, "a tuple", err);
-	out->ndim = 0;
-	while (!npy_take(l, ')')) {
-		if (out->ndim == MPK_NPY_NDIM_MAX)
-			return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "npy", l->base + l->pos,
-					       "more than %d dimensions", MPK_NPY_NDIM_MAX);
-		MPK_TRY(npy_read_extent(l, &out->shape[out->ndim], err));
-		out->ndim++;
-		if (!npy_take(l, ',') && npy_peek(l) != ')')
-			return npy_bad(l, "',' or ')'", err);
-	}
-	return MPK_OK;
-}
-
-static enum mpk_code read_descr(struct literal *l, struct mpk_npy_header *out,
-				struct mpk_error *err)
-{
-	if (npy_peek(l) == '[')
-		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "npy", l->base + l->pos,
-				       "an array of records; save its fields one by one");
-	return npy_read_string(l, &out->descr, err);
-}
-
 enum { HAS_DESCR = 1, HAS_ORDER = 2, HAS_SHAPE = 4, HAS_ALL = 7 };
 
 static enum mpk_code npy_read_entry(struct literal *l, struct mpk_npy_header *out, unsigned *seen,
@@ -143,15 +107,37 @@ static enum mpk_code npy_read_entry(struct literal *l, struct mpk_npy_header *ou
 		return npy_bad(l, "':'", err);
 	if (mpk_span_is(key, "descr")) {
 		*seen |= HAS_DESCR;
-		return read_descr(l, out, err);
+
+		if (npy_peek(l) == '[')
+			return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "npy", l->base + l->pos,
+					       "an array of records; save its fields one by one");
+		return npy_read_string(l, &out->descr, err);
 	}
 	if (mpk_span_is(key, "fortran_order")) {
 		*seen |= HAS_ORDER;
-		return read_order(l, out, err);
+
+		out->is_fortran = npy_take_word(l, "True");
+		if (!out->is_fortran && !npy_take_word(l, "False"))
+			return npy_bad(l, "True or False", err);
+		return MPK_OK;
 	}
 	if (mpk_span_is(key, "shape")) {
 		*seen |= HAS_SHAPE;
-		return npy_read_shape(l, out, err);
+
+		if (!npy_take(l, '('))
+			return npy_bad(l, "a tuple", err);
+		out->ndim = 0;
+		while (!npy_take(l, ')')) {
+			if (out->ndim == MPK_NPY_NDIM_MAX)
+				return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "npy",
+						       l->base + l->pos, "more than %d dimensions",
+						       MPK_NPY_NDIM_MAX);
+			MPK_TRY(npy_read_extent(l, &out->shape[out->ndim], err));
+			out->ndim++;
+			if (!npy_take(l, ',') && npy_peek(l) != ')')
+				return npy_bad(l, "',' or ')'", err);
+		}
+		return MPK_OK;
 	}
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "npy", l->base + l->pos,
 			       "the header has a key '%s' that numpy does not write",
@@ -369,14 +355,6 @@ static enum mpk_code put_descr(struct mpk_strbuf *buf, struct mpk_dtype t, struc
 	return MPK_OK;
 }
 
-static void npy_put_shape(struct mpk_strbuf *buf, const int64_t *shape, size_t ndim)
-{
-	mpk_strbuf_putc(buf, '(');
-	for (size_t i = 0; i < ndim; i++)
-		mpk_strbuf_printf(buf, "%s%" PRId64, i ? ", " : "", shape[i]);
-	mpk_strbuf_puts(buf, ndim == 1 ? ",)" : ")");
-}
-
 static void npy_pad(struct mpk_strbuf *buf, const int64_t *shape, size_t ndim)
 {
 	struct mpk_strbuf first = { 0 };
@@ -403,7 +381,12 @@ enum mpk_code mpk_npy_write_header(struct mpk_rope *rope, struct mpk_dtype dtype
 	mpk_strbuf_puts(&buf, "{'descr': '");
 	MPK_TRY(put_descr(&buf, dtype, err));
 	mpk_strbuf_puts(&buf, "', 'fortran_order': False, 'shape': ");
-	npy_put_shape(&buf, shape, ndim);
+
+	mpk_strbuf_putc(&buf, '(');
+	for (size_t i = 0; i < ndim; i++)
+		mpk_strbuf_printf(&buf, "%s%" PRId64, i ? ", " : "", shape[i]);
+	mpk_strbuf_puts(&buf, ndim == 1 ? ",)" : ")");
+
 	mpk_strbuf_puts(&buf, ", }");
 	npy_pad(&buf, shape, ndim);
 	MPK_TRY(mpk_strbuf_status(&buf, err));

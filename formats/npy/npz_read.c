@@ -15,31 +15,6 @@ enum mpk_code mpk_npz_read(struct mpk_span zip, const struct mpk_zip_member *m,
 	return mpk_zip_read(zip, m, &options, arena, out, err);
 }
 
-static enum mpk_code npy_not_found(struct mpk_span word, const struct mpk_zip_member *members,
-				   size_t count, struct mpk_arena *arena, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf list = { 0 };
-	struct mpk_span *names = mpk_arena_array(arena, count + 1, sizeof *names);
-	size_t close;
-
-	MPK_TRY_ALLOC(names, err);
-	for (size_t i = 0; i < count; i++)
-		names[i] = members[i].name;
-	close = word.len ? mpk_closest(word, names, count) : count;
-	for (size_t i = 0; i < count && i < 16; i++)
-		mpk_strbuf_printf(&list, "%s%s", i ? ", " : "", MPK_QUOTE(names[i]));
-	if (!word.len)
-		return mpk_fail(err, MPK_E_NOTFOUND,
-				"the archive holds %zu arrays; name one as FILE:KEY (%s)", count,
-				mpk_strbuf_text(&list));
-	if (close < count)
-		return mpk_fail(err, MPK_E_NOTFOUND,
-				"the archive has no array '%s'; did you mean '%s'?",
-				MPK_QUOTE(word), MPK_QUOTE(names[close]));
-	return mpk_fail(err, MPK_E_NOTFOUND, "the archive has no array '%s' (it has: %s)",
-			MPK_QUOTE(word), mpk_strbuf_text(&list));
-}
-
 enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_arena *arena,
 			   struct mpk_span *out, struct mpk_error *err)
 {
@@ -52,7 +27,27 @@ enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_ar
 	for (size_t i = 0; i < count; i++)
 		if (word.len ? mpk_span_equal(members[i].name, word) : count == 1)
 			found = i;
-	if (found == count)
-		return npy_not_found(word, members, count, arena, err);
+	if (found == count) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf list = { 0 };
+		struct mpk_span *names = mpk_arena_array(arena, count + 1, sizeof *names);
+		size_t close;
+
+		MPK_TRY_ALLOC(names, err);
+		for (size_t i = 0; i < count; i++)
+			names[i] = members[i].name;
+		close = word.len ? mpk_closest(word, names, count) : count;
+		for (size_t i = 0; i < count && i < 16; i++)
+			mpk_strbuf_printf(&list, "%s%s", i ? ", " : "", MPK_QUOTE(names[i]));
+		if (!word.len)
+			return mpk_fail(err, MPK_E_NOTFOUND,
+					"the archive holds %zu arrays; name one as FILE:KEY (%s)",
+					count, mpk_strbuf_text(&list));
+		if (close < count)
+			return mpk_fail(err, MPK_E_NOTFOUND,
+					"the archive has no array '%s'; did you mean '%s'?",
+					MPK_QUOTE(word), MPK_QUOTE(names[close]));
+		return mpk_fail(err, MPK_E_NOTFOUND, "the archive has no array '%s' (it has: %s)",
+				MPK_QUOTE(word), mpk_strbuf_text(&list));
+	}
 	return mpk_npz_read(bytes, &members[found], arena, out, err);
 }

@@ -286,21 +286,6 @@ static enum mpk_code functions_add_name(const char ***list, size_t *count, size_
 	return MPK_OK;
 }
 
-/* The function that the data of __tvm_main__ names. */
-static enum mpk_code entry_alias(const struct mpk_symbol_source *t, const struct mpk_symbol *s,
-				 const char **out, struct mpk_error *err)
-{
-	struct mpk_span text;
-	uint64_t off;
-
-	MPK_TRY(t->bytes(t->self, s, &text, &off, err));
-	*out = text.len && memchr(text.data, 0, text.len) ? (const char *)text.data : NULL;
-	if (!*out)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", t->base + off,
-				       "symbol __tvm_main__ holds no NUL-terminated name");
-	return MPK_OK;
-}
-
 /* The prefix of a blob, each once. Models that are linked into one library are few. */
 static enum mpk_code add_prefix(struct lists *l, const struct mpk_symbol *s,
 				struct mpk_arena *arena, struct mpk_error *err)
@@ -352,7 +337,17 @@ static enum mpk_code add_function(struct lists *l, const struct mpk_symbol_sourc
 	f.name = symbol_function(s, e->gen);
 	if (e->gen != MPK_GEN_CURRENT && symbol_is_entry_name(s)) {
 		f.name = s->name;
-		MPK_TRY(entry_alias(t, s, &f.alias_of, err));
+
+		/* The function that the data of __tvm_main__ names. */
+		const char **out = &f.alias_of;
+		struct mpk_span text;
+		uint64_t off;
+
+		MPK_TRY(t->bytes(t->self, s, &text, &off, err));
+		*out = text.len && memchr(text.data, 0, text.len) ? (const char *)text.data : NULL;
+		if (!*out)
+			return mpk_fail_offset(err, MPK_E_CORRUPT, "file", t->base + off,
+					       "symbol __tvm_main__ holds no NUL-terminated name");
 	}
 	if (!f.name || !is_of_model(l, e, f.name))
 		return MPK_OK;
@@ -377,34 +372,6 @@ static enum mpk_code add_getter(struct lists *l, const struct mpk_symbol *s, str
 				      sizeof *l->getters),
 		      err);
 	l->getters[l->getter_count++] = f;
-	return MPK_OK;
-}
-
-static enum mpk_code functions_collect(const struct mpk_symbol_source *t,
-				       const struct mpk_exports *e, struct lists *l,
-				       struct mpk_arena *arena, struct mpk_error *err)
-{
-	for (size_t i = 0; e->has_blob && i < t->count; i++) {
-		struct mpk_symbol s;
-
-		MPK_TRY(t->get(t->self, i, &s, err));
-		MPK_TRY(add_prefix(l, &s, arena, err));
-	}
-	for (size_t i = 0; i < t->count; i++) {
-		struct mpk_symbol s;
-
-		MPK_TRY(t->get(t->self, i, &s, err));
-		if (!s.defined && s.bind != STB_WEAK && s.name[0] && s.bind != STB_LOCAL)
-			MPK_TRY(functions_add_name(&l->undefined, &l->undefined_count,
-						   &l->undefined_cap, s.name, err));
-		if (symbol_is_context(&s))
-			MPK_TRY(functions_add_name(&l->context, &l->context_count, &l->context_cap,
-						   s.name, err));
-		if (e->convention != MPK_CONV_NONE)
-			MPK_TRY(add_function(l, t, &s, e, err));
-		if (e->convention == MPK_CONV_FFI)
-			MPK_TRY(add_getter(l, &s, err));
-	}
 	return MPK_OK;
 }
 
@@ -445,36 +412,6 @@ static size_t drop_repeated(struct mpk_image_function *f, size_t count)
 static void *move(struct mpk_arena *arena, const void *list, size_t count, size_t size)
 {
 	return mpk_arena_copy(arena, count ? list : "", count * size);
-}
-
-static enum mpk_code functions_finish(struct lists *l, struct mpk_arena *arena,
-				      struct mpk_exports *out, struct mpk_error *err)
-{
-	mpk_image_sort_functions(l->functions, l->function_count);
-	l->function_count = drop_repeated(l->functions, l->function_count);
-	mpk_image_sort_functions(l->getters, l->getter_count);
-	l->getter_count = drop_repeated(l->getters, l->getter_count);
-	if (l->context_count)
-		qsort(l->context, l->context_count, sizeof *l->context, by_text);
-	if (l->prefix_count)
-		qsort(l->prefixes, l->prefix_count, sizeof *l->prefixes, by_text);
-	if (l->undefined_count)
-		qsort(l->undefined, l->undefined_count, sizeof *l->undefined, by_text);
-
-	out->functions = move(arena, l->functions, l->function_count, sizeof *l->functions);
-	out->getters = move(arena, l->getters, l->getter_count, sizeof *l->getters);
-	out->context_symbols = move(arena, l->context, l->context_count, sizeof *l->context);
-	out->prefixes = move(arena, l->prefixes, l->prefix_count, sizeof *l->prefixes);
-	out->undefined = move(arena, l->undefined, l->undefined_count, sizeof *l->undefined);
-	MPK_TRY_ALLOC(out->functions && out->getters && out->context_symbols && out->undefined &&
-			      out->prefixes,
-		      err);
-	out->prefix_count = l->prefix_count;
-	out->function_count = l->function_count;
-	out->getter_count = l->getter_count;
-	out->context_symbol_count = l->context_count;
-	out->undefined_count = l->undefined_count;
-	return MPK_OK;
 }
 
 static enum mpk_code set_blob(const struct mpk_symbol_source *t, const struct mpk_survey *found,
@@ -533,8 +470,58 @@ enum mpk_code mpk_exports_read(const struct mpk_symbol_source *t, const struct m
 	if (found->rank)
 		MPK_TRY(set_blob(t, found, arena, out, err));
 	set_convention(out, &found->marks, gen);
-	MPK_TRY(functions_collect(t, out, &lists, arena, err));
+
+	for (size_t i = 0; out->has_blob && i < t->count; i++) {
+		struct mpk_symbol s;
+
+		MPK_TRY(t->get(t->self, i, &s, err));
+		MPK_TRY(add_prefix(&lists, &s, arena, err));
+	}
+	for (size_t i = 0; i < t->count; i++) {
+		struct mpk_symbol s;
+
+		MPK_TRY(t->get(t->self, i, &s, err));
+		if (!s.defined && s.bind != STB_WEAK && s.name[0] && s.bind != STB_LOCAL)
+			MPK_TRY(functions_add_name(&lists.undefined, &lists.undefined_count,
+						   &lists.undefined_cap, s.name, err));
+		if (symbol_is_context(&s))
+			MPK_TRY(functions_add_name(&lists.context, &lists.context_count,
+						   &lists.context_cap, s.name, err));
+		if (out->convention != MPK_CONV_NONE)
+			MPK_TRY(add_function(&lists, t, &s, out, err));
+		if (out->convention == MPK_CONV_FFI)
+			MPK_TRY(add_getter(&lists, &s, err));
+	}
+
 	if (!out->has_blob && !lists.function_count)
 		out->convention = MPK_CONV_NONE;
-	return functions_finish(&lists, arena, out, err);
+
+	mpk_image_sort_functions(lists.functions, lists.function_count);
+	lists.function_count = drop_repeated(lists.functions, lists.function_count);
+	mpk_image_sort_functions(lists.getters, lists.getter_count);
+	lists.getter_count = drop_repeated(lists.getters, lists.getter_count);
+	if (lists.context_count)
+		qsort(lists.context, lists.context_count, sizeof *lists.context, by_text);
+	if (lists.prefix_count)
+		qsort(lists.prefixes, lists.prefix_count, sizeof *lists.prefixes, by_text);
+	if (lists.undefined_count)
+		qsort(lists.undefined, lists.undefined_count, sizeof *lists.undefined, by_text);
+
+	out->functions =
+		move(arena, lists.functions, lists.function_count, sizeof *lists.functions);
+	out->getters = move(arena, lists.getters, lists.getter_count, sizeof *lists.getters);
+	out->context_symbols =
+		move(arena, lists.context, lists.context_count, sizeof *lists.context);
+	out->prefixes = move(arena, lists.prefixes, lists.prefix_count, sizeof *lists.prefixes);
+	out->undefined =
+		move(arena, lists.undefined, lists.undefined_count, sizeof *lists.undefined);
+	MPK_TRY_ALLOC(out->functions && out->getters && out->context_symbols && out->undefined &&
+			      out->prefixes,
+		      err);
+	out->prefix_count = lists.prefix_count;
+	out->function_count = lists.function_count;
+	out->getter_count = lists.getter_count;
+	out->context_symbol_count = lists.context_count;
+	out->undefined_count = lists.undefined_count;
+	return MPK_OK;
 }

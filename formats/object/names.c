@@ -58,25 +58,6 @@ static bool is_arithmetic(const char *name)
 
 /* --- C++ ---------------------------------------------------------------------------------------- */
 
-/* After "_Z", where the entity is: not in a namespace, or in which? */
-static bool is_of_cxx(const char *name, bool weak)
-{
-	/* tables, thunks and guards; operators new and delete; the library's namespaces, and TVM's
-	 * own when its runtime is linked in */
-	static const char *const special[] = { "T", "GV", "GR", "GT", "nw", "na", "dl", "da" };
-	static const char *const spaces[] = { "St",           "Sa",         "Sb",
-					      "Ss",           "Si",         "So",
-					      "Sd",           "9__gnu_cxx", "10__cxxabiv1",
-					      "3tvm7runtime", "3tvm3ffi",   "3dmlc" };
-	const char *at = name + 2;
-
-	if (weak || starts_with_one_of(at, special, MPK_ARRAY_COUNT(special)))
-		return true;
-	if (*at == 'N')
-		at += 1 + strspn(at + 1, "rVKRO");
-	return starts_with_one_of(at, spaces, MPK_ARRAY_COUNT(spaces));
-}
-
 /* --- all of them -------------------------------------------------------------------------------- */
 
 static const char *const families[] = {
@@ -147,8 +128,25 @@ bool mpk_name_is_internal(const char *name, bool weak)
 		return false;
 	if (mpk_name_starts(name, "TVM"))
 		return isupper((unsigned char)name[3]); /* a runtime linked in */
-	if (mpk_name_starts(name, "_Z"))
-		return is_of_cxx(name, weak);
+	if (mpk_name_starts(name, "_Z")) {
+		/* After "_Z", where the entity is: not in a namespace, or in which? */
+		/* tables, thunks and guards; operators new and delete; the library's namespaces, and TVM's
+		 * own when its runtime is linked in */
+		static const char *const special[] = {
+			"T", "GV", "GR", "GT", "nw", "na", "dl", "da"
+		};
+		static const char *const spaces[] = { "St",           "Sa",         "Sb",
+						      "Ss",           "Si",         "So",
+						      "Sd",           "9__gnu_cxx", "10__cxxabiv1",
+						      "3tvm7runtime", "3tvm3ffi",   "3dmlc" };
+		const char *at = name + 2;
+
+		if (weak || starts_with_one_of(at, special, MPK_ARRAY_COUNT(special)))
+			return true;
+		if (*at == 'N')
+			at += 1 + strspn(at + 1, "rVKRO");
+		return starts_with_one_of(at, spaces, MPK_ARRAY_COUNT(spaces));
+	}
 	return mpk_name_is_one_of(name, names, MPK_ARRAY_COUNT(names)) ||
 	       starts_with_one_of(name, families, MPK_ARRAY_COUNT(families)) ||
 	       (mpk_name_starts(name, "__") && is_arithmetic(name));

@@ -63,7 +63,7 @@ struct mpk_object {
  *          bytes: the file; borrowed: contents and most names are views of it. arena receives the lists.
  *          Returns MPK_OK; MPK_E_CORRUPT with the offset in "file"; MPK_E_NOMEM; of a source MPK_E_SYNTAX,
  *          too. Linear in the file but for the sort of its symbols.
- * @bytes   the bytes that the content of a symbol stands for; NULL: they are its content
+ * @bytes   the bytes that the content of a symbol describes; NULL: the content is the bytes
  *          arena receives them. Returns MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_NOMEM */
 struct mpk_object_reader {
 	bool (*is)(struct mpk_span bytes);

@@ -94,27 +94,6 @@ static enum mpk_code count_plain(struct mpk_span data, uint64_t *out, struct mpk
 	return MPK_OK;
 }
 
-/* What is to be unpacked of a frame that is an image by itself. */
-static enum mpk_code read_frame(struct mpk_span bytes, struct mpk_offload_packed *out,
-				struct mpk_error *err)
-{
-	unsigned long long plain = ZSTD_getFrameContentSize(bytes.data, bytes.len);
-	size_t n = ZSTD_findFrameCompressedSize(bytes.data, bytes.len);
-	uint64_t counted = plain;
-
-	if (plain == ZSTD_CONTENTSIZE_ERROR || ZSTD_isError(n))
-		return mpk_fail_offset(
-			err, MPK_E_CORRUPT, "payload", 0,
-			"broken zstd frame: it was cut off, or its blocks are wrong");
-	if (plain == ZSTD_CONTENTSIZE_UNKNOWN)
-		MPK_TRY(count_plain(mpk_span_of(bytes.data, n), &counted, err));
-	*out = (struct mpk_offload_packed){ .method = MPK_OFFLOAD_ZSTD,
-					    .data = mpk_span_of(bytes.data, n),
-					    .plain_bytes = counted,
-					    .used = n };
-	return MPK_OK;
-}
-
 enum mpk_code mpk_offload_read_packed(struct mpk_span bytes, struct mpk_offload_packed *out,
 				      struct mpk_error *err)
 {
@@ -124,8 +103,24 @@ enum mpk_code mpk_offload_read_packed(struct mpk_span bytes, struct mpk_offload_
 	uint16_t version, method;
 	uint64_t all, hash;
 
-	if (mpk_offload_is_frame(bytes))
-		return read_frame(bytes, out, err);
+	if (mpk_offload_is_frame(bytes)) {
+		/* What is to be unpacked of a frame that is an image by itself. */
+		unsigned long long plain = ZSTD_getFrameContentSize(bytes.data, bytes.len);
+		size_t n = ZSTD_findFrameCompressedSize(bytes.data, bytes.len);
+		uint64_t counted = plain;
+
+		if (plain == ZSTD_CONTENTSIZE_ERROR || ZSTD_isError(n))
+			return mpk_fail_offset(
+				err, MPK_E_CORRUPT, "payload", 0,
+				"broken zstd frame: it was cut off, or its blocks are wrong");
+		if (plain == ZSTD_CONTENTSIZE_UNKNOWN)
+			MPK_TRY(count_plain(mpk_span_of(bytes.data, n), &counted, err));
+		*out = (struct mpk_offload_packed){ .method = MPK_OFFLOAD_ZSTD,
+						    .data = mpk_span_of(bytes.data, n),
+						    .plain_bytes = counted,
+						    .used = n };
+		return MPK_OK;
+	}
 	MPK_TRY(mpk_read_bytes(&c, "compressed bundle: magic", 4, &magic, err));
 	MPK_TRY(mpk_read_u16(&c, "compressed bundle: version", &version, err));
 	MPK_TRY(mpk_read_u16(&c, "compressed bundle: method", &method, err));
@@ -234,16 +229,6 @@ static enum mpk_code zstd_some(struct mpk_span data, uint8_t *to, size_t len, si
 	return MPK_OK;
 }
 
-static enum mpk_code check_plain(const struct mpk_offload_packed *p, struct mpk_error *err)
-{
-	if (p->plain_bytes > MPK_OFFLOAD_PLAIN_MAX)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"compressed bundle: %" PRIu64
-				" bytes when unpacked: more than is looked into",
-				p->plain_bytes);
-	return MPK_OK;
-}
-
 static enum mpk_code some(const struct mpk_offload_packed *p, size_t len, struct mpk_arena *arena,
 			  struct mpk_span *out, struct mpk_error *err)
 {
@@ -266,7 +251,12 @@ enum mpk_code mpk_offload_unpack(const struct mpk_offload_packed *p, size_t most
 {
 	struct mpk_span plain;
 
-	MPK_TRY(check_plain(p, err));
+	if (p->plain_bytes > MPK_OFFLOAD_PLAIN_MAX)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"compressed bundle: %" PRIu64
+				" bytes when unpacked: more than is looked into",
+				p->plain_bytes);
+
 	if (most != SIZE_MAX)
 		return some(p, p->plain_bytes < most ? (size_t)p->plain_bytes : most, arena, out,
 			    err);
@@ -383,27 +373,6 @@ static size_t compress_zstd(struct mpk_span in, void *to, size_t most, int level
 	return ZSTD_isError(len) ? 0 : len;
 }
 
-/* The hash is the key of caches of unpacked bundles: another bundle must have another one. */
-static void put_header(const struct mpk_offload_packed *as, struct mpk_span bundle, size_t packed,
-		       struct mpk_rope *out)
-{
-	bool wide = as->version > VERSION_32_BITS;
-	uint64_t head = as->version == 1 ? 20 : wide ? 32 : 24;
-
-	mpk_rope_put_bytes(out, mpk_span_str("CCOB"));
-	mpk_rope_put_u16(out, (uint16_t)as->version);
-	mpk_rope_put_u16(out, as->method == MPK_OFFLOAD_ZSTD ? METHOD_ZSTD : 0);
-	if (wide) {
-		mpk_rope_put_u64(out, head + packed);
-		mpk_rope_put_u64(out, bundle.len);
-	} else {
-		if (as->version == VERSION_32_BITS)
-			mpk_rope_put_u32(out, (uint32_t)(head + packed));
-		mpk_rope_put_u32(out, (uint32_t)bundle.len);
-	}
-	mpk_rope_put_u64(out, XXH64(bundle.data, bundle.len, 0));
-}
-
 enum mpk_code mpk_offload_pack(const struct mpk_offload_packed *as, struct mpk_span bundle,
 			       int level, struct mpk_arena *arena, struct mpk_span *out,
 			       struct mpk_error *err)
@@ -420,7 +389,25 @@ enum mpk_code mpk_offload_pack(const struct mpk_offload_packed *as, struct mpk_s
 	len = (zstd ? compress_zstd : compress_zlib)(bundle, to, most, level);
 	if (!len)
 		return mpk_fail_nomem(err);
-	put_header(as, bundle, len, &rope);
+
+	/* The hash is the key of caches of unpacked bundles: another bundle must have another
+	 * one. */
+	bool wide = as->version > VERSION_32_BITS;
+	uint64_t head = as->version == 1 ? 20 : wide ? 32 : 24;
+
+	mpk_rope_put_bytes(&rope, mpk_span_str("CCOB"));
+	mpk_rope_put_u16(&rope, (uint16_t)as->version);
+	mpk_rope_put_u16(&rope, as->method == MPK_OFFLOAD_ZSTD ? METHOD_ZSTD : 0);
+	if (wide) {
+		mpk_rope_put_u64(&rope, head + len);
+		mpk_rope_put_u64(&rope, bundle.len);
+	} else {
+		if (as->version == VERSION_32_BITS)
+			mpk_rope_put_u32(&rope, (uint32_t)(head + len));
+		mpk_rope_put_u32(&rope, (uint32_t)bundle.len);
+	}
+	mpk_rope_put_u64(&rope, XXH64(bundle.data, bundle.len, 0));
+
 	mpk_rope_put_view(&rope, mpk_span_of(to, len));
 	return mpk_rope_flat(&rope, out, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pt2.h - packages of PyTorch: zip archives of compiled libraries, kernels, weights and JSON (FORMAT.md)
  *
- * What torch.export.save and AOTInductor write. Members are told apart by where they are; names of weights are in JSON
+ * What torch.export.save and AOTInductor write. The place of a member says what it is; names of weights are in JSON
  * documents beside them.
  */
 #ifndef MPK_FORMATS_PT2_PT2_H

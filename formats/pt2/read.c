@@ -118,29 +118,6 @@ static enum mpk_code give_name(struct naming *n, struct mpk_span folder, struct 
 	return MPK_OK;
 }
 
-/* {"config": {"fc.weight": {"path_name": "weight_0", ...}}}; without that object the names are the document's own, and a
- * file may stand by itself. */
-static enum mpk_code read_config(struct naming *n, struct mpk_span folder, struct mpk_span text,
-				 struct mpk_error *err)
-{
-	struct mpk_json_value root, config, value;
-	struct mpk_json_items items;
-
-	if (mpk_json_read(text, &root, NULL) != MPK_OK)
-		return MPK_OK;
-	config = mpk_json_value_get(root, "config");
-	items = mpk_json_items(mpk_json_value_type(config) == MPK_JSON_OBJECT ? config : root);
-	while (items.in_object && mpk_json_next(&items, &value)) {
-		struct mpk_json_value file = mpk_json_value_type(value) == MPK_JSON_OBJECT
-						     ? mpk_json_value_get(value, "path_name")
-						     : value;
-
-		if (mpk_json_value_type(file) == MPK_JSON_STRING)
-			MPK_TRY(give_name(n, folder, items.key, file, err));
-	}
-	return MPK_OK;
-}
-
 /* What does not read has no names to give: that is for who reads all of the archive to say. */
 static enum mpk_code read_names(struct naming *n, struct mpk_span bytes,
 				const struct mpk_zip_member *m, struct mpk_span path,
@@ -157,7 +134,26 @@ static enum mpk_code read_names(struct naming *n, struct mpk_span bytes,
 	code = mpk_zip_read(bytes, m, &options, n->arena, &text, err);
 	if (code != MPK_OK)
 		return code == MPK_E_NOMEM ? code : MPK_OK;
-	return read_config(n, mpk_span_of(path.data, (size_t)(slash - path.data) + 1), text, err);
+
+	/* {"config": {"fc.weight": {"path_name": "weight_0", ...}}}; without that object the
+	 * names are the document's own, and a file may stand by itself. */
+	struct mpk_span folder = mpk_span_of(path.data, (size_t)(slash - path.data) + 1);
+	struct mpk_json_value root, config, value;
+	struct mpk_json_items items;
+
+	if (mpk_json_read(text, &root, NULL) != MPK_OK)
+		return MPK_OK;
+	config = mpk_json_value_get(root, "config");
+	items = mpk_json_items(mpk_json_value_type(config) == MPK_JSON_OBJECT ? config : root);
+	while (items.in_object && mpk_json_next(&items, &value)) {
+		struct mpk_json_value file = mpk_json_value_type(value) == MPK_JSON_OBJECT
+						     ? mpk_json_value_get(value, "path_name")
+						     : value;
+
+		if (mpk_json_value_type(file) == MPK_JSON_STRING)
+			MPK_TRY(give_name(n, folder, items.key, file, err));
+	}
+	return MPK_OK;
 }
 
 static bool is_config(struct mpk_span path)

@@ -165,9 +165,21 @@ static enum mpk_code take_modifiers(struct mpk_lexer *r, struct variable *v, str
 	return MPK_OK;
 }
 
-/* Products wrap quickly with numbers from a file: each step is checked. */
-static enum mpk_code take_dimensions(struct mpk_lexer *r, struct variable *v, struct mpk_error *err)
+/* With goes_on, reads the next of a list of names, which shares what precedes the first. */
+static enum mpk_code ptx_take_variable(struct mpk_lexer *r, bool goes_on, struct variable *v,
+				       struct mpk_error *err)
 {
+	if (goes_on) {
+		v->bytes = v->element_bytes;
+		v->open = false;
+	} else {
+		*v = (struct variable){ 0 };
+		MPK_TRY(take_modifiers(r, v, err));
+		v->element_bytes = v->bytes;
+	}
+	MPK_TRY(ptx_take_name(r, &v->name, err));
+
+	/* Products wrap quickly with numbers from a file: each step is checked. */
 	uint64_t n;
 
 	while (mpk_lexer_at(r, '[')) {
@@ -182,22 +194,6 @@ static enum mpk_code take_dimensions(struct mpk_lexer *r, struct variable *v, st
 		MPK_TRY(expect(r, ']', err));
 	}
 	return MPK_OK;
-}
-
-/* With goes_on, reads the next of a list of names, which shares what precedes the first. */
-static enum mpk_code ptx_take_variable(struct mpk_lexer *r, bool goes_on, struct variable *v,
-				       struct mpk_error *err)
-{
-	if (goes_on) {
-		v->bytes = v->element_bytes;
-		v->open = false;
-	} else {
-		*v = (struct variable){ 0 };
-		MPK_TRY(take_modifiers(r, v, err));
-		v->element_bytes = v->bytes;
-	}
-	MPK_TRY(ptx_take_name(r, &v->name, err));
-	return take_dimensions(r, v, err);
 }
 
 /* --- registers: FORMAT.md 3 ------------------------------------------------------- */
@@ -414,59 +410,6 @@ static enum mpk_code ptx_add_kernel(struct mpk_ptx_reader *r, const struct mpk_p
 	return MPK_OK;
 }
 
-static enum mpk_code ptx_read_entry(struct mpk_ptx_reader *r, struct mpk_error *err)
-{
-	struct mpk_token where = r->lex.t;
-	struct mpk_ptx_kernel k = { 0 };
-	const uint8_t *start = r->start;
-	size_t index;
-
-	MPK_TRY(ptx_take_name(&r->lex, &k.name, err));
-	MPK_TRY(ptx_read_params(r, &k, err));
-	MPK_TRY(read_performance(r, &k, err));
-	k.has_body = mpk_lexer_at(&r->lex, '{');
-	MPK_TRY(ptx_add_kernel(r, &k, &where, &index, err));
-	if (!k.has_body)
-		return mpk_lexer_next(&r->lex, err);
-	MPK_TRY(ptx_read_body(r, index, err));
-	r->kernels[index].text = mpk_span_of(start, (size_t)(r->end - start));
-	return MPK_OK;
-}
-
-/* ".func (RESULT) NAME (PARAMETERS)". What its body declares may be used by any kernel. */
-static enum mpk_code ptx_read_func(struct mpk_ptx_reader *r, struct mpk_error *err)
-{
-	size_t n = r->ptx.function_count;
-	struct mpk_span name;
-
-	if (mpk_lexer_at(&r->lex, '(')) {
-		MPK_TRY(mpk_lexer_next(&r->lex, err));
-		MPK_TRY(ptx_skip_past(&r->lex, ')', err));
-	}
-	MPK_TRY(ptx_take_name(&r->lex, &name, err));
-	while (!mpk_lexer_at(&r->lex, '{') && !mpk_lexer_at(&r->lex, ';')) {
-		if (r->lex.t.kind == MPK_TOKEN_END)
-			return mpk_lexer_wanted(&r->lex, "'{' or ';'", err);
-		MPK_TRY(mpk_lexer_next(&r->lex, err));
-	}
-	if (mpk_lexer_at(&r->lex, ';'))
-		return mpk_lexer_next(&r->lex, err);
-	MPK_TRY_ALLOC(mpk_vec_reserve(&r->functions, &r->function_cap, n + 1, sizeof name), err);
-	r->functions[r->ptx.function_count++] = name;
-	return ptx_read_body(r, MPK_PTX_MODULE, err);
-}
-
-static enum mpk_code read_address_size(struct mpk_ptx_reader *r, struct mpk_error *err)
-{
-	uint32_t *bits = &r->ptx.address_bits;
-
-	MPK_TRY(ptx_take_numbers(&r->lex, 64, bits, 1, err));
-	if (*bits == 32 || *bits == 64)
-		return MPK_OK;
-	return mpk_fail_line(err, MPK_E_SYNTAX, r->lex.t.line, r->lex.t.column,
-			     "PTX: .address_size must be 32 or 64");
-}
-
 /* The tokens before a definition that belong to it. */
 static bool is_linking(const struct mpk_token *t)
 {
@@ -484,12 +427,55 @@ enum mpk_code mpk_ptx_read_statement(struct mpk_ptx_reader *r, struct mpk_error 
 	if (!is_linking(&r->before))
 		r->start = t.text.data;
 	MPK_TRY(mpk_lexer_next(&r->lex, err));
-	if (mpk_token_is_word(&t, ".address_size"))
-		return read_address_size(r, err);
-	if (mpk_token_is_word(&t, ".entry"))
-		return ptx_read_entry(r, err);
-	if (mpk_token_is_word(&t, ".func"))
-		return ptx_read_func(r, err);
+	if (mpk_token_is_word(&t, ".address_size")) {
+		uint32_t *bits = &r->ptx.address_bits;
+
+		MPK_TRY(ptx_take_numbers(&r->lex, 64, bits, 1, err));
+		if (*bits == 32 || *bits == 64)
+			return MPK_OK;
+		return mpk_fail_line(err, MPK_E_SYNTAX, r->lex.t.line, r->lex.t.column,
+				     "PTX: .address_size must be 32 or 64");
+	}
+	if (mpk_token_is_word(&t, ".entry")) {
+		struct mpk_token where = r->lex.t;
+		struct mpk_ptx_kernel k = { 0 };
+		const uint8_t *start = r->start;
+		size_t index;
+
+		MPK_TRY(ptx_take_name(&r->lex, &k.name, err));
+		MPK_TRY(ptx_read_params(r, &k, err));
+		MPK_TRY(read_performance(r, &k, err));
+		k.has_body = mpk_lexer_at(&r->lex, '{');
+		MPK_TRY(ptx_add_kernel(r, &k, &where, &index, err));
+		if (!k.has_body)
+			return mpk_lexer_next(&r->lex, err);
+		MPK_TRY(ptx_read_body(r, index, err));
+		r->kernels[index].text = mpk_span_of(start, (size_t)(r->end - start));
+		return MPK_OK;
+	}
+	if (mpk_token_is_word(&t, ".func")) {
+		/* ".func (RESULT) NAME (PARAMETERS)". What its body declares may be used by any
+		 * kernel. */
+		size_t n = r->ptx.function_count;
+		struct mpk_span name;
+
+		if (mpk_lexer_at(&r->lex, '(')) {
+			MPK_TRY(mpk_lexer_next(&r->lex, err));
+			MPK_TRY(ptx_skip_past(&r->lex, ')', err));
+		}
+		MPK_TRY(ptx_take_name(&r->lex, &name, err));
+		while (!mpk_lexer_at(&r->lex, '{') && !mpk_lexer_at(&r->lex, ';')) {
+			if (r->lex.t.kind == MPK_TOKEN_END)
+				return mpk_lexer_wanted(&r->lex, "'{' or ';'", err);
+			MPK_TRY(mpk_lexer_next(&r->lex, err));
+		}
+		if (mpk_lexer_at(&r->lex, ';'))
+			return mpk_lexer_next(&r->lex, err);
+		MPK_TRY_ALLOC(mpk_vec_reserve(&r->functions, &r->function_cap, n + 1, sizeof name),
+			      err);
+		r->functions[r->ptx.function_count++] = name;
+		return ptx_read_body(r, MPK_PTX_MODULE, err);
+	}
 	if (mpk_token_is_word(&t, ".shared"))
 		return read_shared(r, mpk_token_is_word(&r->before, ".extern"), MPK_PTX_MODULE,
 				   err);

@@ -106,20 +106,6 @@ static enum mpk_code read_module(struct mpk_ptx_reader *r, bool head, struct mpk
 	return MPK_OK;
 }
 
-/* Sets out only when all lists were copied. */
-static enum mpk_code ptx_keep(struct mpk_ptx_reader *r, struct mpk_ptx *out, struct mpk_error *err)
-{
-	struct mpk_ptx ptx = r->ptx;
-
-	ptx.kernels = mpk_arena_keep(r->arena, r->kernels, ptx.kernel_count, sizeof *r->kernels);
-	ptx.shared = mpk_arena_keep(r->arena, r->shared, ptx.shared_count, sizeof *r->shared);
-	ptx.functions =
-		mpk_arena_keep(r->arena, r->functions, ptx.function_count, sizeof *r->functions);
-	MPK_TRY_ALLOC(ptx.kernels && ptx.shared && ptx.functions, err);
-	*out = ptx;
-	return MPK_OK;
-}
-
 /* NULs at the end belong to no token. */
 static struct mpk_span without_end(struct mpk_span bytes)
 {
@@ -158,7 +144,17 @@ enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 	/* the words of a text take some times longer than it took to unpack it */
 	MPK_TRY(mpk_account_take(2 * (uint64_t)text.len, err));
 	MPK_TRY(read_module(&r, false, err));
-	return ptx_keep(&r, out, err);
+
+	/* Sets out only when all lists were copied. */
+	struct mpk_ptx ptx = r.ptx;
+
+	ptx.kernels = mpk_arena_keep(r.arena, r.kernels, ptx.kernel_count, sizeof *r.kernels);
+	ptx.shared = mpk_arena_keep(r.arena, r.shared, ptx.shared_count, sizeof *r.shared);
+	ptx.functions =
+		mpk_arena_keep(r.arena, r.functions, ptx.function_count, sizeof *r.functions);
+	MPK_TRY_ALLOC(ptx.kernels && ptx.shared && ptx.functions, err);
+	*out = ptx;
+	return MPK_OK;
 }
 
 /* Stops at the target: the texts of kernels may be megabytes. */

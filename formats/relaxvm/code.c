@@ -170,31 +170,28 @@ static enum mpk_code check_instr(const struct checker *k)
 	return MPK_OK;
 }
 
-static enum mpk_code check_func(const struct mpk_relax *x, const struct mpk_relax_func *f,
-				struct mpk_error *err)
-{
-	struct checker k = { x, f, f->start, err };
-
-	if (f->start < 0 || f->end <= f->start || (uint64_t)f->end > mpk_relax_instr_count(x))
-		return mpk_fail(err, MPK_E_CORRUPT,
-				"function \"%s\": instructions %" PRId64 " to %" PRId64
-				" do not exist",
-				MPK_QUOTE(f->name), f->start, f->end);
-	if (f->num_args < 0 || f->num_args > f->register_file_size)
-		return mpk_fail(err, MPK_E_CORRUPT,
-				"function \"%s\": %" PRId64 " arguments do not fit in %" PRId64
-				" registers",
-				MPK_QUOTE(f->name), f->num_args, f->register_file_size);
-	for (; k.at < f->end; k.at++)
-		MPK_TRY(check_instr(&k));
-	return MPK_OK;
-}
-
 enum mpk_code mpk_relax_check(const struct mpk_relax *x, struct mpk_error *err)
 {
 	for (size_t i = 0; i < x->func_count; i++) {
-		if (x->funcs[i].kind == MPK_RELAX_VM)
-			MPK_TRY(check_func(x, &x->funcs[i], err));
+		if (x->funcs[i].kind == MPK_RELAX_VM) {
+			const struct mpk_relax_func *f = &x->funcs[i];
+			struct checker k = { x, f, f->start, err };
+
+			if (f->start < 0 || f->end <= f->start ||
+			    (uint64_t)f->end > mpk_relax_instr_count(x))
+				return mpk_fail(err, MPK_E_CORRUPT,
+						"function \"%s\": instructions %" PRId64
+						" to %" PRId64 " do not exist",
+						MPK_QUOTE(f->name), f->start, f->end);
+			if (f->num_args < 0 || f->num_args > f->register_file_size)
+				return mpk_fail(err, MPK_E_CORRUPT,
+						"function \"%s\": %" PRId64
+						" arguments do not fit in %" PRId64 " registers",
+						MPK_QUOTE(f->name), f->num_args,
+						f->register_file_size);
+			for (; k.at < f->end; k.at++)
+				MPK_TRY(check_instr(&k));
+		}
 	}
 	for (size_t i = 0; i < x->scope_count; i++) {
 		if ((uint64_t)x->scopes[i].constant >= x->const_count)

@@ -40,20 +40,6 @@ static const int32_t relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
 			      [MPK_RELAX_FLOAT] = MPK_FFI_FLOAT },
 };
 
-/* The magic number tells whether memory scopes are stored. */
-static enum mpk_code relaxvm_read_header(struct mpk_cursor *c, struct mpk_relax *x,
-					 struct mpk_error *err)
-{
-	uint64_t start = mpk_cursor_offset(c), magic;
-
-	MPK_TRY(mpk_read_u64(c, "Relax executable", &magic, err));
-	if (magic != MPK_RELAX_MAGIC && magic != MPK_RELAX_MAGIC_SCOPES)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start,
-				       "no Relax executable: magic number %#" PRIx64, magic);
-	x->has_scopes = magic == MPK_RELAX_MAGIC_SCOPES;
-	return mpk_read_str(c, "bytecode version", &x->version, err);
-}
-
 /* Numbers are kept as they are: whether start and end exist is for mpk_relax_check. */
 static enum mpk_code relaxvm_read_func(struct mpk_cursor *c, struct mpk_arena *arena,
 				       struct mpk_relax_func *f, struct mpk_error *err)
@@ -70,22 +56,6 @@ static enum mpk_code relaxvm_read_func(struct mpk_cursor *c, struct mpk_arena *a
 	MPK_TRY(mpk_read_i64(c, "num_args", &f->num_args, err));
 	MPK_TRY(mpk_read_i64(c, "register_file_size", &f->register_file_size, err));
 	return mpk_read_strs(c, "parameter names", arena, &f->params, err);
-}
-
-/* Counted against the smallest record, so that a count cannot ask for more memory than the file
- * has bytes for. */
-static enum mpk_code read_funcs(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relax *x,
-				struct mpk_error *err)
-{
-	struct mpk_relax_func *funcs;
-
-	MPK_TRY(mpk_read_count(c, "function table", FUNC_MIN, &x->func_count, err));
-	funcs = mpk_arena_array(arena, x->func_count, sizeof *funcs);
-	MPK_TRY_ALLOC(funcs, err);
-	for (size_t i = 0; i < x->func_count; i++)
-		MPK_TRY(relaxvm_read_func(c, arena, &funcs[i], err));
-	x->funcs = funcs;
-	return MPK_OK;
 }
 
 /* A constant's index and the name of its memory: only the later magic number has them. */
@@ -107,10 +77,26 @@ static enum mpk_code read_scopes(struct mpk_cursor *c, struct mpk_arena *arena, 
 	return MPK_OK;
 }
 
-/* What is not listed here has been refused with its tag. */
-static enum mpk_code relaxvm_read_value(struct mpk_cursor *c, struct mpk_arena *arena,
-					struct mpk_relax_const *k, struct mpk_error *err)
+/* Generations number the kinds differently (FORMAT.md 3), so a tag is looked up in the
+ * generation's own row. */
+static enum mpk_code read_const(struct mpk_cursor *c, struct mpk_arena *arena,
+				enum mpk_generation gen, struct mpk_relax_const *k,
+				struct mpk_error *err)
 {
+	uint64_t start = mpk_cursor_offset(c);
+	unsigned kind = 0;
+	int32_t tag;
+
+	MPK_TRY(mpk_read_i32(c, "constant tag", &tag, err));
+	while (kind < MPK_RELAX_CONST_KINDS && relax_tags[gen][kind] != tag)
+		kind++;
+	if (kind == MPK_RELAX_CONST_KINDS)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start,
+				       "constant tag %" PRId32 " is not known in %s", tag,
+				       mpk_generation_get(gen)->releases);
+	k->kind = (enum mpk_relax_const_kind)kind;
+
+	/* What is not listed here has been refused with its tag. */
 	uint64_t bits;
 
 	switch (k->kind) {
@@ -131,27 +117,6 @@ static enum mpk_code relaxvm_read_value(struct mpk_cursor *c, struct mpk_arena *
 	MPK_TRY(mpk_read_u64(c, "constant", &bits, err));
 	memcpy(&k->u.f, &bits, sizeof bits);
 	return MPK_OK;
-}
-
-/* Generations number the kinds differently (FORMAT.md 3), so a tag is looked up in the
- * generation's own row. */
-static enum mpk_code read_const(struct mpk_cursor *c, struct mpk_arena *arena,
-				enum mpk_generation gen, struct mpk_relax_const *k,
-				struct mpk_error *err)
-{
-	uint64_t start = mpk_cursor_offset(c);
-	unsigned kind = 0;
-	int32_t tag;
-
-	MPK_TRY(mpk_read_i32(c, "constant tag", &tag, err));
-	while (kind < MPK_RELAX_CONST_KINDS && relax_tags[gen][kind] != tag)
-		kind++;
-	if (kind == MPK_RELAX_CONST_KINDS)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start,
-				       "constant tag %" PRId32 " is not known in %s", tag,
-				       mpk_generation_get(gen)->releases);
-	k->kind = (enum mpk_relax_const_kind)kind;
-	return relaxvm_read_value(c, arena, k, err);
 }
 
 /* An error names the constant, as there may be hundreds. */
@@ -175,11 +140,43 @@ static enum mpk_code read_consts(struct mpk_cursor *c, struct mpk_arena *arena, 
 	return MPK_OK;
 }
 
-/* Compilers give each function instructions of its own, and each instruction words of its own. Where many
- * overlap, a listing of them would have no end. */
-static enum mpk_code check_overlap(const struct mpk_relax *x, uint64_t at, const char *space,
-				   struct mpk_error *err)
+static enum mpk_code relaxvm_read_content(struct mpk_cursor *c, struct mpk_arena *arena,
+					  struct mpk_relax *x, struct mpk_error *err)
 {
+	uint64_t at;
+
+	/* The magic number tells whether memory scopes are stored. */
+	uint64_t start = mpk_cursor_offset(c), magic;
+
+	MPK_TRY(mpk_read_u64(c, "Relax executable", &magic, err));
+	if (magic != MPK_RELAX_MAGIC && magic != MPK_RELAX_MAGIC_SCOPES)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start,
+				       "no Relax executable: magic number %#" PRIx64, magic);
+	x->has_scopes = magic == MPK_RELAX_MAGIC_SCOPES;
+	MPK_TRY(mpk_read_str(c, "bytecode version", &x->version, err));
+
+	/* Counted against the smallest record, so that a count cannot ask for more memory than
+	 * the file has bytes for. */
+	struct mpk_relax_func *funcs;
+
+	MPK_TRY(mpk_read_count(c, "function table", FUNC_MIN, &x->func_count, err));
+	funcs = mpk_arena_array(arena, x->func_count, sizeof *funcs);
+	MPK_TRY_ALLOC(funcs, err);
+	for (size_t i = 0; i < x->func_count; i++)
+		MPK_TRY(relaxvm_read_func(c, arena, &funcs[i], err));
+	x->funcs = funcs;
+
+	MPK_TRY(read_scopes(c, arena, x, err));
+	MPK_TRY(read_consts(c, arena, x, err));
+	at = mpk_cursor_offset(c);
+
+	MPK_TRY(mpk_read_words(c, "instruction offsets", 8, &x->instr_offset, err));
+	MPK_TRY(mpk_read_words(c, "instruction words", 8, &x->instr_data, err));
+
+	/* Compilers give each function instructions of its own, and each instruction words of
+	 * its own. Where many overlap, a listing of them would have no end. */
+	const char *space = c->space;
+
 	enum { TIMES = 4 };
 	uint64_t instrs = TIMES * (uint64_t)mpk_relax_instr_count(x);
 	uint64_t words = TIMES * (uint64_t)(x->instr_data.len / 8);
@@ -211,22 +208,6 @@ static enum mpk_code check_overlap(const struct mpk_relax *x, uint64_t at, const
 		words -= instr.arg_count;
 	}
 	return MPK_OK;
-}
-
-static enum mpk_code relaxvm_read_content(struct mpk_cursor *c, struct mpk_arena *arena,
-					  struct mpk_relax *x, struct mpk_error *err)
-{
-	uint64_t at;
-
-	MPK_TRY(relaxvm_read_header(c, x, err));
-	MPK_TRY(read_funcs(c, arena, x, err));
-	MPK_TRY(read_scopes(c, arena, x, err));
-	MPK_TRY(read_consts(c, arena, x, err));
-	at = mpk_cursor_offset(c);
-
-	MPK_TRY(mpk_read_words(c, "instruction offsets", 8, &x->instr_offset, err));
-	MPK_TRY(mpk_read_words(c, "instruction words", 8, &x->instr_data, err));
-	return check_overlap(x, at, c->space, err);
 }
 
 /* Before 0.22 the executable was a string within the payload; what follows it in the string is

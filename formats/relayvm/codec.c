@@ -82,31 +82,6 @@ static enum mpk_code read_consts(struct reader *r)
 	return mpk_read_words(&r->c, "constant devices", 8, &r->x->const_devices, r->err);
 }
 
-/* Pairs of strings for each packed function. */
-static enum mpk_code read_attrs(struct reader *r)
-{
-	struct mpk_relay_attrs *attrs;
-
-	MPK_TRY(mpk_read_count(&r->c, "attributes", ATTRS_MIN, &r->x->attr_count, r->err));
-	attrs = mpk_arena_array(r->arena, r->x->attr_count, sizeof *attrs);
-	if (!attrs)
-		return mpk_fail_nomem(r->err);
-	for (size_t i = 0; i < r->x->attr_count; i++) {
-		struct mpk_span *pairs;
-
-		MPK_TRY(mpk_read_u64(&r->c, "attributes", &attrs[i].packed_index, r->err));
-		MPK_TRY(mpk_read_count(&r->c, "attributes", 16, &attrs[i].count, r->err));
-		pairs = mpk_arena_array(r->arena, attrs[i].count * 2, sizeof *pairs);
-		if (!pairs)
-			return mpk_fail_nomem(r->err);
-		for (size_t j = 0; j < attrs[i].count * 2; j++)
-			MPK_TRY(mpk_read_str(&r->c, "attribute", &pairs[j], r->err));
-		attrs[i].pairs = pairs;
-	}
-	r->x->attrs = attrs;
-	return MPK_OK;
-}
-
 /* Whether the instruction has the fields that its opcode wants. 'n' says how many more follow; it is compared
  * as an unsigned number, so that a negative one fits nothing. */
 static bool relay_fits(const struct mpk_relay_instr *instr, enum mpk_relay_layout layout)
@@ -184,9 +159,36 @@ static enum mpk_code relayvm_read_func(struct reader *r, struct mpk_relay_func *
 	return MPK_OK;
 }
 
-/* After everything that instructions refer to by index. */
-static enum mpk_code read_funcs(struct reader *r)
+/* Everything after the version, in the layout that r->x names. */
+static enum mpk_code relayvm_read_body(struct reader *r)
 {
+	MPK_TRY(read_devices(r));
+	MPK_TRY(mpk_read_strs(&r->c, "globals", r->arena, &r->x->globals, r->err));
+	MPK_TRY(read_consts(r));
+	MPK_TRY(mpk_read_strs(&r->c, "primitives", r->arena, &r->x->primitives, r->err));
+
+	/* Pairs of strings for each packed function. */
+	struct mpk_relay_attrs *attrs;
+
+	MPK_TRY(mpk_read_count(&r->c, "attributes", ATTRS_MIN, &r->x->attr_count, r->err));
+	attrs = mpk_arena_array(r->arena, r->x->attr_count, sizeof *attrs);
+	if (!attrs)
+		return mpk_fail_nomem(r->err);
+	for (size_t i = 0; i < r->x->attr_count; i++) {
+		struct mpk_span *pairs;
+
+		MPK_TRY(mpk_read_u64(&r->c, "attributes", &attrs[i].packed_index, r->err));
+		MPK_TRY(mpk_read_count(&r->c, "attributes", 16, &attrs[i].count, r->err));
+		pairs = mpk_arena_array(r->arena, attrs[i].count * 2, sizeof *pairs);
+		if (!pairs)
+			return mpk_fail_nomem(r->err);
+		for (size_t j = 0; j < attrs[i].count * 2; j++)
+			MPK_TRY(mpk_read_str(&r->c, "attribute", &pairs[j], r->err));
+		attrs[i].pairs = pairs;
+	}
+	r->x->attrs = attrs;
+
+	/* After everything that instructions refer to by index. */
 	struct mpk_relay_func *funcs;
 
 	MPK_TRY(mpk_read_count(&r->c, "functions", FUNC_MIN, &r->x->func_count, r->err));
@@ -196,18 +198,7 @@ static enum mpk_code read_funcs(struct reader *r)
 	for (size_t i = 0; i < r->x->func_count; i++)
 		MPK_TRY(relayvm_read_func(r, &funcs[i]));
 	r->x->funcs = funcs;
-	return MPK_OK;
-}
 
-/* Everything after the version, in the layout that r->x names. */
-static enum mpk_code relayvm_read_body(struct reader *r)
-{
-	MPK_TRY(read_devices(r));
-	MPK_TRY(mpk_read_strs(&r->c, "globals", r->arena, &r->x->globals, r->err));
-	MPK_TRY(read_consts(r));
-	MPK_TRY(mpk_read_strs(&r->c, "primitives", r->arena, &r->x->primitives, r->err));
-	MPK_TRY(read_attrs(r));
-	MPK_TRY(read_funcs(r));
 	r->x->trailing = mpk_cursor_left(&r->c);
 	return MPK_OK;
 }
@@ -301,33 +292,6 @@ static void put_devices(struct mpk_rope *r, const struct mpk_relay *x)
 	mpk_rope_put_u32(r, (uint32_t)x->host_device);
 }
 
-static void put_consts(struct mpk_rope *r, const struct mpk_relay *x)
-{
-	mpk_rope_put_u64(r, x->const_count);
-	for (size_t i = 0; i < x->const_count; i++) {
-		const struct mpk_relay_const *k = &x->consts[i];
-
-		if (x->layout != MPK_RELAY_08)
-			mpk_rope_put_u32(r, k->late_bound);
-		if (k->late_bound)
-			mpk_rope_put_str(r, k->name);
-		else
-			mpk_tensor_write(r, &k->tensor);
-	}
-	mpk_rope_put_words(r, x->const_devices, 8);
-}
-
-static void put_attrs(struct mpk_rope *r, const struct mpk_relay *x)
-{
-	mpk_rope_put_u64(r, x->attr_count);
-	for (size_t i = 0; i < x->attr_count; i++) {
-		mpk_rope_put_u64(r, x->attrs[i].packed_index);
-		mpk_rope_put_u64(r, x->attrs[i].count);
-		for (size_t j = 0; j < x->attrs[i].count * 2; j++)
-			mpk_rope_put_str(r, x->attrs[i].pairs[j]);
-	}
-}
-
 /* The hash is computed again: it follows from the fields. */
 static void put_func(struct mpk_rope *r, const struct mpk_relay_func *f)
 {
@@ -351,9 +315,30 @@ void mpk_relay_write(struct mpk_rope *r, const struct mpk_relay *x)
 	mpk_rope_put_str(&inner, x->version);
 	put_devices(&inner, x);
 	mpk_rope_put_strs(&inner, x->globals);
-	put_consts(&inner, x);
+
+	mpk_rope_put_u64(&inner, x->const_count);
+	for (size_t i = 0; i < x->const_count; i++) {
+		const struct mpk_relay_const *k = &x->consts[i];
+
+		if (x->layout != MPK_RELAY_08)
+			mpk_rope_put_u32(&inner, k->late_bound);
+		if (k->late_bound)
+			mpk_rope_put_str(&inner, k->name);
+		else
+			mpk_tensor_write(&inner, &k->tensor);
+	}
+	mpk_rope_put_words(&inner, x->const_devices, 8);
+
 	mpk_rope_put_strs(&inner, x->primitives);
-	put_attrs(&inner, x);
+
+	mpk_rope_put_u64(&inner, x->attr_count);
+	for (size_t i = 0; i < x->attr_count; i++) {
+		mpk_rope_put_u64(&inner, x->attrs[i].packed_index);
+		mpk_rope_put_u64(&inner, x->attrs[i].count);
+		for (size_t j = 0; j < x->attrs[i].count * 2; j++)
+			mpk_rope_put_str(&inner, x->attrs[i].pairs[j]);
+	}
+
 	mpk_rope_put_u64(&inner, x->func_count);
 	for (size_t i = 0; i < x->func_count; i++)
 		put_func(&inner, &x->funcs[i]);

@@ -22,7 +22,7 @@ enum mpk_cfunction_kind {
 	MPK_CFUNCTION_OTHER,   /* cannot be passed, refusal says why */
 };
 
-/* An extent of the data behind a pointer. */
+/* An extent of the data that a pointer leads to. */
 struct mpk_cfunction_extent {
 	size_t param;    /* the parameter that is the extent; SIZE_MAX: it is a number */
 	uint32_t number; /* of elements */
@@ -34,7 +34,7 @@ struct mpk_cfunction_value {
 	struct mpk_span name; /* empty: it has none */
 	enum mpk_cfunction_kind kind;
 	struct mpk_dtype dtype;
-	bool read_only;      /* the data behind the pointer is const */
+	bool read_only;      /* the pointer leads to const data */
 	const char *refusal; /* a sentence after "it", without its end; static storage */
 	/* Extents of that data, where the declaration or the loops of the body tell, outermost
 	 * first. */

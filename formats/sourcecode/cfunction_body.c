@@ -62,19 +62,6 @@ static bool is_name(const struct body *b, size_t i, struct mpk_span name)
 	return token_at(b, i)->kind == MPK_TOKEN_WORD && mpk_span_equal(token_at(b, i)->text, name);
 }
 
-static enum mpk_code read_tokens(struct body *b, struct mpk_span text, struct mpk_error *err)
-{
-	struct mpk_lexer lex = { .bytes = text, .language = "C", .c_like = true };
-
-	do {
-		MPK_TRY_ALLOC(mpk_vec_reserve(&b->t, &b->cap, b->count + 1, sizeof *b->t), err);
-		if (mpk_lexer_next(&lex, NULL) != MPK_OK)
-			lex.t = (struct mpk_token){ .text = mpk_span_of(text.data, 0) };
-		b->t[b->count] = lex.t;
-	} while (b->t[b->count++].kind != MPK_TOKEN_END);
-	return MPK_OK;
-}
-
 /* A macro may hide anything, except one that is a number. */
 static bool has_macros(const struct body *b)
 {
@@ -346,17 +333,6 @@ static bool cfunction_is_status(const struct body *b, size_t i, bool *zero)
 	return capitals || (word.data[0] >= '0' && word.data[0] <= '9');
 }
 
-static void read_results(const struct body *b, struct mpk_cfunction *f)
-{
-	bool zero = false, others = false;
-
-	for (size_t i = 0; i < b->count; i++)
-		if (mpk_token_is_word(&b->t[i], "return"))
-			others |= !cfunction_is_status(b, i + 1, &zero);
-	f->returns_status = zero && !others;
-	f->returns_value = others;
-}
-
 enum mpk_code mpk_cfunction_body_read(struct mpk_span body, struct mpk_source_code_index *index,
 				      struct mpk_cfunction *f, struct mpk_cfunction_value *params,
 				      struct mpk_error *err)
@@ -366,8 +342,24 @@ enum mpk_code mpk_cfunction_body_read(struct mpk_span body, struct mpk_source_co
 
 	if (body.len > BODY_MAX)
 		return MPK_OK;
-	MPK_TRY(read_tokens(&b, body, err));
-	read_results(&b, f);
+
+	struct mpk_lexer lex = { .bytes = body, .language = "C", .c_like = true };
+
+	do {
+		MPK_TRY_ALLOC(mpk_vec_reserve(&b.t, &b.cap, b.count + 1, sizeof *b.t), err);
+		if (mpk_lexer_next(&lex, NULL) != MPK_OK)
+			lex.t = (struct mpk_token){ .text = mpk_span_of(body.data, 0) };
+		b.t[b.count] = lex.t;
+	} while (b.t[b.count++].kind != MPK_TOKEN_END);
+
+	bool zero = false, others = false;
+
+	for (size_t i = 0; i < b.count; i++)
+		if (mpk_token_is_word(&b.t[i], "return"))
+			others |= !cfunction_is_status(&b, i + 1, &zero);
+	f->returns_status = zero && !others;
+	f->returns_value = others;
+
 	if (f->param_count > PARAMS_MAX || has_macros(&b))
 		return MPK_OK;
 	for (size_t i = 0; i < b.count; i++) {

@@ -2,7 +2,7 @@
 /* cfunction_value.c - what a declaration of C says of one value: a number, a pointer to numbers, or neither
  *
  * Words are looked up in the typedefs of the text. A word that the text does not explain is taken for a macro
- * that marks the declaration when a type of C stands beside it, and for a type of a header else.
+ * that marks the declaration when a type of C is beside it, else for a type of a header.
  */
 #include <string.h>
 

@@ -70,25 +70,6 @@ static bool is_known(struct conditions *c)
 	return !c->depth || top(c)->known;
 }
 
-/* --- names ------------------------------------------------------------------------------ */
-
-static void set_name(struct conditions *c, struct mpk_span name, bool defined)
-{
-	enum name_state state = !is_known(c) ? UNSURE : defined ? DEFINED : UNDEFINED;
-	size_t i;
-	int rc;
-
-	if (!name.len)
-		return;
-	rc = mpk_strmap_put(&c->names, name, c->names.count, &i);
-	if (rc < 0 ||
-	    (rc > 0 && !mpk_vec_reserve(&c->states, &c->state_cap, i + 1, sizeof *c->states))) {
-		c->failed = true;
-		return;
-	}
-	c->states[i] = state;
-}
-
 static enum truth is_defined(const struct conditions *c, struct mpk_span name)
 {
 	size_t i;
@@ -247,7 +228,22 @@ static void note_name(struct conditions *c, const struct mpk_source_code_directi
 		pass_guard(c, !mpk_span_trim(
 				       mpk_span_of(d->rest.data + name.len, d->rest.len - name.len))
 				       .len);
-	set_name(c, name, define);
+
+	/* --- names
+	 * ------------------------------------------------------------------------------ */
+	enum name_state state = !is_known(c) ? UNSURE : define ? DEFINED : UNDEFINED;
+	size_t i;
+	int rc;
+
+	if (!name.len)
+		return;
+	rc = mpk_strmap_put(&c->names, name, c->names.count, &i);
+	if (rc < 0 ||
+	    (rc > 0 && !mpk_vec_reserve(&c->states, &c->state_cap, i + 1, sizeof *c->states))) {
+		c->failed = true;
+		return;
+	}
+	c->states[i] = state;
 }
 
 static bool is_condition(struct mpk_span name)

@@ -157,27 +157,6 @@ static size_t sourcecode_put_word(struct cleaner *c, size_t i)
 	return end;
 }
 
-/* A string keeps its bytes; a multi-line string becomes empty. */
-static size_t sourcecode_put_string(struct cleaner *c, size_t i)
-{
-	size_t end = raw_end(c, i);
-	bool raw = end != SIZE_MAX;
-
-	if (!raw)
-		end = string_end(c, i);
-	if (end == SIZE_MAX)
-		end = i + 1;
-	if (!raw && !memchr(c->in.data + i, '\n', end - i)) {
-		memcpy(c->out + c->put, c->in.data + i, end - i);
-		c->put += end - i;
-		return end;
-	}
-	c->out[c->put++] = '"';
-	c->out[c->put++] = '"';
-	put_blanks(c, i + 2, end);
-	return end;
-}
-
 static size_t sourcecode_put_comment(struct cleaner *c, size_t i)
 {
 	size_t second = i + 1, end = SIZE_MAX;
@@ -212,8 +191,25 @@ static size_t put_next(struct cleaner *c, size_t i)
 		put_newlines(c);
 		c->in_directive = false;
 	}
-	if ((sign == '"' || sign == '\'') && !c->nests)
-		return sourcecode_put_string(c, i);
+	if ((sign == '"' || sign == '\'') && !c->nests) {
+		/* A string keeps its bytes; a multi-line string becomes empty. */
+		size_t end = raw_end(c, i);
+		bool raw = end != SIZE_MAX;
+
+		if (!raw)
+			end = string_end(c, i);
+		if (end == SIZE_MAX)
+			end = i + 1;
+		if (!raw && !memchr(c->in.data + i, '\n', end - i)) {
+			memcpy(c->out + c->put, c->in.data + i, end - i);
+			c->put += end - i;
+			return end;
+		}
+		c->out[c->put++] = '"';
+		c->out[c->put++] = '"';
+		put_blanks(c, i + 2, end);
+		return end;
+	}
 	if (mpk_source_code_is_name(sign))
 		return sourcecode_put_word(c, i);
 	c->out[c->put++] = sign;

@@ -283,23 +283,6 @@ static bool is_changed(const struct body *b, size_t i)
 		sourcecode_is_any(b, i - 2, "(,=")); /* its address */
 }
 
-static void find_indices(struct body *b)
-{
-	for (size_t i = 1; i < b->count; i++)
-		if (is_assignment(b, i) && tok(b, i - 1)->kind == MPK_TOKEN_WORD)
-			note_variable(b, i);
-	for (size_t k = 0; k < b->index_count; k++) {
-		size_t changes = 0;
-
-		for (size_t i = 1; i + 1 < b->count; i++)
-			changes += tok(b, i)->kind == MPK_TOKEN_WORD &&
-				   mpk_span_equal(tok(b, i)->text, b->indices[k].name) &&
-				   is_changed(b, i) && !is_step_of_loop(b, i);
-		if (changes > 1)
-			b->indices[k].exact = false;
-	}
-}
-
 /* --- comparisons -------------------------------------------------------------------------- */
 
 static size_t find_param(const struct body *b, size_t i)
@@ -352,30 +335,6 @@ static bool match_guard(const struct body *b, size_t i, unsigned *dim, size_t *p
 	end = index_first ? match_param(b, at + order, param)
 			  : match_index(b, at + order, true, dim);
 	return end != at + order && ends_clause(b, end);
-}
-
-static void find_guards(const struct body *b, struct mpk_source_code_reach *out)
-{
-	bool several[3] = { false };
-
-	for (size_t i = 1; i < b->count; i++) {
-		unsigned dim = 0;
-		size_t param = SIZE_MAX;
-
-		if (!match_guard(b, i, &dim, &param))
-			continue;
-		several[dim] |= out->bound[dim] != SIZE_MAX && out->bound[dim] != param;
-		out->bound[dim] = param;
-	}
-	for (size_t i = 1; i < b->count; i++) {
-		size_t param = find_param(b, i);
-
-		for (unsigned d = 0; d < 3 && param != SIZE_MAX; d++)
-			several[d] |= out->bound[d] == param && is_changed(b, i);
-	}
-	for (unsigned d = 0; d < 3; d++)
-		if (several[d])
-			out->bound[d] = SIZE_MAX;
 }
 
 /* Returns both sides of a comparison, within its clause. */
@@ -489,8 +448,42 @@ enum mpk_code mpk_source_code_reach_read(const struct mpk_source_code_kernel *ke
 	if (kernel->body.len > BODY_MAX)
 		return MPK_OK;
 	MPK_TRY(read_tokens(&b, err));
-	find_indices(&b);
-	find_guards(&b, out);
+
+	for (size_t i = 1; i < b.count; i++)
+		if (is_assignment(&b, i) && tok(&b, i - 1)->kind == MPK_TOKEN_WORD)
+			note_variable(&b, i);
+	for (size_t k = 0; k < b.index_count; k++) {
+		size_t changes = 0;
+
+		for (size_t i = 1; i + 1 < b.count; i++)
+			changes += tok(&b, i)->kind == MPK_TOKEN_WORD &&
+				   mpk_span_equal(tok(&b, i)->text, b.indices[k].name) &&
+				   is_changed(&b, i) && !is_step_of_loop(&b, i);
+		if (changes > 1)
+			b.indices[k].exact = false;
+	}
+
+	bool several[3] = { false };
+
+	for (size_t i = 1; i < b.count; i++) {
+		unsigned dim = 0;
+		size_t param = SIZE_MAX;
+
+		if (!match_guard(&b, i, &dim, &param))
+			continue;
+		several[dim] |= out->bound[dim] != SIZE_MAX && out->bound[dim] != param;
+		out->bound[dim] = param;
+	}
+	for (size_t i = 1; i < b.count; i++) {
+		size_t param = find_param(&b, i);
+
+		for (unsigned d = 0; d < 3 && param != SIZE_MAX; d++)
+			several[d] |= out->bound[d] == param && is_changed(&b, i);
+	}
+	for (unsigned d = 0; d < 3; d++)
+		if (several[d])
+			out->bound[d] = SIZE_MAX;
+
 	find_uses(&b, out);
 	find_group_memory(&b, out);
 	return MPK_OK;

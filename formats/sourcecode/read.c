@@ -189,37 +189,13 @@ static enum mpk_code skip_parens(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Parameters: commas count outside of brackets of any kind. */
-static enum mpk_code sourcecode_read_params(struct reader *r, struct mpk_source_code_kernel *k,
-					    struct mpk_error *err)
+static enum mpk_code sourcecode_add(struct reader *r, struct mpk_source_code_kernel *k,
+				    struct mpk_error *err)
 {
-	struct mpk_token open = r->lex.t;
-	size_t depth = 0, words = 0;
+	const struct mpk_source_code_group *group =
+		mpk_source_code_group_at(&r->groups, (size_t)(k->name.data - r->lex.bytes.data));
 
-	do {
-		if (r->lex.t.kind == MPK_TOKEN_END)
-			return no_end(r, &open, err);
-		if (r->lex.t.kind == MPK_TOKEN_PUNCT && strchr("([{<", r->lex.t.text.data[0]))
-			depth++;
-		else if (r->lex.t.kind == MPK_TOKEN_PUNCT && strchr(")]}>", r->lex.t.text.data[0]))
-			depth--;
-		else if (depth == 1 && mpk_lexer_at(&r->lex, ','))
-			k->param_count++;
-		else if (depth == 1)
-			words++;
-		k->params = mpk_span_of(open.text.data + 1,
-					(size_t)(r->lex.t.text.data - open.text.data) - 1);
-		MPK_TRY(mpk_lexer_next(&r->lex, err));
-	} while (depth);
-	/* "(void)" and "()" have none; WGSL allows a comma after the last one */
-	if (words && !(words == 1 && mpk_span_is(k->params, "void")))
-		k->param_count++;
-	return MPK_OK;
-}
-
-/* What the blocks around it say of its symbol. */
-static void set_scopes(const struct reader *r, struct mpk_source_code_kernel *k)
-{
+	/* What the blocks around it say of its symbol. */
 	k->is_template = r->is_template;
 	k->is_static = r->is_static;
 	k->extern_c = r->extern_c;
@@ -234,15 +210,7 @@ static void set_scopes(const struct reader *r, struct mpk_source_code_kernel *k)
 		else
 			k->scopes[k->scope_count++] = b->name;
 	}
-}
 
-static enum mpk_code sourcecode_add(struct reader *r, struct mpk_source_code_kernel *k,
-				    struct mpk_error *err)
-{
-	const struct mpk_source_code_group *group =
-		mpk_source_code_group_at(&r->groups, (size_t)(k->name.data - r->lex.bytes.data));
-
-	set_scopes(r, k);
 	k->condition = group ? group->condition : (struct mpk_span){ 0 };
 	MPK_TRY_ALLOC(mpk_vec_reserve(&r->kernels, &r->cap, r->count + 1, sizeof *k), err);
 	memcpy(k->group, r->group, sizeof k->group);
@@ -282,7 +250,30 @@ static enum mpk_code sourcecode_read_kernel(struct reader *r, struct mpk_error *
 	r->start = r->declaration;
 	k.name = last.text;
 	k.line = last.line;
-	MPK_TRY(sourcecode_read_params(r, &k, err));
+
+	/* Parameters: commas count outside of brackets of any kind. */
+	struct mpk_token open = r->lex.t;
+	size_t depth = 0, words = 0;
+
+	do {
+		if (r->lex.t.kind == MPK_TOKEN_END)
+			return no_end(r, &open, err);
+		if (r->lex.t.kind == MPK_TOKEN_PUNCT && strchr("([{<", r->lex.t.text.data[0]))
+			depth++;
+		else if (r->lex.t.kind == MPK_TOKEN_PUNCT && strchr(")]}>", r->lex.t.text.data[0]))
+			depth--;
+		else if (depth == 1 && mpk_lexer_at(&r->lex, ','))
+			k.param_count++;
+		else if (depth == 1)
+			words++;
+		k.params = mpk_span_of(open.text.data + 1,
+				       (size_t)(r->lex.t.text.data - open.text.data) - 1);
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
+	} while (depth);
+	/* "(void)" and "()" have none; WGSL allows a comma after the last one */
+	if (words && !(words == 1 && mpk_span_is(k.params, "void")))
+		k.param_count++;
+
 	r->body = k.params.data + k.params.len;
 	r->body_depth = r->depth;
 	while (!mpk_lexer_at(&r->lex, '{')) { /* "-> type", "__attribute__((...))" */
@@ -303,20 +294,6 @@ static void end_declaration(struct reader *r)
 	r->opening = (struct block){ 0 };
 }
 
-/* A definition ends with its brace, a namespace goes on. */
-static void close_block(struct reader *r)
-{
-	struct mpk_source_code_kernel *last = r->count ? &r->kernels[r->count - 1] : NULL;
-
-	r->depth -= r->depth > 0;
-	if (last && r->depth <= r->body_depth && !last->body.len) {
-		last->body = mpk_span_of(r->body, (size_t)(r->lex.t.text.data + 1 - r->body));
-		last->text = mpk_span_of(r->bytes.data + (r->start - r->lex.bytes.data),
-					 (size_t)(r->lex.t.text.data + 1 - r->start));
-	}
-	end_declaration(r);
-}
-
 /* "namespace a::b {" is one block to us, which then has no name. */
 static void note_namespace(struct reader *r)
 {
@@ -326,29 +303,6 @@ static void note_namespace(struct reader *r)
 		return;
 	r->opening.is_path = true;
 	r->opening.name = (struct mpk_span){ 0 };
-}
-
-/* Whatever is in braces, and words in front of a kernel that change its symbol. */
-static void follow_blocks(struct reader *r)
-{
-	if (mpk_lexer_at(&r->lex, ';')) {
-		end_declaration(r);
-	} else if (mpk_lexer_at(&r->lex, '}')) {
-		close_block(r);
-	} else if (mpk_lexer_at(&r->lex, '{')) {
-		if (r->depth < BLOCKS_MAX)
-			r->blocks[r->depth] = r->opening;
-		r->depth++;
-		end_declaration(r);
-	} else if (mpk_token_is_word(&r->lex.t, "namespace")) {
-		r->opening = (struct block){ .is_namespace = true };
-	} else if (r->opening.is_namespace) {
-		note_namespace(r);
-	} else if (r->lex.t.kind == MPK_TOKEN_STRING && mpk_span_is(r->lex.t.text, "\"C\"")) {
-		r->opening.extern_c = r->extern_c = true;
-	}
-	r->is_template |= mpk_token_is_word(&r->lex.t, "template");
-	r->is_static |= mpk_token_is_word(&r->lex.t, "static");
 }
 
 static enum mpk_code sourcecode_read_all(struct reader *r, struct mpk_error *err)
@@ -362,7 +316,40 @@ static enum mpk_code sourcecode_read_all(struct reader *r, struct mpk_error *err
 
 		if (!r->declaration && !mpk_lexer_at(&r->lex, '}') && !mpk_lexer_at(&r->lex, ';'))
 			r->declaration = r->lex.t.text.data;
-		follow_blocks(r);
+
+		/* Whatever is in braces, and words in front of a kernel that change its symbol. */
+		if (mpk_lexer_at(&r->lex, ';')) {
+			end_declaration(r);
+		} else if (mpk_lexer_at(&r->lex, '}')) {
+			/* A definition ends with its brace, a namespace goes on. */
+			struct mpk_source_code_kernel *last =
+				r->count ? &r->kernels[r->count - 1] : NULL;
+
+			r->depth -= r->depth > 0;
+			if (last && r->depth <= r->body_depth && !last->body.len) {
+				last->body = mpk_span_of(
+					r->body, (size_t)(r->lex.t.text.data + 1 - r->body));
+				last->text =
+					mpk_span_of(r->bytes.data + (r->start - r->lex.bytes.data),
+						    (size_t)(r->lex.t.text.data + 1 - r->start));
+			}
+			end_declaration(r);
+		} else if (mpk_lexer_at(&r->lex, '{')) {
+			if (r->depth < BLOCKS_MAX)
+				r->blocks[r->depth] = r->opening;
+			r->depth++;
+			end_declaration(r);
+		} else if (mpk_token_is_word(&r->lex.t, "namespace")) {
+			r->opening = (struct block){ .is_namespace = true };
+		} else if (r->opening.is_namespace) {
+			note_namespace(r);
+		} else if (r->lex.t.kind == MPK_TOKEN_STRING &&
+			   mpk_span_is(r->lex.t.text, "\"C\"")) {
+			r->opening.extern_c = r->extern_c = true;
+		}
+		r->is_template |= mpk_token_is_word(&r->lex.t, "template");
+		r->is_static |= mpk_token_is_word(&r->lex.t, "static");
+
 		MPK_TRY(mpk_lexer_next(&r->lex, err));
 		if (marker)
 			MPK_TRY(sourcecode_read_kernel(r, err));

@@ -144,70 +144,7 @@ static void note_word(struct declaration *d, const struct mpk_token *t, size_t *
 	d->name = t->text;
 }
 
-static void add_typedef(struct scan *s, struct mpk_span text)
-{
-	struct mpk_lexer lex = { .bytes = text, .language = "source", .c_like = true };
-	struct declaration d = { .base = mpk_span_of(text.data, 0) };
-	const struct mpk_token *t = &lex.t;
-	size_t braces = 0, others = 0;
-
-	while (mpk_lexer_next(&lex, NULL) == MPK_OK && t->kind != MPK_TOKEN_END) {
-		bool top = !braces && !others;
-
-		if (top && is_attribute(t))
-			d.vector |= skip_attribute(&lex);
-		else if (top && t->kind == MPK_TOKEN_WORD)
-			note_word(&d, t, &braces);
-		d.star |= top && sourcecode_types_is_any(t, "*");
-		d.bracket |= top && sourcecode_types_is_any(t, "[");
-		d.paren |= top && sourcecode_types_is_any(t, "(");
-		if (top && sourcecode_types_is_any(t, "*") && !d.based) {
-			d.base.len = (size_t)(t->text.data - d.base.data);
-			d.based = true;
-		}
-		if (top && sourcecode_types_is_any(t, "{"))
-			d.braces = mpk_span_of(t->text.data + 1, 0);
-		braces += sourcecode_types_is_any(t, "{");
-		braces -= braces && sourcecode_types_is_any(t, "}");
-		if (d.braces.data && !braces && sourcecode_types_is_any(t, "}"))
-			d.braces.len = (size_t)(t->text.data - d.braces.data);
-		others += sourcecode_types_is_any(t, "([<");
-		others -= others && sourcecode_types_is_any(t, ")]>");
-		if (top && sourcecode_types_is_any(t, ",")) {
-			add_declarator(s, &d);
-			d.based = true;
-		}
-	}
-	add_declarator(s, &d);
-}
-
 /* --- records and the like ------------------------------------------------------------------ */
-
-/* A record's body becomes its words when the brace is closed. */
-static void open_brace(struct scan *s)
-{
-	size_t opened = 0;
-	struct mpk_source_code_type type = { .name = s->head.name, .is_union = s->head.is_union };
-
-	if (s->head.what == RECORD) {
-		type.kind = MPK_SOURCE_CODE_TYPE_RECORD;
-		sourcecode_types_add(s, type);
-		/* members of a template depend, those of bases are elsewhere */
-		if (type.name.len && !s->failed && !s->is_template && !s->head.behind_colon)
-			opened = s->count;
-	} else if (s->head.what == ENUMERATION) {
-		type.kind = MPK_SOURCE_CODE_TYPE_ENUM;
-		type.words = s->head.words;
-		sourcecode_types_add(s, type);
-	}
-	if (s->braces < BRACES_MAX) {
-		s->open[s->braces] = opened;
-		s->body[s->braces] = s->lex.t.text.data + 1;
-	}
-	s->braces++;
-	s->head = (struct head){ 0 };
-	s->is_template = false;
-}
 
 static void close_brace(struct scan *s)
 {
@@ -224,8 +161,42 @@ static void close_brace(struct scan *s)
 static void end_statement(struct scan *s)
 {
 	if (s->typedef_text && s->typedef_braces == s->braces) {
-		add_typedef(s, mpk_span_of(s->typedef_text,
-					   (size_t)(s->lex.t.text.data - s->typedef_text)));
+		struct mpk_span text = mpk_span_of(s->typedef_text,
+						   (size_t)(s->lex.t.text.data - s->typedef_text));
+		struct mpk_lexer lex = { .bytes = text, .language = "source", .c_like = true };
+		struct declaration d = { .base = mpk_span_of(text.data, 0) };
+		const struct mpk_token *t = &lex.t;
+		size_t braces = 0, others = 0;
+
+		while (mpk_lexer_next(&lex, NULL) == MPK_OK && t->kind != MPK_TOKEN_END) {
+			bool top = !braces && !others;
+
+			if (top && is_attribute(t))
+				d.vector |= skip_attribute(&lex);
+			else if (top && t->kind == MPK_TOKEN_WORD)
+				note_word(&d, t, &braces);
+			d.star |= top && sourcecode_types_is_any(t, "*");
+			d.bracket |= top && sourcecode_types_is_any(t, "[");
+			d.paren |= top && sourcecode_types_is_any(t, "(");
+			if (top && sourcecode_types_is_any(t, "*") && !d.based) {
+				d.base.len = (size_t)(t->text.data - d.base.data);
+				d.based = true;
+			}
+			if (top && sourcecode_types_is_any(t, "{"))
+				d.braces = mpk_span_of(t->text.data + 1, 0);
+			braces += sourcecode_types_is_any(t, "{");
+			braces -= braces && sourcecode_types_is_any(t, "}");
+			if (d.braces.data && !braces && sourcecode_types_is_any(t, "}"))
+				d.braces.len = (size_t)(t->text.data - d.braces.data);
+			others += sourcecode_types_is_any(t, "([<");
+			others -= others && sourcecode_types_is_any(t, ")]>");
+			if (top && sourcecode_types_is_any(t, ",")) {
+				add_declarator(s, &d);
+				d.based = true;
+			}
+		}
+		add_declarator(s, &d);
+
 		s->typedef_text = NULL;
 	}
 	if (s->head.what == USING && s->head.words.data) {
@@ -245,43 +216,61 @@ static void end_statement(struct scan *s)
 	s->is_template = false;
 }
 
-/* The word after a keyword is the name, unless another keyword comes. */
-static void follow_word(struct scan *s)
-{
-	bool record = mpk_token_is_word(&s->lex.t, "struct") ||
-		      mpk_token_is_word(&s->lex.t, "class") ||
-		      mpk_token_is_word(&s->lex.t, "union");
-
-	if (mpk_token_is_word(&s->lex.t, "typedef")) {
-		s->typedef_text = s->lex.t.text.data + s->lex.t.text.len;
-		s->typedef_braces = s->braces;
-	} else if (mpk_token_is_word(&s->lex.t, "template")) {
-		s->is_template = true;
-	} else if (mpk_token_is_word(&s->lex.t, "enum")) {
-		s->head = (struct head){ .what = ENUMERATION };
-	} else if (mpk_token_is_word(&s->lex.t, "using")) {
-		s->head = (struct head){ .what = USING };
-	} else if (record && s->head.what != ENUMERATION) {
-		s->head = (struct head){ .what = RECORD,
-					 .is_union = mpk_token_is_word(&s->lex.t, "union") };
-	} else if (s->head.what && !record && !s->head.behind_colon && !s->head.words.data &&
-		   !mpk_token_is_word(&s->lex.t, "final")) {
-		s->head.name = s->lex.t.text;
-	} else if (s->head.what == ENUMERATION && s->head.behind_colon) {
-		if (!s->head.words.data)
-			s->head.words = s->lex.t.text;
-		s->head.words.len =
-			(size_t)(s->lex.t.text.data + s->lex.t.text.len - s->head.words.data);
-	}
-}
-
 static void sourcecode_types_follow(struct scan *s)
 {
-	if (s->lex.t.kind == MPK_TOKEN_WORD && !s->parens)
-		follow_word(s);
-	else if (sourcecode_types_is_any(&s->lex.t, "{"))
-		open_brace(s);
-	else if (sourcecode_types_is_any(&s->lex.t, "}"))
+	if (s->lex.t.kind == MPK_TOKEN_WORD && !s->parens) {
+		/* The word after a keyword is the name, unless another keyword comes. */
+		bool record = mpk_token_is_word(&s->lex.t, "struct") ||
+			      mpk_token_is_word(&s->lex.t, "class") ||
+			      mpk_token_is_word(&s->lex.t, "union");
+
+		if (mpk_token_is_word(&s->lex.t, "typedef")) {
+			s->typedef_text = s->lex.t.text.data + s->lex.t.text.len;
+			s->typedef_braces = s->braces;
+		} else if (mpk_token_is_word(&s->lex.t, "template")) {
+			s->is_template = true;
+		} else if (mpk_token_is_word(&s->lex.t, "enum")) {
+			s->head = (struct head){ .what = ENUMERATION };
+		} else if (mpk_token_is_word(&s->lex.t, "using")) {
+			s->head = (struct head){ .what = USING };
+		} else if (record && s->head.what != ENUMERATION) {
+			s->head =
+				(struct head){ .what = RECORD,
+					       .is_union = mpk_token_is_word(&s->lex.t, "union") };
+		} else if (s->head.what && !record && !s->head.behind_colon &&
+			   !s->head.words.data && !mpk_token_is_word(&s->lex.t, "final")) {
+			s->head.name = s->lex.t.text;
+		} else if (s->head.what == ENUMERATION && s->head.behind_colon) {
+			if (!s->head.words.data)
+				s->head.words = s->lex.t.text;
+			s->head.words.len = (size_t)(s->lex.t.text.data + s->lex.t.text.len -
+						     s->head.words.data);
+		}
+	} else if (sourcecode_types_is_any(&s->lex.t, "{")) {
+		/* A record's body becomes its words when the brace is closed. */
+		size_t opened = 0;
+		struct mpk_source_code_type type = { .name = s->head.name,
+						     .is_union = s->head.is_union };
+
+		if (s->head.what == RECORD) {
+			type.kind = MPK_SOURCE_CODE_TYPE_RECORD;
+			sourcecode_types_add(s, type);
+			/* members of a template depend, those of bases are elsewhere */
+			if (type.name.len && !s->failed && !s->is_template && !s->head.behind_colon)
+				opened = s->count;
+		} else if (s->head.what == ENUMERATION) {
+			type.kind = MPK_SOURCE_CODE_TYPE_ENUM;
+			type.words = s->head.words;
+			sourcecode_types_add(s, type);
+		}
+		if (s->braces < BRACES_MAX) {
+			s->open[s->braces] = opened;
+			s->body[s->braces] = s->lex.t.text.data + 1;
+		}
+		s->braces++;
+		s->head = (struct head){ 0 };
+		s->is_template = false;
+	} else if (sourcecode_types_is_any(&s->lex.t, "}"))
 		close_brace(s);
 	else if (sourcecode_types_is_any(&s->lex.t, ";") && !s->parens)
 		end_statement(s);

@@ -97,41 +97,6 @@ static void define(struct module *m, uint32_t id, uint16_t op, size_t at, size_t
 	m->ids[id].count = (uint16_t)count;
 }
 
-/* Only what types of parameters need; of a variable the storage class is moved to a place of its
- * own. */
-static void spirv_take(struct module *m, uint16_t op, size_t at, size_t words)
-{
-	uint32_t first = words > 1 ? word(m, at + 1) : 0;
-
-	switch (op) {
-	case OP_TYPE_BOOL:
-	case OP_TYPE_INT:
-	case OP_TYPE_FLOAT:
-	case OP_TYPE_VECTOR:
-	case OP_TYPE_ARRAY:
-	case OP_TYPE_RUNTIME_ARRAY:
-	case OP_TYPE_STRUCT:
-	case OP_TYPE_POINTER:
-		if (words > 1)
-			define(m, first, op, at + 2, words - 2);
-		break;
-	case OP_VARIABLE: /* type, id, storage class: kept as storage class, type */
-		if (words > 3)
-			define(m, word(m, at + 2), op, at + 1, 3);
-		break;
-	case OP_DECORATE:
-		if (words > 2 && first < m->bound)
-			decorate(&m->ids[first], word(m, at + 2), words > 3 ? word(m, at + 3) : 0);
-		break;
-	case OP_MEMBER_DECORATE: /* of a buffer's one array: the same as of the buffer */
-		if (words > 3 && first < m->bound && word(m, at + 3) == DECORATION_NON_WRITABLE)
-			m->ids[first].non_writable = true;
-		break;
-	default:
-		break;
-	}
-}
-
 /* The stream was checked before, but this ends by itself on any bytes. */
 static void spirv_walk(struct module *m)
 {
@@ -143,7 +108,42 @@ static void spirv_walk(struct module *m)
 
 		if (!words || words > count - at)
 			return;
-		spirv_take(m, (uint16_t)head, at, words);
+
+		/* Only what types of parameters need; of a variable the storage class is moved
+		 * to a place of its own. */
+		uint16_t op = (uint16_t)head;
+		uint32_t first = words > 1 ? word(m, at + 1) : 0;
+
+		switch (op) {
+		case OP_TYPE_BOOL:
+		case OP_TYPE_INT:
+		case OP_TYPE_FLOAT:
+		case OP_TYPE_VECTOR:
+		case OP_TYPE_ARRAY:
+		case OP_TYPE_RUNTIME_ARRAY:
+		case OP_TYPE_STRUCT:
+		case OP_TYPE_POINTER:
+			if (words > 1)
+				define(m, first, op, at + 2, words - 2);
+			break;
+		case OP_VARIABLE: /* type, id, storage class: kept as storage class, type */
+			if (words > 3)
+				define(m, word(m, at + 2), op, at + 1, 3);
+			break;
+		case OP_DECORATE:
+			if (words > 2 && first < m->bound)
+				decorate(&m->ids[first], word(m, at + 2),
+					 words > 3 ? word(m, at + 3) : 0);
+			break;
+		case OP_MEMBER_DECORATE: /* of a buffer's one array: the same as of the buffer */
+			if (words > 3 && first < m->bound &&
+			    word(m, at + 3) == DECORATION_NON_WRITABLE)
+				m->ids[first].non_writable = true;
+			break;
+		default:
+			break;
+		}
+
 		at += words;
 	}
 }

@@ -306,20 +306,6 @@ static int compare_definitions(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* An id that is defined twice would have two meanings. */
-static enum mpk_code sort_definitions(struct reader *r, struct mpk_error *err)
-{
-	struct definition *d = r->definitions;
-
-	if (r->definition_count)
-		qsort(d, r->definition_count, sizeof *d, compare_definitions);
-	for (size_t i = 1; i < r->definition_count; i++)
-		if (d[i - 1].id == d[i].id)
-			return spirv_fail_at(err, d[i].at > d[i - 1].at ? d[i].at : d[i - 1].at,
-					     "an id is defined a second time");
-	return MPK_OK;
-}
-
 /* By binary search: definitions have been sorted. */
 static const struct definition *find_definition(const struct reader *r, uint32_t id)
 {
@@ -449,51 +435,52 @@ static enum mpk_code check_entries(const struct reader *r, struct mpk_error *err
 
 /* --- the whole: FORMAT.md 1 ---------------------------------------------------------- */
 
-/* The generator's number is shown, never interpreted. */
-static enum mpk_code open_module(struct reader *r, struct mpk_error *err)
-{
-	uint32_t version;
-
-	if (!mpk_spirv_is(r->bytes))
-		return spirv_fail_at(err, 0, "no SPIR-V magic number");
-	if (r->bytes.len % 4)
-		return spirv_fail_at(err, r->bytes.len / 4,
-				     "not a multiple of 4 bytes; it was cut off");
-	r->word_count = r->bytes.len / 4;
-	if (r->word_count < HEADER_WORDS)
-		return spirv_fail_at(err, r->word_count, "cut off inside its header");
-	r->out.big_endian = mpk_load_u32(r->bytes.data) != MAGIC;
-	version = spirv_word_at(r, 1);
-	r->out.major = version >> 16 & 0xff;
-	r->out.minor = version >> 8 & 0xff;
-	r->out.generator = spirv_word_at(r, 2);
-	r->out.bound = spirv_word_at(r, 3);
-	return MPK_OK;
-}
-
-/* What was collected in growing arrays becomes part of the document. */
-static enum mpk_code spirv_keep(struct reader *r, struct mpk_spirv *out, struct mpk_error *err)
-{
-	struct mpk_spirv spirv = r->out;
-
-	spirv.entries = mpk_arena_keep(r->arena, r->entries, spirv.entry_count, sizeof *r->entries);
-	spirv.capabilities = mpk_arena_keep(r->arena, r->capabilities, spirv.capability_count,
-					    sizeof *r->capabilities);
-	MPK_TRY_ALLOC(spirv.entries && spirv.capabilities, err);
-	*out = spirv;
-	return MPK_OK;
-}
-
 enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_spirv *out,
 			     struct mpk_error *err)
 {
 	MPK_CLEANUP(spirv_reader_fini) struct reader r = { .bytes = bytes, .arena = arena };
 
-	MPK_TRY(open_module(&r, err));
+	/* The generator's number is shown, never interpreted. */
+	uint32_t version;
+
+	if (!mpk_spirv_is(r.bytes))
+		return spirv_fail_at(err, 0, "no SPIR-V magic number");
+	if (r.bytes.len % 4)
+		return spirv_fail_at(err, r.bytes.len / 4,
+				     "not a multiple of 4 bytes; it was cut off");
+	r.word_count = r.bytes.len / 4;
+	if (r.word_count < HEADER_WORDS)
+		return spirv_fail_at(err, r.word_count, "cut off inside its header");
+	r.out.big_endian = mpk_load_u32(r.bytes.data) != MAGIC;
+	version = spirv_word_at(&r, 1);
+	r.out.major = version >> 16 & 0xff;
+	r.out.minor = version >> 8 & 0xff;
+	r.out.generator = spirv_word_at(&r, 2);
+	r.out.bound = spirv_word_at(&r, 3);
+
 	MPK_TRY(spirv_read_walk(&r, err));
-	MPK_TRY(sort_definitions(&r, err));
+
+	/* An id that is defined twice would have two meanings. */
+	struct definition *d = r.definitions;
+
+	if (r.definition_count)
+		qsort(d, r.definition_count, sizeof *d, compare_definitions);
+	for (size_t i = 1; i < r.definition_count; i++)
+		if (d[i - 1].id == d[i].id)
+			return spirv_fail_at(err, d[i].at > d[i - 1].at ? d[i].at : d[i - 1].at,
+					     "an id is defined a second time");
+
 	MPK_TRY(check_entries(&r, err));
 	MPK_TRY(apply_modes(&r, err));
 	apply_workgroup_size(&r);
-	return spirv_keep(&r, out, err);
+
+	/* What was collected in growing arrays becomes part of the document. */
+	struct mpk_spirv spirv = r.out;
+
+	spirv.entries = mpk_arena_keep(r.arena, r.entries, spirv.entry_count, sizeof *r.entries);
+	spirv.capabilities = mpk_arena_keep(r.arena, r.capabilities, spirv.capability_count,
+					    sizeof *r.capabilities);
+	MPK_TRY_ALLOC(spirv.entries && spirv.capabilities, err);
+	*out = spirv;
+	return MPK_OK;
 }

@@ -170,14 +170,6 @@ enum mpk_code mpk_standalone_read(struct mpk_span bytes, struct mpk_arena *arena
 	return MPK_OK;
 }
 
-/* An arena aligns less than tensors need. */
-static uint8_t *aligned_room(struct mpk_arena *arena, uint64_t bytes)
-{
-	uint8_t *at = mpk_arena_alloc(arena, (size_t)bytes + MPK_STANDALONE_ALIGN);
-
-	return at ? at + (-(uintptr_t)at) % MPK_STANDALONE_ALIGN : NULL;
-}
-
 enum mpk_code mpk_standalone_copy(const struct mpk_standalone_piece *piece,
 				  mpk_standalone_decoder *decode, void *to, struct mpk_error *err)
 {
@@ -212,7 +204,13 @@ enum mpk_code mpk_standalone_unpack_tensors(struct mpk_standalone *s,
 		*p = s->pieces[i];
 		if (!p->is_packed || !p->is_tensor)
 			continue;
-		to = aligned_room(arena, p->plain);
+
+		/* An arena aligns less than tensors need. */
+		uint64_t bytes = p->plain;
+		uint8_t *at = mpk_arena_alloc(arena, (size_t)bytes + MPK_STANDALONE_ALIGN);
+
+		to = at ? at + (-(uintptr_t)at) % MPK_STANDALONE_ALIGN : NULL;
+
 		MPK_TRY_ALLOC(to, err);
 		MPK_TRY(mpk_standalone_copy(p, decode, to, err));
 		p->bytes = mpk_span_of(to, (size_t)p->plain);
@@ -300,32 +298,6 @@ static void place(struct plan *p)
 			p->end = aligned(p->end) + p->pieces[i].bytes.len;
 }
 
-/* What would unpack to more than readers allow is left as it is, from the last piece on. */
-static enum mpk_code pack_pieces(struct plan *p, struct mpk_span blob,
-				 const struct mpk_standalone_facts *facts, struct mpk_arena *arena,
-				 struct mpk_error *err)
-{
-	struct mpk_span packed;
-
-	for (size_t i = 0; i < p->count; i++) {
-		packed = (struct mpk_span){ 0 };
-		MPK_TRY(facts->pack(p->pieces[i].bytes, arena, &packed, err));
-		if (!packed.len || packed.len >= p->pieces[i].plain)
-			continue;
-		p->pieces[i].bytes = packed;
-		p->pieces[i].is_packed = true;
-	}
-	place(p);
-	for (size_t i = p->count; i-- > 0 && p->plain > MPK_STANDALONE_PLAIN_MAX(p->end);) {
-		struct mpk_standalone_piece *q = &p->pieces[i];
-
-		q->bytes = mpk_span_of(blob.data + q->blob_off, (size_t)q->plain);
-		q->is_packed = false;
-		place(p);
-	}
-	return MPK_OK;
-}
-
 static void put_zeros(struct mpk_rope *out, uint64_t from, uint64_t to)
 {
 	static const uint8_t zeros[MPK_STANDALONE_ALIGN];
@@ -383,8 +355,29 @@ enum mpk_code mpk_standalone_write(struct mpk_span library, struct mpk_span blob
 	at = HEADER_BYTES + p->count * PIECE_BYTES;
 	p->between_off = at + before + after;
 	place(p);
-	if (facts->pack)
-		MPK_TRY(pack_pieces(p, blob, facts, out->arena, err));
+	if (facts->pack) {
+		/* What would unpack to more than readers allow is left as it is, from the last
+		 * piece on. */
+		struct mpk_arena *arena = out->arena;
+		struct mpk_span packed;
+
+		for (size_t i = 0; i < p->count; i++) {
+			packed = (struct mpk_span){ 0 };
+			MPK_TRY(facts->pack(p->pieces[i].bytes, arena, &packed, err));
+			if (!packed.len || packed.len >= p->pieces[i].plain)
+				continue;
+			p->pieces[i].bytes = packed;
+			p->pieces[i].is_packed = true;
+		}
+		place(p);
+		for (size_t i = p->count; i-- > 0 && p->plain > MPK_STANDALONE_PLAIN_MAX(p->end);) {
+			struct mpk_standalone_piece *q = &p->pieces[i];
+
+			q->bytes = mpk_span_of(blob.data + q->blob_off, (size_t)q->plain);
+			q->is_packed = false;
+			place(p);
+		}
+	}
 	memcpy(version, facts->executor, strnlen(facts->executor, sizeof version - 1));
 	mpk_rope_put_bytes(out, mpk_span_str(magic));
 	mpk_rope_put_u32(out, MPK_STANDALONE_VERSION);

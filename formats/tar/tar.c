@@ -386,26 +386,6 @@ static void put_record(struct mpk_rope *rope, const char *key, struct mpk_span v
 	mpk_rope_put_u8(rope, '\n');
 }
 
-static void put_pax(struct mpk_rope *rope, const struct mpk_tar_entry *e, bool long_name,
-		    bool large, uint64_t mtime)
-{
-	char digits[24];
-	int n = snprintf(digits, sizeof digits, "%" PRIu64, e->content->len);
-	struct mpk_span size = mpk_span_of(digits, (size_t)n);
-	uint64_t len = 0;
-
-	if (long_name)
-		len += record_bytes("path", e->name.len);
-	if (large)
-		len += record_bytes("size", size.len);
-	tar_put_header(rope, mpk_span_str("././@PaxHeader"), 'x', len, mtime);
-	if (long_name)
-		put_record(rope, "path", e->name);
-	if (large)
-		put_record(rope, "size", size);
-	put_padding(rope, len);
-}
-
 static enum mpk_code put_member(struct mpk_rope *rope, const struct mpk_tar_entry *e,
 				uint64_t mtime, struct mpk_error *err)
 {
@@ -416,8 +396,23 @@ static enum mpk_code put_member(struct mpk_rope *rope, const struct mpk_tar_entr
 		return mpk_fail(err, MPK_E_RANGE,
 				"'%s' cannot be the name of a tar member: it is empty or holds NUL",
 				MPK_QUOTE(e->name));
-	if (long_name || large)
-		put_pax(rope, e, long_name, large, mtime);
+	if (long_name || large) {
+		char digits[24];
+		int n = snprintf(digits, sizeof digits, "%" PRIu64, e->content->len);
+		struct mpk_span size = mpk_span_of(digits, (size_t)n);
+		uint64_t len = 0;
+
+		if (long_name)
+			len += record_bytes("path", e->name.len);
+		if (large)
+			len += record_bytes("size", size.len);
+		tar_put_header(rope, mpk_span_str("././@PaxHeader"), 'x', len, mtime);
+		if (long_name)
+			put_record(rope, "path", e->name);
+		if (large)
+			put_record(rope, "size", size);
+		put_padding(rope, len);
+	}
 	tar_put_header(rope, e->name, '0', e->content->len, mtime);
 	mpk_rope_put_rope(rope, e->content);
 	put_padding(rope, e->content->len);

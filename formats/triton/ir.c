@@ -337,27 +337,6 @@ static enum mpk_code read_scratch(const struct reader *r, const char *size, cons
 	return MPK_OK;
 }
 
-static enum mpk_code read_launch(const struct reader *r, struct mpk_triton *out)
-{
-	int64_t warps, warp = 32, shared;
-
-	MPK_TRY(read_target(r, &warp, &out->arch));
-	MPK_TRY(read_number(r, "num_warps", 1, THREADS_MAX, 0, &warps));
-	if (warps * warp > THREADS_MAX)
-		return metadata_wrong(r, "num_warps", "a number of warps that a block has");
-	out->threads = (uint32_t)(warps * warp);
-	MPK_TRY(read_number(r, "shared", 0, SCRATCH_MAX, -1, &shared));
-	out->shared_bytes = (uint64_t)shared;
-	MPK_TRY(read_cluster(r, out->cluster));
-	MPK_TRY(read_scratch(r, "global_scratch_size", "global_scratch_align", &out->global));
-	MPK_TRY(read_scratch(r, "profile_scratch_size", "profile_scratch_align", &out->profile));
-	MPK_TRY(read_flag(r, "launch_cooperative_grid", &out->cooperative));
-	MPK_TRY(read_flag(r, "launch_pdl", &out->programmatic));
-	out->descriptor_count =
-		mpk_json_value_count(mpk_json_value_get(r->root, "tensordesc_meta"));
-	return MPK_OK;
-}
-
 enum mpk_code mpk_triton_read(struct mpk_span text, struct mpk_arena *arena, struct mpk_triton *out,
 			      struct mpk_error *err)
 {
@@ -373,7 +352,23 @@ enum mpk_code mpk_triton_read(struct mpk_span text, struct mpk_arena *arena, str
 			"this is JSON, but not what Triton notes of a kernel: 'name' and 'num_warps' are not there");
 	MPK_TRY(mpk_json_value_text(mpk_json_value_get(r.root, "triton_version"), arena, &t.version,
 				    err));
-	MPK_TRY(read_launch(&r, &t));
+
+	int64_t warps, warp = 32, shared;
+
+	MPK_TRY(read_target(&r, &warp, &t.arch));
+	MPK_TRY(read_number(&r, "num_warps", 1, THREADS_MAX, 0, &warps));
+	if (warps * warp > THREADS_MAX)
+		return metadata_wrong(&r, "num_warps", "a number of warps that a block has");
+	t.threads = (uint32_t)(warps * warp);
+	MPK_TRY(read_number(&r, "shared", 0, SCRATCH_MAX, -1, &shared));
+	t.shared_bytes = (uint64_t)shared;
+	MPK_TRY(read_cluster(&r, t.cluster));
+	MPK_TRY(read_scratch(&r, "global_scratch_size", "global_scratch_align", &t.global));
+	MPK_TRY(read_scratch(&r, "profile_scratch_size", "profile_scratch_align", &t.profile));
+	MPK_TRY(read_flag(&r, "launch_cooperative_grid", &t.cooperative));
+	MPK_TRY(read_flag(&r, "launch_pdl", &t.programmatic));
+	t.descriptor_count = mpk_json_value_count(mpk_json_value_get(r.root, "tensordesc_meta"));
+
 	*out = t;
 	return MPK_OK;
 }

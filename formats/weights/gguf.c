@@ -84,40 +84,6 @@ static bool is_gguf(struct mpk_span file)
 	return mpk_span_starts(file, "GGUF");
 }
 
-/* --- keys and values -------------------------------------------------------------------------- */
-
-static enum mpk_code read_number(struct mpk_cursor *c, uint32_t type, struct mpk_strbuf *out,
-				 struct mpk_error *err)
-{
-	struct mpk_span s;
-	uint64_t word = 0;
-	unsigned bits = values[type].bytes * 8u;
-
-	MPK_TRY(mpk_read_bytes(c, "value", values[type].bytes, &s, err));
-	for (size_t i = s.len; i-- > 0;)
-		word = word << 8 | s.data[i];
-	if (type == GGUF_BOOL) {
-		mpk_strbuf_puts(out, word ? "true" : "false");
-	} else if (values[type].kind == 'u') {
-		mpk_strbuf_printf(out, "%" PRIu64, word);
-	} else if (values[type].kind == 's') {
-		mpk_strbuf_printf(out, "%" PRId64, (int64_t)(word << (64 - bits)) >> (64 - bits));
-	} else if (bits == 32) {
-		union {
-			uint32_t word;
-			float number;
-		} f = { .word = (uint32_t)word };
-		mpk_strbuf_printf(out, "%.9g", (double)f.number);
-	} else {
-		union {
-			uint64_t word;
-			double number;
-		} f = { .word = word };
-		mpk_strbuf_printf(out, "%.17g", f.number);
-	}
-	return MPK_OK;
-}
-
 static enum mpk_code read_value(struct mpk_cursor *c, uint32_t type, int depth,
 				struct mpk_strbuf *out, struct mpk_error *err);
 
@@ -161,8 +127,38 @@ static enum mpk_code read_value(struct mpk_cursor *c, uint32_t type, int depth,
 				       "a value of type %" PRIu32, type);
 	if (type == GGUF_LIST)
 		return gguf_read_list(c, depth, out, err);
-	if (type != GGUF_STRING)
-		return read_number(c, type, out, err);
+	if (type != GGUF_STRING) {
+		/* --- keys and values
+		 * -------------------------------------------------------------------------- */
+		struct mpk_span s;
+		uint64_t word = 0;
+		unsigned bits = values[type].bytes * 8u;
+
+		MPK_TRY(mpk_read_bytes(c, "value", values[type].bytes, &s, err));
+		for (size_t i = s.len; i-- > 0;)
+			word = word << 8 | s.data[i];
+		if (type == GGUF_BOOL) {
+			mpk_strbuf_puts(out, word ? "true" : "false");
+		} else if (values[type].kind == 'u') {
+			mpk_strbuf_printf(out, "%" PRIu64, word);
+		} else if (values[type].kind == 's') {
+			mpk_strbuf_printf(out, "%" PRId64,
+					  (int64_t)(word << (64 - bits)) >> (64 - bits));
+		} else if (bits == 32) {
+			union {
+				uint32_t word;
+				float number;
+			} f = { .word = (uint32_t)word };
+			mpk_strbuf_printf(out, "%.9g", (double)f.number);
+		} else {
+			union {
+				uint64_t word;
+				double number;
+			} f = { .word = word };
+			mpk_strbuf_printf(out, "%.17g", f.number);
+		}
+		return MPK_OK;
+	}
 	MPK_TRY(mpk_read_str(c, "value", &text, err));
 	mpk_strbuf_put(out, (const char *)text.data, text.len);
 	return MPK_OK;
@@ -236,9 +232,14 @@ static bool bytes_of(const struct gguf_type *t, const struct mpk_weight *w, uint
 	return mpk_mul_u64(blocks / t->block_elements, t->block_bytes, out) && *out <= INT64_MAX;
 }
 
-static enum mpk_code read_shape(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_weight *w,
-				struct mpk_error *err)
+static enum mpk_code gguf_read_tensor(struct mpk_cursor *c, struct mpk_arena *arena,
+				      struct mpk_weight *w, struct mpk_error *err)
 {
+	const struct gguf_type *type;
+	uint32_t id;
+
+	MPK_TRY(mpk_read_str(c, "name of a tensor", &w->name, err));
+
 	uint32_t ndim;
 	int64_t *shape;
 
@@ -260,17 +261,7 @@ static enum mpk_code read_shape(struct mpk_cursor *c, struct mpk_arena *arena, s
 	}
 	w->shape = shape;
 	w->ndim = ndim;
-	return MPK_OK;
-}
 
-static enum mpk_code gguf_read_tensor(struct mpk_cursor *c, struct mpk_arena *arena,
-				      struct mpk_weight *w, struct mpk_error *err)
-{
-	const struct gguf_type *type;
-	uint32_t id;
-
-	MPK_TRY(mpk_read_str(c, "name of a tensor", &w->name, err));
-	MPK_TRY(read_shape(c, arena, w, err));
 	MPK_TRY(mpk_read_u32(c, "type of a tensor", &id, err));
 	type = type_of(id);
 	if (!type)
@@ -288,41 +279,6 @@ static enum mpk_code gguf_read_tensor(struct mpk_cursor *c, struct mpk_arena *ar
 	return mpk_read_u64(c, "offset of a tensor", &w->off, err);
 }
 
-/* Offsets count from where the bytes begin, which is known after the last of them. */
-static enum mpk_code place(struct mpk_span file, uint64_t data_off, struct mpk_weight *items,
-			   struct mpk_weights *out, struct mpk_error *err)
-{
-	for (size_t i = 0; i < out->count; i++) {
-		struct mpk_weight *w = &items[i];
-
-		if (!mpk_add_u64(w->off, data_off, &w->off) || w->off > file.len ||
-		    w->len > file.len - w->off)
-			return mpk_fail_offset(err, MPK_E_CORRUPT, "file", data_off,
-					       "tensor '%s' ends after the file",
-					       MPK_QUOTE(w->name));
-	}
-	return MPK_OK;
-}
-
-static enum mpk_code read_header(struct mpk_cursor *c, uint64_t *tensors, uint64_t *keys,
-				 struct mpk_error *err)
-{
-	struct mpk_span magic;
-	uint32_t version;
-
-	MPK_TRY(mpk_read_bytes(c, "magic", 4, &magic, err));
-	MPK_TRY(mpk_read_u32(c, "version", &version, err));
-	if (version != 2 && version != 3)
-		return mpk_fail_offset(
-			err, MPK_E_UNSUPPORTED, c->space, 4,
-			version && !(version & 0xffff)
-				? "a big-endian GGUF file; little-endian ones can be read"
-				: "a GGUF file of version %" PRIu32 "; 2 and 3 can be read",
-			version);
-	MPK_TRY(mpk_read_u64(c, "number of tensors", tensors, err));
-	return mpk_read_u64(c, "number of keys", keys, err);
-}
-
 static enum mpk_code read_gguf(struct mpk_span file, struct mpk_arena *arena,
 			       struct mpk_weights *out, struct mpk_error *err)
 {
@@ -336,7 +292,22 @@ static enum mpk_code read_gguf(struct mpk_span file, struct mpk_arena *arena,
 	out->shards = shard;
 	out->shard_count = 1;
 	out->align = GGUF_ALIGN;
-	MPK_TRY(read_header(&c, &tensors, &keys, err));
+
+	struct mpk_span magic;
+	uint32_t version;
+
+	MPK_TRY(mpk_read_bytes(&c, "magic", 4, &magic, err));
+	MPK_TRY(mpk_read_u32(&c, "version", &version, err));
+	if (version != 2 && version != 3)
+		return mpk_fail_offset(
+			err, MPK_E_UNSUPPORTED, c.space, 4,
+			version && !(version & 0xffff)
+				? "a big-endian GGUF file; little-endian ones can be read"
+				: "a GGUF file of version %" PRIu32 "; 2 and 3 can be read",
+			version);
+	MPK_TRY(mpk_read_u64(&c, "number of tensors", &tensors, err));
+	MPK_TRY(mpk_read_u64(&c, "number of keys", &keys, err));
+
 	MPK_TRY(read_keys(&c, keys, arena, out, err));
 	if (tensors > mpk_cursor_left(&c) / GGUF_TENSOR_MIN)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c.space, 8,
@@ -349,7 +320,19 @@ static enum mpk_code read_gguf(struct mpk_span file, struct mpk_arena *arena,
 	/* of a file without tensors the last bytes may be left out */
 	if (!mpk_align_up(mpk_cursor_offset(&c), out->align, &shard->data_off))
 		return mpk_fail(err, MPK_E_CORRUPT, "the file is too long");
-	return place(file, shard->data_off, items, out, err);
+
+	/* Offsets count from where the bytes begin, which is known after the last of them. */
+	uint64_t data_off = shard->data_off;
+	for (size_t i = 0; i < out->count; i++) {
+		struct mpk_weight *w = &items[i];
+
+		if (!mpk_add_u64(w->off, data_off, &w->off) || w->off > file.len ||
+		    w->len > file.len - w->off)
+			return mpk_fail_offset(err, MPK_E_CORRUPT, "file", data_off,
+					       "tensor '%s' ends after the file",
+					       MPK_QUOTE(w->name));
+	}
+	return MPK_OK;
 }
 
 const struct mpk_weights_format mpk_weights_gguf = { "gguf", "GGUF file", is_gguf, read_gguf };

@@ -339,31 +339,6 @@ static enum mpk_code take_bytes(struct mpk_json_value object, const char *key, c
 	return MPK_OK;
 }
 
-/* How the elements are stored, and that the bytes are theirs. */
-static enum mpk_code take_coding(struct mpk_json_value v, const char *what, struct mpk_weight *w,
-				 struct mpk_error *err)
-{
-	struct mpk_json_value format = mpk_json_value_get(v, "format");
-	struct mpk_dtype stored = w->dtype;
-	uint64_t bytes;
-
-	if (mpk_json_value_is(format, "f32-to-bf16")) {
-		if (w->dtype.code == MPK_DTYPE_FLOAT && w->dtype.bits == 32) {
-			w->coding = MPK_WEIGHT_BF16_UPPER;
-			stored.bits = 16;
-		}
-	} else if (!mpk_json_value_is(format, "raw")) {
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "%s: unknown format %s", what,
-				MPK_QUOTE(format.text));
-	}
-	if (!weight_bytes(stored, w->shape, w->ndim, &bytes) || bytes != w->len)
-		return mpk_fail(err, MPK_E_CORRUPT,
-				"%s: nbytes is %" PRIu64
-				", which is not that of its type and shape",
-				what, w->len);
-	return MPK_OK;
-}
-
 static enum mpk_code cache_take_tensor(struct mpk_json_value v, size_t shard,
 				       struct mpk_arena *arena, struct mpk_weight *w,
 				       struct mpk_error *err)
@@ -386,7 +361,27 @@ static enum mpk_code cache_take_tensor(struct mpk_json_value v, size_t shard,
 	MPK_TRY(take_bytes(v, "byteOffset", what, &w->off, err));
 	if (!mpk_add_u64(w->off, w->len, &end))
 		return mpk_fail(err, MPK_E_CORRUPT, "%s: byteOffset is %" PRIu64, what, w->off);
-	return take_coding(v, what, w, err);
+
+	/* How the elements are stored, and that the bytes are theirs. */
+	struct mpk_json_value format = mpk_json_value_get(v, "format");
+	struct mpk_dtype stored = w->dtype;
+	uint64_t bytes;
+
+	if (mpk_json_value_is(format, "f32-to-bf16")) {
+		if (w->dtype.code == MPK_DTYPE_FLOAT && w->dtype.bits == 32) {
+			w->coding = MPK_WEIGHT_BF16_UPPER;
+			stored.bits = 16;
+		}
+	} else if (!mpk_json_value_is(format, "raw")) {
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "%s: unknown format %s", what,
+				MPK_QUOTE(format.text));
+	}
+	if (!weight_bytes(stored, w->shape, w->ndim, &bytes) || bytes != w->len)
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"%s: nbytes is %" PRIu64
+				", which is not that of its type and shape",
+				what, w->len);
+	return MPK_OK;
 }
 
 static enum mpk_code take_shard(struct mpk_json_value v, size_t index, struct mpk_arena *arena,

@@ -141,30 +141,6 @@ static void check_tail(struct layout *l, size_t shard, uint64_t end)
 	add_finding(l, l->w->is_gapless ? MPK_ERROR : MPK_WARNING, "tensor-gap", shard, end, &e);
 }
 
-static void check_places(struct layout *l, const struct mpk_weight *const *sorted, size_t count)
-{
-	uint64_t end = 0;
-	const struct mpk_weight *before = NULL;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct mpk_weight *t = sorted[i];
-
-		if (!i || sorted[i - 1]->shard != t->shard) {
-			if (i)
-				check_tail(l, sorted[i - 1]->shard, end);
-			before = NULL;
-			end = l->w->shards[t->shard].data_off;
-		}
-		check_place(l, before, end, t);
-		if (t->len && t->off + t->len >= end) {
-			end = t->off + t->len;
-			before = t;
-		}
-	}
-	if (count)
-		check_tail(l, sorted[count - 1]->shard, end);
-}
-
 enum mpk_code mpk_weights_lay_out(const struct mpk_weights *w, const uint64_t *bytes,
 				  struct mpk_report *report, struct mpk_error *err)
 {
@@ -177,7 +153,28 @@ enum mpk_code mpk_weights_lay_out(const struct mpk_weights *w, const uint64_t *b
 		if (w->items[i].coding != MPK_WEIGHT_ELSEWHERE)
 			sorted[count++] = &w->items[i];
 	qsort(sorted, count, sizeof *sorted, by_place);
-	check_places(&l, sorted, count);
+
+	uint64_t end = 0;
+	const struct mpk_weight *before = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct mpk_weight *t = sorted[i];
+
+		if (!i || sorted[i - 1]->shard != t->shard) {
+			if (i)
+				check_tail(&l, sorted[i - 1]->shard, end);
+			before = NULL;
+			end = l.w->shards[t->shard].data_off;
+		}
+		check_place(&l, before, end, t);
+		if (t->len && t->off + t->len >= end) {
+			end = t->off + t->len;
+			before = t;
+		}
+	}
+	if (count)
+		check_tail(&l, sorted[count - 1]->shard, end);
+
 	free(sorted);
 	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
 }

@@ -59,23 +59,6 @@ enum mpk_code mpk_zip_end(struct mpk_span zip, const char *space, size_t *out,
 	return mpk_zip_bad(space, zip.len, "the directory at its end is missing", err);
 }
 
-static enum mpk_code read_directory64(struct mpk_span zip, size_t end, struct directory *out,
-				      struct mpk_error *err)
-{
-	struct mpk_span record;
-	uint64_t off;
-
-	if (end < LOCATOR_BYTES || mpk_load_u32(zip.data + end - LOCATOR_BYTES) != SIG_LOCATOR64)
-		return mpk_zip_bad(out->space, end, "no 64-bit directory where one is needed", err);
-	off = mpk_load_u64(zip.data + end - LOCATOR_BYTES + 8);
-	if (!mpk_span_sub(zip, off, END64_BYTES, &record) || mpk_load_u32(record.data) != SIG_END64)
-		return mpk_zip_bad(out->space, end,
-				   "the 64-bit directory is not where it should be", err);
-	out->count = mpk_load_u64(record.data + 32);
-	out->off = mpk_load_u64(record.data + 48);
-	return MPK_OK;
-}
-
 static enum mpk_code read_directory(struct mpk_span zip, struct directory *out,
 				    struct mpk_error *err)
 {
@@ -84,8 +67,22 @@ static enum mpk_code read_directory(struct mpk_span zip, struct directory *out,
 	MPK_TRY(mpk_zip_end(zip, out->space, &end, err));
 	out->count = mpk_load_u16(zip.data + end + 10);
 	out->off = mpk_load_u32(zip.data + end + 16);
-	if (out->count == UINT16_MAX || out->off == UINT32_MAX)
-		MPK_TRY(read_directory64(zip, end, out, err));
+	if (out->count == UINT16_MAX || out->off == UINT32_MAX) {
+		struct mpk_span record;
+		uint64_t off;
+
+		if (end < LOCATOR_BYTES ||
+		    mpk_load_u32(zip.data + end - LOCATOR_BYTES) != SIG_LOCATOR64)
+			return mpk_zip_bad(out->space, end,
+					   "no 64-bit directory where one is needed", err);
+		off = mpk_load_u64(zip.data + end - LOCATOR_BYTES + 8);
+		if (!mpk_span_sub(zip, off, END64_BYTES, &record) ||
+		    mpk_load_u32(record.data) != SIG_END64)
+			return mpk_zip_bad(out->space, end,
+					   "the 64-bit directory is not where it should be", err);
+		out->count = mpk_load_u64(record.data + 32);
+		out->off = mpk_load_u64(record.data + 48);
+	}
 	if (out->off > zip.len || out->count > (zip.len - out->off) / CENTRAL_BYTES)
 		return mpk_zip_bad(out->space, end, "the directory does not fit the file", err);
 	return MPK_OK;
@@ -220,10 +217,18 @@ static struct mpk_span last_part(struct mpk_span name)
 	return slash ? mpk_span_of(slash + 1, name.len - (size_t)(slash + 1 - name.data)) : name;
 }
 
-/* Who leaves the folders out means the member with that last part; else one that is spelt alike. */
-static enum mpk_code zip_not_found(const struct mpk_zip_member *members, size_t count,
-				   struct mpk_span name, struct mpk_error *err)
+enum mpk_code mpk_zip_find(const struct mpk_zip_member *members, size_t count, struct mpk_span name,
+			   size_t *out, struct mpk_error *err)
 {
+	for (size_t i = count; i-- > 0;) {
+		if (mpk_span_equal(members[i].name, name)) {
+			*out = i;
+			return MPK_OK;
+		}
+	}
+
+	/* Who leaves the folders out means the member with that last part; else one that is
+	 * spelt alike. */
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_span *names = mpk_arena_array(&scratch, count, sizeof *names);
 	size_t near = count;
@@ -241,16 +246,4 @@ static enum mpk_code zip_not_found(const struct mpk_zip_member *members, size_t 
 				MPK_QUOTE(name), MPK_QUOTE(names[near]));
 	return mpk_fail(err, MPK_E_NOTFOUND, "there is no member '%s' among the %zu",
 			MPK_QUOTE(name), count);
-}
-
-enum mpk_code mpk_zip_find(const struct mpk_zip_member *members, size_t count, struct mpk_span name,
-			   size_t *out, struct mpk_error *err)
-{
-	for (size_t i = count; i-- > 0;) {
-		if (mpk_span_equal(members[i].name, name)) {
-			*out = i;
-			return MPK_OK;
-		}
-	}
-	return zip_not_found(members, count, name, err);
 }

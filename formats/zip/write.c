@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write.c - an archive with other content of some of its members
  *
- * The archive is copied from header to header, so that what lies between members, such as a record of sizes behind the
+ * The archive is copied from header to header, so that what lies between members, such as a record of sizes after the
  * content, goes with the member before it. Entries of the directory are copied, too, but for the fields that tell of
  * the content. Numbers of 64 bits are read and not written: an index of packages takes no archive that needs them.
  */

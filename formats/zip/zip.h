@@ -66,7 +66,7 @@ enum mpk_code mpk_zip_stored(struct mpk_span bytes, const struct mpk_zip_member 
 			     const struct mpk_zip_options *options, struct mpk_span *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_zip_head - the first bytes of a member, from which its format can be told; nothing of it is checked
+/* mpk_zip_head - the first bytes of a member, which show its format; nothing of it is checked
  * Returns  how many there are, at most cap; 0: it has none, or cannot be unpacked */
 size_t mpk_zip_head(struct mpk_span bytes, const struct mpk_zip_member *m, uint8_t *into,
 		    size_t cap);

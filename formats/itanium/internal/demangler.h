@@ -49,7 +49,7 @@ struct mpk_demangler {
 	size_t expanded; /* elements of the pack that the pattern names */
 };
 
-/* What stands behind a name of a function. */
+/* What follows the name of a function. */
 struct mpk_demangle_name {
 	const char *text;
 	const char *qualifiers; /* " const", of a member function */
@@ -64,7 +64,7 @@ const char *mpk_demangle_text(struct mpk_demangler *d, const char *fmt, ...) MPK
 const char *mpk_demangle_fail(struct mpk_demangler *d);
 
 /* mpk_demangle_peek - the character so many further on; NUL: there is none
- * mpk_demangle_accept - pass over a text, if it stands here
+ * mpk_demangle_accept - pass over a text if it is next
  * mpk_demangle_number - a decimal number; 0 after a failure */
 char mpk_demangle_peek(const struct mpk_demangler *d, size_t ahead);
 bool mpk_demangle_accept(struct mpk_demangler *d, const char *text);
@@ -79,11 +79,11 @@ const char *mpk_demangle_source_name(struct mpk_demangler *d);
 /* mpk_demangle_substitution - after an 'S' */
 struct mpk_demangle_type mpk_demangle_substitution(struct mpk_demangler *d);
 
-/* mpk_demangle_param - after a 'T': what the template parameter stands for */
+/* mpk_demangle_param - after a 'T': the argument of the template parameter */
 struct mpk_demangle_type mpk_demangle_param(struct mpk_demangler *d);
 
 /* mpk_demangle_args - "<float, 4>", after an 'I'
- * @tag     they are those of the function, so T_ stands for them */
+ * @tag     they are those of the function, so T_ names them */
 const char *mpk_demangle_args(struct mpk_demangler *d, bool tag);
 
 /* mpk_demangle_name_read - a name; is that of a function when tag is set */

@@ -87,7 +87,7 @@ static const struct mpk_canon_slot *filled_slot(const struct mpk_canon_object *o
 	return low < o->slot_count && o->slots[low].address == address ? &o->slots[low] : NULL;
 }
 
-/* An address as a name and how far behind it. Variables without a symbol, such as tables that a compiler makes of a switch,
+/* An address as a name and the distance from it. Variables without a symbol, such as tables that a compiler makes of a switch,
  * are at a place of their section.
  * @from    the node that refers to it
  * Returns  whether something is there; *failed: memory is out */
@@ -280,24 +280,6 @@ static enum mpk_code read_slot(struct canon *c, const struct mpk_canon_slot *slo
 	return MPK_OK;
 }
 
-static enum mpk_code read_rest(struct canon *c)
-{
-	struct mpk_canon_hash h;
-
-	mpk_canon_begin(&h, "header");
-	mpk_canon_u64(&h, c->o.elf.abi);
-	mpk_canon_u64(&h, c->o.elf.type);
-	mpk_canon_u64(&h, c->o.elf.flags);
-	mpk_canon_bytes(&h, c->o.object->printf_formats);
-	MPK_TRY(amd_add_part(c, &h));
-	for (size_t i = 0; i < c->o.elf.section_count; i++)
-		if (is_data(&c->o.sections[i]))
-			MPK_TRY(amd_read_section(c, &c->o.sections[i]));
-	for (size_t i = 0; i < c->o.slot_count; i++)
-		MPK_TRY(read_slot(c, &c->o.slots[i]));
-	return mpk_canon_sum(&c->parts, 1, NULL, c->local, c->err);
-}
-
 /* --- rows ------------------------------------------------------------------------------------------------ */
 
 static void put_metadata(struct mpk_canon_hash *h, const struct mpk_amdgpu_kernel *k)
@@ -381,7 +363,22 @@ static enum mpk_code read_graph(struct canon *c)
 	MPK_TRY_ALLOC(c->own && c->local && c->whole, c->err);
 	MPK_TRY(read_places(c, false));
 	MPK_TRY(read_places(c, true));
-	MPK_TRY(read_rest(c));
+
+	struct mpk_canon_hash h;
+
+	mpk_canon_begin(&h, "header");
+	mpk_canon_u64(&h, c->o.elf.abi);
+	mpk_canon_u64(&h, c->o.elf.type);
+	mpk_canon_u64(&h, c->o.elf.flags);
+	mpk_canon_bytes(&h, c->o.object->printf_formats);
+	MPK_TRY(amd_add_part(c, &h));
+	for (size_t i = 0; i < c->o.elf.section_count; i++)
+		if (is_data(&c->o.sections[i]))
+			MPK_TRY(amd_read_section(c, &c->o.sections[i]));
+	for (size_t i = 0; i < c->o.slot_count; i++)
+		MPK_TRY(read_slot(c, &c->o.slots[i]));
+	MPK_TRY(mpk_canon_sum(&c->parts, 1, NULL, c->local, c->err));
+
 	for (size_t node = 1; node <= c->o.place_count; node++) {
 		const struct mpk_canon_place *p = &c->o.places[node - 1];
 

@@ -129,7 +129,7 @@ void mpk_canon_name(struct mpk_span name, struct mpk_strbuf *out)
 				end = unique_end(name, i, prefix, &digits);
 		}
 		if (end) {
-			/* digits that were appended already belong to what stands before */
+			/* Digits that were appended already belong to the preceding text. */
 			size_t from = i - digits > kept ? i - digits : kept;
 
 			mpk_strbuf_put_span(out, mpk_span_of(name.data + kept, from - kept));

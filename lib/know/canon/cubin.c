@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cubin.c - digests of a cubin's kernels, and of what is in it beside them (FORMAT.md 3)
  *
- * Each kernel and function has a section of code, and sections that carry its name behind their own: together they
+ * Each kernel and function has a section of code, and sections whose names end with its name: together they
  * are a node. Variables are nodes where relocations are in them. All else that is loaded is node 0, which every
  * function reaches: constant banks are read at fixed places, so nobody can tell who reads which part of them. */
 #include "canon/internal/images.h"
@@ -173,18 +173,6 @@ static enum mpk_code put_attribute(struct canon *c, const struct mpk_cubin_attri
 	return MPK_OK;
 }
 
-static enum mpk_code put_attributes(struct canon *c, struct mpk_span data, struct mpk_canon_hash *h)
-{
-	struct mpk_cursor at = mpk_cursor_of(data, 0, "payload");
-	struct mpk_cubin_attribute a;
-
-	while (mpk_cursor_left(&at)) {
-		MPK_TRY(mpk_cubin_attribute_next(&at, &a, c->err));
-		MPK_TRY(put_attribute(c, &a, h));
-	}
-	return MPK_OK;
-}
-
 /* .nv.info: each attribute belongs to the function that its symbol is in. */
 static enum mpk_code share_attributes(struct canon *c, struct mpk_span data)
 {
@@ -220,8 +208,16 @@ static enum mpk_code put_content(struct canon *c, const struct mpk_canon_section
 {
 	enum { SYMBOL_BYTES = 4 };
 
-	if (s->head.type == SHT_CUDA_INFO)
-		return put_attributes(c, data, h);
+	if (s->head.type == SHT_CUDA_INFO) {
+		struct mpk_cursor at = mpk_cursor_of(data, 0, "payload");
+		struct mpk_cubin_attribute a;
+
+		while (mpk_cursor_left(&at)) {
+			MPK_TRY(mpk_cubin_attribute_next(&at, &a, c->err));
+			MPK_TRY(put_attribute(c, &a, h));
+		}
+		return MPK_OK;
+	}
 	if (mpk_span_starts(s->base, ".nv.capmerc.") && data.len >= SYMBOL_BYTES)
 		data = canon_cubin_behind(data, SYMBOL_BYTES);
 	mpk_canon_bytes(h, data);
@@ -254,33 +250,6 @@ static enum mpk_code canon_cubin_read_section(struct canon *c, const struct mpk_
 		return code;
 	}
 	return canon_cubin_add_part(c, s->node, &h);
-}
-
-/* Bits 24-31 are, from CUDA 13 on, the number of a section of notes. */
-static enum mpk_code canon_cubin_read_header(struct canon *c)
-{
-	struct mpk_canon_hash h;
-
-	mpk_canon_begin(&h, "header");
-	mpk_canon_u64(&h, c->f.elf.osabi);
-	mpk_canon_u64(&h, c->f.elf.abi);
-	mpk_canon_u64(&h, c->f.elf.type);
-	mpk_canon_u64(&h, c->f.elf.osabi == OSABI_V2 ? c->f.elf.flags & 0xffffff : c->f.elf.flags);
-	return canon_cubin_add_part(c, 0, &h);
-}
-
-static enum mpk_code read_sections(struct canon *c)
-{
-	MPK_TRY(canon_cubin_read_header(c));
-	for (size_t i = 1; i < c->f.elf.section_count; i++) {
-		const struct mpk_canon_section *s = &c->f.items[i];
-
-		/* of variables each symbol counts, not where it lies among the others */
-		if (s->role != MPK_CANON_NOISE && s->role != MPK_CANON_DATA &&
-		    s->role != MPK_CANON_RELOCATIONS)
-			MPK_TRY(canon_cubin_read_section(c, s));
-	}
-	return mpk_canon_sum(&c->parts, c->f.elf.section_count, NULL, c->own, c->err);
 }
 
 /* --- relocations ------------------------------------------------------------------------------------ */
@@ -386,9 +355,21 @@ static enum mpk_code put_variables(struct canon *c)
 	return MPK_OK;
 }
 
-/* Everything but kernels: node 0, variables, and functions that may be called from another image. */
-static enum mpk_code put_image(struct canon *c, const bool *is_kernel, struct mpk_canon_row *row)
+static enum mpk_code canon_cubin_put_rows(struct canon *c, const struct mpk_code_info *info,
+					  bool *is_kernel, struct mpk_canon_row *rows)
 {
+	for (size_t i = 0; i < info->kernel_count; i++) {
+		size_t node;
+
+		if (!mpk_strmap_find(&c->f.code, info->kernels[i].name, &node))
+			return mpk_fail(c->err, MPK_E_CORRUPT, "cubin: a kernel without code");
+		is_kernel[node] = true;
+		MPK_TRY(mpk_canon_kernel(info->kernels[i].name, c->whole[node], &rows[i], c->err));
+	}
+
+	/* Everything but kernels: node 0, variables, and functions that may be called from
+	 * another image. */
+	struct mpk_canon_row *row = &rows[info->kernel_count];
 	struct mpk_canon_hash h;
 
 	c->parts.count = 0;
@@ -405,20 +386,6 @@ static enum mpk_code put_image(struct canon *c, const bool *is_kernel, struct mp
 		MPK_TRY(canon_cubin_add_part(c, 0, &h));
 	}
 	return mpk_canon_sum(&c->parts, 1, NULL, &row->digest, c->err);
-}
-
-static enum mpk_code canon_cubin_put_rows(struct canon *c, const struct mpk_code_info *info,
-					  bool *is_kernel, struct mpk_canon_row *rows)
-{
-	for (size_t i = 0; i < info->kernel_count; i++) {
-		size_t node;
-
-		if (!mpk_strmap_find(&c->f.code, info->kernels[i].name, &node))
-			return mpk_fail(c->err, MPK_E_CORRUPT, "cubin: a kernel without code");
-		is_kernel[node] = true;
-		MPK_TRY(mpk_canon_kernel(info->kernels[i].name, c->whole[node], &rows[i], c->err));
-	}
-	return put_image(c, is_kernel, &rows[info->kernel_count]);
 }
 
 static enum mpk_code canon_cubin(const struct mpk_code_info *info, struct mpk_arena *arena,
@@ -440,7 +407,27 @@ static enum mpk_code canon_cubin(const struct mpk_code_info *info, struct mpk_ar
 	is_kernel = mpk_arena_array(arena, count, sizeof *is_kernel);
 	MPK_TRY_ALLOC(c.variables && c.has_variable && c.own && c.local && c.whole && is_kernel,
 		      err);
-	MPK_TRY(read_sections(&c));
+
+	/* Bits 24-31 are, from CUDA 13 on, the number of a section of notes. */
+	struct mpk_canon_hash h;
+
+	mpk_canon_begin(&h, "header");
+	mpk_canon_u64(&h, c.f.elf.osabi);
+	mpk_canon_u64(&h, c.f.elf.abi);
+	mpk_canon_u64(&h, c.f.elf.type);
+	mpk_canon_u64(&h, c.f.elf.osabi == OSABI_V2 ? c.f.elf.flags & 0xffffff : c.f.elf.flags);
+	MPK_TRY(canon_cubin_add_part(&c, 0, &h));
+
+	for (size_t i = 1; i < c.f.elf.section_count; i++) {
+		const struct mpk_canon_section *s = &c.f.items[i];
+
+		/* of variables each symbol counts, not where it lies among the others */
+		if (s->role != MPK_CANON_NOISE && s->role != MPK_CANON_DATA &&
+		    s->role != MPK_CANON_RELOCATIONS)
+			MPK_TRY(canon_cubin_read_section(&c, s));
+	}
+	MPK_TRY(mpk_canon_sum(&c.parts, c.f.elf.section_count, NULL, c.own, c.err));
+
 	MPK_TRY(read_references(&c));
 	return canon_cubin_put_rows(&c, info, is_kernel, rows);
 }

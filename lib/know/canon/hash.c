@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hash.c - digests of fields, of parts in any order, and of nodes with all that they reach
  *
- * SHA-256 throughout: a digest stands for what it was made of wherever it is itself a field. So a kernel's
+ * SHA-256 throughout: a digest that is itself a field represents all that it was made of. So a kernel's
  * digest covers a function that it calls without the function being read again for each kernel. */
 #include "canon/internal/canon.h"
 

@@ -59,31 +59,6 @@ static bool find_owner(const struct mpk_canon_sections *f, struct mpk_canon_sect
 	return false;
 }
 
-static enum mpk_code canon_cubin_find_code(struct mpk_canon_sections *f, struct mpk_error *err)
-{
-	static const char text[] = ".text.";
-
-	f->items = calloc(f->elf.section_count, sizeof *f->items);
-	MPK_TRY_ALLOC(f->items, err);
-	for (size_t i = 0; i < f->elf.section_count; i++) {
-		struct mpk_canon_section *s = &f->items[i];
-
-		MPK_TRY(mpk_cubin_elf_section(&f->elf, i, &s->head, err));
-		MPK_TRY(mpk_canon_spend(&f->left, "cubin", s->head.name.len, err));
-		s->base = s->head.name;
-		if (!mpk_span_starts(s->head.name, text))
-			continue;
-		s->role = MPK_CANON_TEXT;
-		s->node = (uint32_t)i;
-		s->base = mpk_span_str(text);
-		MPK_TRY_ALLOC(mpk_strmap_put(&f->code,
-					     canon_cubin_behind(s->head.name, sizeof text - 1), i,
-					     NULL) >= 0,
-			      err);
-	}
-	return MPK_OK;
-}
-
 /* Section 0 is none, so that its number is free for what is the image's. */
 static void give_roles(struct mpk_canon_sections *f)
 {
@@ -123,7 +98,27 @@ static enum mpk_code find_symbols(struct mpk_canon_sections *f, struct mpk_error
 
 enum mpk_code mpk_canon_sections_read(struct mpk_canon_sections *f, struct mpk_error *err)
 {
-	MPK_TRY(canon_cubin_find_code(f, err));
+	static const char text[] = ".text.";
+
+	f->items = calloc(f->elf.section_count, sizeof *f->items);
+	MPK_TRY_ALLOC(f->items, err);
+	for (size_t i = 0; i < f->elf.section_count; i++) {
+		struct mpk_canon_section *s = &f->items[i];
+
+		MPK_TRY(mpk_cubin_elf_section(&f->elf, i, &s->head, err));
+		MPK_TRY(mpk_canon_spend(&f->left, "cubin", s->head.name.len, err));
+		s->base = s->head.name;
+		if (!mpk_span_starts(s->head.name, text))
+			continue;
+		s->role = MPK_CANON_TEXT;
+		s->node = (uint32_t)i;
+		s->base = mpk_span_str(text);
+		MPK_TRY_ALLOC(mpk_strmap_put(&f->code,
+					     canon_cubin_behind(s->head.name, sizeof text - 1), i,
+					     NULL) >= 0,
+			      err);
+	}
+
 	MPK_TRY(find_symbols(f, err));
 	give_roles(f);
 	return MPK_OK;
@@ -138,27 +133,6 @@ enum {
 	RELA_BYTES = 24,
 };
 
-static enum mpk_code read_tables(struct mpk_canon_object *o, struct mpk_error *err)
-{
-	o->sections = calloc(o->elf.section_count, sizeof *o->sections);
-	MPK_TRY_ALLOC(o->sections, err);
-	for (size_t i = 0; i < o->elf.section_count; i++) {
-		MPK_TRY(mpk_cubin_elf_section(&o->elf, i, &o->sections[i], err));
-		MPK_TRY(mpk_canon_spend(&o->left, "code object", o->sections[i].name.len, err));
-	}
-	for (size_t i = 0; i < o->elf.section_count; i++) {
-		const struct mpk_cubin_section *s = &o->sections[i];
-		bool better = s->type == MPK_CUBIN_SHT_SYMTAB ||
-			      (s->type == MPK_CUBIN_SHT_DYNSYM && !o->symbols.len);
-
-		if (!better || s->link >= o->elf.section_count)
-			continue;
-		MPK_TRY(mpk_cubin_elf_data(&o->elf, s, &o->symbols, err));
-		MPK_TRY(mpk_cubin_elf_data(&o->elf, &o->sections[s->link], &o->strings, err));
-	}
-	return MPK_OK;
-}
-
 static struct mpk_span descriptor_name(const struct mpk_amdgpu_kernel *k)
 {
 	return k->symbol.len ? k->symbol : k->name;
@@ -172,23 +146,6 @@ static struct mpk_span function_name(const struct mpk_amdgpu_kernel *k)
 	if (s.len > 3 && memcmp(s.data + s.len - 3, ".kd", 3) == 0)
 		s.len -= 3;
 	return s;
-}
-
-/* Two kernels of a name are no code object that a compiler makes. */
-static enum mpk_code name_kernels(struct mpk_canon_object *o, struct mpk_error *err)
-{
-	for (size_t i = 0; i < o->object->kernel_count; i++) {
-		const struct mpk_amdgpu_kernel *k = &o->object->kernels[i];
-		int rc = mpk_strmap_put(&o->kernels, descriptor_name(k), i + 1, NULL);
-
-		if (rc > 0 && !mpk_span_equal(descriptor_name(k), function_name(k)))
-			rc = mpk_strmap_put(&o->kernels, function_name(k), i + 1, NULL);
-		MPK_TRY_ALLOC(rc >= 0, err);
-		if (!rc)
-			return mpk_fail(err, MPK_E_CORRUPT,
-					"code object: two kernels have one name");
-	}
-	return MPK_OK;
 }
 
 /* false: it is neither function nor variable of the file. */
@@ -285,8 +242,40 @@ static enum mpk_code amd_read_relocations(struct mpk_canon_object *o,
 	return MPK_OK;
 }
 
-static enum mpk_code amd_read_slots(struct mpk_canon_object *o, struct mpk_error *err)
+enum mpk_code mpk_canon_object_read(struct mpk_canon_object *o, struct mpk_error *err)
 {
+	o->sections = calloc(o->elf.section_count, sizeof *o->sections);
+	MPK_TRY_ALLOC(o->sections, err);
+	for (size_t i = 0; i < o->elf.section_count; i++) {
+		MPK_TRY(mpk_cubin_elf_section(&o->elf, i, &o->sections[i], err));
+		MPK_TRY(mpk_canon_spend(&o->left, "code object", o->sections[i].name.len, err));
+	}
+	for (size_t i = 0; i < o->elf.section_count; i++) {
+		const struct mpk_cubin_section *s = &o->sections[i];
+		bool better = s->type == MPK_CUBIN_SHT_SYMTAB ||
+			      (s->type == MPK_CUBIN_SHT_DYNSYM && !o->symbols.len);
+
+		if (!better || s->link >= o->elf.section_count)
+			continue;
+		MPK_TRY(mpk_cubin_elf_data(&o->elf, s, &o->symbols, err));
+		MPK_TRY(mpk_cubin_elf_data(&o->elf, &o->sections[s->link], &o->strings, err));
+	}
+
+	/* Two kernels of a name are no code object that a compiler makes. */
+	for (size_t i = 0; i < o->object->kernel_count; i++) {
+		const struct mpk_amdgpu_kernel *k = &o->object->kernels[i];
+		int rc = mpk_strmap_put(&o->kernels, descriptor_name(k), i + 1, NULL);
+
+		if (rc > 0 && !mpk_span_equal(descriptor_name(k), function_name(k)))
+			rc = mpk_strmap_put(&o->kernels, function_name(k), i + 1, NULL);
+		MPK_TRY_ALLOC(rc >= 0, err);
+		if (!rc)
+			return mpk_fail(err, MPK_E_CORRUPT,
+					"code object: two kernels have one name");
+	}
+
+	MPK_TRY(amd_read_symbols(o, err));
+
 	for (size_t i = 0; i < o->elf.section_count; i++)
 		if (o->sections[i].type == MPK_CUBIN_SHT_RELA &&
 		    (o->sections[i].flags & MPK_CANON_SHF_ALLOC))
@@ -294,12 +283,4 @@ static enum mpk_code amd_read_slots(struct mpk_canon_object *o, struct mpk_error
 	if (o->slot_count)
 		qsort(o->slots, o->slot_count, sizeof *o->slots, amd_by_slot);
 	return MPK_OK;
-}
-
-enum mpk_code mpk_canon_object_read(struct mpk_canon_object *o, struct mpk_error *err)
-{
-	MPK_TRY(read_tables(o, err));
-	MPK_TRY(name_kernels(o, err));
-	MPK_TRY(amd_read_symbols(o, err));
-	return amd_read_slots(o, err);
 }

@@ -72,23 +72,6 @@ static enum mpk_code skip_line(struct canon *c)
 	return MPK_OK;
 }
 
-/* ".section .debug_str { ... }" */
-static enum mpk_code skip_section(struct canon *c)
-{
-	size_t depth = 0;
-
-	while (c->lex.t.kind != MPK_TOKEN_END) {
-		bool ends = depth == 1 && mpk_lexer_at(&c->lex, '}');
-
-		depth += mpk_lexer_at(&c->lex, '{');
-		depth -= depth && mpk_lexer_at(&c->lex, '}');
-		MPK_TRY(mpk_lexer_next(&c->lex, c->err));
-		if (ends)
-			break;
-	}
-	return MPK_OK;
-}
-
 static bool is_line_directive(const struct mpk_token *t)
 {
 	return mpk_token_is_word(t, ".loc") || mpk_token_is_word(t, ".file");
@@ -260,37 +243,26 @@ static enum mpk_code read_all(struct canon *c, struct mpk_span text)
 
 		if (is_line_directive(t))
 			MPK_TRY(skip_line(c));
-		else if (mpk_token_is_word(t, ".section"))
-			MPK_TRY(skip_section(c));
-		else if (t->kind == MPK_TOKEN_WORD &&
-			 begins(t->text, headers, MPK_ARRAY_COUNT(headers)))
+		else if (mpk_token_is_word(t, ".section")) {
+			/* ".section .debug_str { ... }" */
+			size_t depth = 0;
+
+			while (c->lex.t.kind != MPK_TOKEN_END) {
+				bool ends = depth == 1 && mpk_lexer_at(&c->lex, '}');
+
+				depth += mpk_lexer_at(&c->lex, '{');
+				depth -= depth && mpk_lexer_at(&c->lex, '}');
+				MPK_TRY(mpk_lexer_next(&c->lex, c->err));
+				if (ends)
+					break;
+			}
+		} else if (t->kind == MPK_TOKEN_WORD &&
+			   begins(t->text, headers, MPK_ARRAY_COUNT(headers)))
 			MPK_TRY(read_header_line(c));
 		else
 			MPK_TRY(read_declaration(c));
 	}
 	return MPK_OK;
-}
-
-/* --- rows ------------------------------------------------------------------------------------------- */
-
-static enum mpk_code canon_ptx_put_rows(struct canon *c, const struct mpk_code_info *info,
-					bool *is_kernel, struct mpk_canon_row *rows)
-{
-	struct mpk_canon_row *image = &rows[info->kernel_count];
-
-	for (size_t i = 0; i < info->kernel_count; i++) {
-		size_t node;
-
-		if (!mpk_strmap_find(&c->names, info->kernels[i].name, &node))
-			return mpk_fail(c->err, MPK_E_CORRUPT, "PTX: a kernel without declaration");
-		is_kernel[node] = true;
-		MPK_TRY(mpk_canon_kernel(info->kernels[i].name, c->whole[node], &rows[i], c->err));
-	}
-	c->parts.count = 0;
-	for (size_t i = 0; i < c->node_count; i++)
-		if (!is_kernel[i])
-			MPK_TRY_ALLOC(mpk_canon_part(&c->parts, 0, c->whole[i]), c->err);
-	return mpk_canon_sum(&c->parts, 1, NULL, &image->digest, c->err);
 }
 
 static enum mpk_code canon_ptx(const struct mpk_code_info *info, struct mpk_arena *arena,
@@ -314,7 +286,24 @@ static enum mpk_code canon_ptx(const struct mpk_code_info *info, struct mpk_aren
 	MPK_TRY(mpk_canon_sum(&c.parts, c.node_count, NULL, c.local, err));
 	MPK_TRY(mpk_canon_reach(&c.edges, c.node_count, (const uint8_t(*)[DIGEST])c.local, c.whole,
 				err));
-	return canon_ptx_put_rows(&c, info, is_kernel, rows);
+
+	/* --- rows -----------------------------------------------------------------------------
+	 * -------------- */
+	struct mpk_canon_row *image = &rows[info->kernel_count];
+
+	for (size_t i = 0; i < info->kernel_count; i++) {
+		size_t node;
+
+		if (!mpk_strmap_find(&c.names, info->kernels[i].name, &node))
+			return mpk_fail(c.err, MPK_E_CORRUPT, "PTX: a kernel without declaration");
+		is_kernel[node] = true;
+		MPK_TRY(mpk_canon_kernel(info->kernels[i].name, c.whole[node], &rows[i], c.err));
+	}
+	c.parts.count = 0;
+	for (size_t i = 0; i < c.node_count; i++)
+		if (!is_kernel[i])
+			MPK_TRY_ALLOC(mpk_canon_part(&c.parts, 0, c.whole[i]), c.err);
+	return mpk_canon_sum(&c.parts, 1, NULL, &image->digest, c.err);
 }
 
 const struct mpk_canon_reader mpk_canon_ptx = { &mpk_format_ptx, canon_ptx };

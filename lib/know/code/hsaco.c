@@ -183,8 +183,13 @@ static struct mpk_figure_value stack_of(const void *kernel)
 			       k->scratch_bytes);
 }
 
-static void hsaco_put_figures(const struct mpk_amdgpu_kernel *k, struct mpk_strbuf *out)
+static void hsaco_put_kernel_text(const struct mpk_code_info *info, size_t kernel,
+				  struct mpk_strbuf *out)
 {
+	const struct mpk_amdgpu_kernel *k = hsaco_kernel_of(info, kernel);
+
+	mpk_strbuf_printf(out, "code object %s: ", info->target);
+
 	struct mpk_figure_value spills = spills_of(k);
 
 	mpk_code_put_registers(count_of(k->sgprs), "SGPR", out);
@@ -200,15 +205,7 @@ static void hsaco_put_figures(const struct mpk_amdgpu_kernel *k, struct mpk_strb
 				  k->sgpr_spills, k->vgpr_spills);
 	else if (spills.state == MPK_FIGURE_UNKNOWN)
 		mpk_strbuf_puts(out, ", spills unknown");
-}
 
-static void hsaco_put_kernel_text(const struct mpk_code_info *info, size_t kernel,
-				  struct mpk_strbuf *out)
-{
-	const struct mpk_amdgpu_kernel *k = hsaco_kernel_of(info, kernel);
-
-	mpk_strbuf_printf(out, "code object %s: ", info->target);
-	hsaco_put_figures(k, out);
 	mpk_put_also(out, k->visible_args, "parameter");
 	if (k->kernarg_bytes != MPK_AMDGPU_UNTOLD_BYTES)
 		mpk_strbuf_printf(out, " (%" PRIu64 " B with hidden ones)", k->kernarg_bytes);

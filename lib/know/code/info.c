@@ -70,27 +70,6 @@ static int info_by_name(const void *a, const void *b)
 	return order ? order : (x->kernel > y->kernel) - (x->kernel < y->kernel);
 }
 
-static enum mpk_code list_image_kernels(struct mpk_code_info *info, struct mpk_arena *arena,
-					struct mpk_error *err)
-{
-	struct mpk_image_kernel *list;
-	size_t most = 0, count = 0;
-
-	for (size_t i = 0; i < info->image_count; i++)
-		most += info->images[i].kernel_count;
-	list = mpk_arena_array(arena, most, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
-	for (size_t i = 0; i < info->image_count; i++)
-		for (size_t k = 0; k < info->images[i].kernel_count; k++)
-			list[count++] =
-				(struct mpk_image_kernel){ info->images[i].kernels[k].name, i, k };
-	if (count)
-		qsort(list, count, sizeof *list, info_by_name);
-	info->image_kernels = list;
-	info->image_kernel_count = count;
-	return MPK_OK;
-}
-
 /* Returns the first of a name, if any. */
 static size_t first_image_kernel(const struct mpk_code_info *info, struct mpk_span name)
 {
@@ -142,7 +121,23 @@ enum mpk_code mpk_code_info_read_as(const struct mpk_code_format *f, struct mpk_
 		*out = empty;
 		MPK_TRY(keep_problem(&problem, arena, out, err));
 	}
-	MPK_TRY(list_image_kernels(out, arena, err));
+
+	struct mpk_image_kernel *list;
+	size_t most = 0, count = 0;
+
+	for (size_t i = 0; i < out->image_count; i++)
+		most += out->images[i].kernel_count;
+	list = mpk_arena_array(arena, most, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < out->image_count; i++)
+		for (size_t k = 0; k < out->images[i].kernel_count; k++)
+			list[count++] =
+				(struct mpk_image_kernel){ out->images[i].kernels[k].name, i, k };
+	if (count)
+		qsort(list, count, sizeof *list, info_by_name);
+	out->image_kernels = list;
+	out->image_kernel_count = count;
+
 	_Static_assert(offsetof(struct mpk_code_kernel, name) == 0, "names stand first in rows");
 	MPK_TRY(mpk_names_of(out->kernels, sizeof *out->kernels, out->kernel_count, arena,
 			     &out->kernel_names, err));

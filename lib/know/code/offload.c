@@ -76,24 +76,19 @@ static enum mpk_code list_frame(struct content *c, struct mpk_span image, struct
 	return MPK_OK;
 }
 
-static enum mpk_code open_frame(struct mpk_code_info *info, struct content *c,
-				struct mpk_arena *arena, struct mpk_error *err)
-{
-	struct mpk_span image;
-
-	c->is_packed = true;
-	MPK_TRY(mpk_offload_read_packed(info->bytes, &c->packed, err));
-	MPK_TRY(mpk_offload_unpack(&c->packed, SIZE_MAX, arena, &image, err));
-	return list_frame(c, image, arena, err);
-}
-
 static enum mpk_code open_list(struct mpk_code_info *info, struct content *c,
 			       struct mpk_arena *arena, struct mpk_error *err)
 {
 	struct mpk_span bytes = info->bytes;
 
-	if (mpk_offload_is_frame(bytes))
-		return open_frame(info, c, arena, err);
+	if (mpk_offload_is_frame(bytes)) {
+		struct mpk_span image;
+
+		c->is_packed = true;
+		MPK_TRY(mpk_offload_read_packed(info->bytes, &c->packed, err));
+		MPK_TRY(mpk_offload_unpack(&c->packed, SIZE_MAX, arena, &image, err));
+		return list_frame(c, image, arena, err);
+	}
 	c->is_packed = mpk_offload_is_packed(bytes);
 	if (!c->is_packed)
 		return mpk_offload_read(bytes, arena, &c->list, err);
@@ -224,30 +219,25 @@ static enum mpk_code frame_targets(struct mpk_span bytes, struct mpk_arena *aren
 	return MPK_OK;
 }
 
-static enum mpk_code packed_targets(struct mpk_span bytes, struct mpk_arena *arena,
-				    struct mpk_code_target **out, size_t *count,
-				    struct mpk_error *err)
-{
-	struct content c = { .is_packed = true };
-	const uint64_t *sizes;
-	struct mpk_span head;
-
-	MPK_TRY(mpk_offload_read_packed(bytes, &c.packed, err));
-	MPK_TRY(mpk_offload_unpack(&c.packed, HEAD_BYTES, arena, &head, err));
-	MPK_TRY(mpk_offload_list_head(head, arena, &c.list, &sizes, err));
-	MPK_TRY(list_targets(&c.list, sizes, offload_packing_of(&c), arena, out, count, err));
-	offload_share(c.packed.data.len, *out, *count);
-	return MPK_OK;
-}
-
 static enum mpk_code offload_targets(struct mpk_span bytes, struct mpk_arena *arena,
 				     struct mpk_code_target **out, size_t *count,
 				     struct mpk_error *err)
 {
 	struct mpk_offload list;
 
-	if (mpk_offload_is_packed(bytes))
-		return packed_targets(bytes, arena, out, count, err);
+	if (mpk_offload_is_packed(bytes)) {
+		struct content c = { .is_packed = true };
+		const uint64_t *sizes;
+		struct mpk_span head;
+
+		MPK_TRY(mpk_offload_read_packed(bytes, &c.packed, err));
+		MPK_TRY(mpk_offload_unpack(&c.packed, HEAD_BYTES, arena, &head, err));
+		MPK_TRY(mpk_offload_list_head(head, arena, &c.list, &sizes, err));
+		MPK_TRY(list_targets(&c.list, sizes, offload_packing_of(&c), arena, out, count,
+				     err));
+		offload_share(c.packed.data.len, *out, *count);
+		return MPK_OK;
+	}
 	MPK_TRY(mpk_offload_read(bytes, arena, &list, err));
 	return list_targets(&list, NULL, "stored", arena, out, count, err);
 }

@@ -21,14 +21,9 @@ static bool is_elf(struct mpk_span bytes)
 	return mpk_span_starts(bytes, "\177ELF");
 }
 
-static bool is_elf_for(struct mpk_span bytes, unsigned machine)
-{
-	return is_elf(bytes) && bytes.len >= 20 && mpk_load_u16(bytes.data + 18) == machine;
-}
-
 static bool is_hexagon(struct mpk_span bytes)
 {
-	return is_elf_for(bytes, 164);
+	return is_elf(bytes) && bytes.len >= 20 && mpk_load_u16(bytes.data + 18) == 164;
 }
 
 const struct mpk_code_format mpk_format_hexagon = {

@@ -30,10 +30,15 @@ static const void *ptx_kernel_of(const struct mpk_code_info *info, size_t kernel
 	return &c->ptx.kernels[kernel];
 }
 
-/* --- reading ------------------------------------------------------------------------ */
-
-static enum mpk_code sum_shared(struct content *c, struct mpk_arena *arena, struct mpk_error *err)
+static enum mpk_code read_ptx(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
+			      struct mpk_error *err)
 {
+	struct content *c = content;
+	struct mpk_code_kernel *kernels;
+
+	MPK_TRY(mpk_ptx_read(info->bytes, arena, &c->ptx, err));
+
+	/* --- reading ------------------------------------------------------------------------ */
 	const struct mpk_ptx *p = &c->ptx;
 
 	c->shared = mpk_arena_array(arena, p->kernel_count + 1, sizeof *c->shared);
@@ -47,17 +52,7 @@ static enum mpk_code sum_shared(struct content *c, struct mpk_arena *arena, stru
 		if (!mpk_add_u64(sum->bytes, v->bytes, &sum->bytes))
 			sum->bytes = UINT64_MAX;
 	}
-	return MPK_OK;
-}
 
-static enum mpk_code read_ptx(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
-			      struct mpk_error *err)
-{
-	struct content *c = content;
-	struct mpk_code_kernel *kernels;
-
-	MPK_TRY(mpk_ptx_read(info->bytes, arena, &c->ptx, err));
-	MPK_TRY(sum_shared(c, arena, err));
 	kernels = mpk_code_info_add_kernels(info, c->ptx.kernel_count, arena);
 	MPK_TRY_ALLOC(kernels, err);
 	for (size_t i = 0; i < c->ptx.kernel_count; i++) {

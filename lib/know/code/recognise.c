@@ -87,18 +87,6 @@ bool mpk_code_format_fits(struct mpk_span kind, struct mpk_span format,
 	return !claimed || recognise_fits(claimed, kind, format, f);
 }
 
-static enum mpk_code fail_format(const char *expected, struct mpk_span kind, struct mpk_span format,
-				 const struct mpk_code_format *f, struct mpk_error *err)
-{
-	const char *label = mpk_code_format_label(kind, f);
-
-	return mpk_fail(err, MPK_E_CORRUPT,
-			"format \"" MPK_SPAN_FMT "\" of kind \"" MPK_SPAN_FMT
-			"\" expects %s, but this is %s%s%s%s",
-			MPK_SPAN_ARG(format), MPK_SPAN_ARG(kind), expected, f->name,
-			label ? " (its format \"" : "", label ? label : "", label ? "\")" : "");
-}
-
 /* Without a format: whether the kind holds such code at all. */
 static enum mpk_code recognise_check_kind(struct mpk_span kind, const struct mpk_code_format *f,
 					  bool *known, struct mpk_error *err)
@@ -125,8 +113,17 @@ enum mpk_code mpk_code_format_claim(struct mpk_span kind, struct mpk_span format
 	const struct mpk_code_format *claimed = mpk_code_format_claimed(kind, format);
 
 	*known = claimed != NULL;
-	if (claimed && !recognise_fits(claimed, kind, format, f))
-		return fail_format(claimed->name, kind, format, f, err);
+	if (claimed && !recognise_fits(claimed, kind, format, f)) {
+		const char *expected = claimed->name;
+		const char *label = mpk_code_format_label(kind, f);
+
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"format \"" MPK_SPAN_FMT "\" of kind \"" MPK_SPAN_FMT
+				"\" expects %s, but this is %s%s%s%s",
+				MPK_SPAN_ARG(format), MPK_SPAN_ARG(kind), expected, f->name,
+				label ? " (its format \"" : "", label ? label : "",
+				label ? "\")" : "");
+	}
 	return claimed || format.len ? MPK_OK : recognise_check_kind(kind, f, known, err);
 }
 

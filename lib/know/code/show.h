@@ -68,7 +68,7 @@ void mpk_code_kernel_json(const struct mpk_code_info *info, size_t kernel, struc
 			  struct mpk_json_at *at);
 bool mpk_code_figures(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out);
 
-/* MPK_CODE_IS(figure) - behind a row of a kernel's facts: it is this figure */
+/* MPK_CODE_IS(figure) - ends a row of a kernel's facts that is this figure */
 #define MPK_CODE_IS(figure) .tag = 1 + MPK_FIGURE_##figure
 
 /* mpk_code_put_registers - append "24 registers", or "registers unknown"

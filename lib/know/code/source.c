@@ -26,40 +26,6 @@ static const struct mpk_source_code_kernel *source_kernel_of(const struct mpk_co
 	return &s->kernels[kernel];
 }
 
-/* "#ifdef A", a kernel, "#else", another of its name: one of them exists in any case. */
-static enum mpk_code find_variants(struct mpk_code_kernel *kernels, size_t count,
-				   struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
-
-	for (size_t i = 0; i < count; i++) {
-		struct mpk_code_kernel *k = &kernels[i], *first;
-		size_t found;
-		int rc = mpk_strmap_put(&names, k->name, i, &found);
-
-		MPK_TRY_ALLOC(rc >= 0, err);
-		first = &kernels[found];
-		if (rc || mpk_span_equal(first->condition, k->condition))
-			continue;
-		first->has_variants = k->has_variants = true;
-	}
-	return MPK_OK;
-}
-
-/* Before copies are dropped: comparing two versions of a source is about all of its texts. */
-static enum mpk_code keep_definitions(struct mpk_code_info *info, const struct mpk_source_code *s,
-				      struct mpk_arena *arena, struct mpk_error *err)
-{
-	struct mpk_span *texts = mpk_arena_array(arena, s->kernel_count, sizeof *texts);
-
-	MPK_TRY_ALLOC(texts, err);
-	for (size_t i = 0; i < s->kernel_count; i++)
-		texts[i] = s->kernels[i].text;
-	info->definitions = texts;
-	info->definition_count = s->kernel_count;
-	return MPK_OK;
-}
-
 static enum mpk_code source_read_source(struct mpk_code_info *info, void *content,
 					struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -68,7 +34,17 @@ static enum mpk_code source_read_source(struct mpk_code_info *info, void *conten
 
 	MPK_TRY(mpk_source_code_read(info->bytes, language_of(info), arena, s, err));
 	info->source->index.bytes = s->plain;
-	MPK_TRY(keep_definitions(info, s, arena, err));
+
+	/* Before copies are dropped: comparing two versions of a source is about all of its
+	 * texts. */
+	struct mpk_span *texts = mpk_arena_array(arena, s->kernel_count, sizeof *texts);
+
+	MPK_TRY_ALLOC(texts, err);
+	for (size_t i = 0; i < s->kernel_count; i++)
+		texts[i] = s->kernels[i].text;
+	info->definitions = texts;
+	info->definition_count = s->kernel_count;
+
 	if (language_of(info) == MPK_SOURCE_CODE_OPENCL ||
 	    language_of(info) == MPK_SOURCE_CODE_METAL)
 		MPK_TRY(mpk_source_code_drop_copies(s, info->bytes, arena, err));
@@ -85,7 +61,23 @@ static enum mpk_code source_read_source(struct mpk_code_info *info, void *conten
 			       sizeof kernels[i].max_threads);
 		memcpy(kernels[i].block, s->kernels[i].group, sizeof kernels[i].block);
 	}
-	return find_variants(kernels, s->kernel_count, err);
+
+	/* "#ifdef A", a kernel, "#else", another of its name: one of them exists in any case. */
+	size_t count = s->kernel_count;
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		struct mpk_code_kernel *k = &kernels[i], *first;
+		size_t found;
+		int rc = mpk_strmap_put(&names, k->name, i, &found);
+
+		MPK_TRY_ALLOC(rc >= 0, err);
+		first = &kernels[found];
+		if (rc || mpk_span_equal(first->condition, k->condition))
+			continue;
+		first->has_variants = k->has_variants = true;
+	}
+	return MPK_OK;
 }
 
 /* A macro may make a kernel of that name. */
@@ -137,19 +129,6 @@ static bool source_param_dtype(const struct mpk_code_info *info, size_t kernel, 
 	return true;
 }
 
-/* Only a text in CUDA C++ has options for its compiler. */
-static void put_options(const struct mpk_code_info *info, struct mpk_strbuf *out)
-{
-	struct mpk_span words[MPK_SOURCE_CODE_NVRTC_MAX];
-	size_t count;
-
-	(void)mpk_source_code_nvrtc(info->bytes, words, &count);
-	for (size_t i = 0; i < count; i++) {
-		mpk_strbuf_puts(out, i ? " " : ", compiled with ");
-		mpk_escape(out, words[i]);
-	}
-}
-
 static void source_param(const struct mpk_code_info *info, size_t kernel, size_t i,
 			 struct mpk_code_param *out)
 {
@@ -181,14 +160,29 @@ static void source_put_text(const struct mpk_code_info *info, struct mpk_strbuf 
 {
 	mpk_strbuf_printf(out, "%s, ", mpk_source_code_language_name(language_of(info)));
 	mpk_put_count(out, info->kernel_count, "kernel");
-	if (language_of(info) == MPK_SOURCE_CODE_CUDA)
-		put_options(info, out);
+	if (language_of(info) == MPK_SOURCE_CODE_CUDA) {
+		/* Only a text in CUDA C++ has options for its compiler. */
+		struct mpk_span words[MPK_SOURCE_CODE_NVRTC_MAX];
+		size_t count;
+
+		(void)mpk_source_code_nvrtc(info->bytes, words, &count);
+		for (size_t i = 0; i < count; i++) {
+			mpk_strbuf_puts(out, i ? " " : ", compiled with ");
+			mpk_escape(out, words[i]);
+		}
+	}
 }
 
-/* " (A: float32*, n: int32)"; only the name of a parameter whose type is unknown. */
-static void source_put_params(const struct mpk_code_info *info, size_t kernel,
-			      struct mpk_strbuf *out)
+static void source_put_kernel_text(const struct mpk_code_info *info, size_t kernel,
+				   struct mpk_strbuf *out)
 {
+	const struct mpk_source_code_kernel *k = source_kernel_of(info, kernel);
+
+	mpk_strbuf_printf(out, "%s: line %" PRIu32 ", ",
+			  mpk_source_code_language_name(language_of(info)), k->line);
+	mpk_put_count(out, k->param_count, "parameter");
+
+	/* " (A: float32*, n: int32)"; only the name of a parameter whose type is unknown. */
 	static const char *const kinds[] = {
 		[MPK_CODE_PARAM_UNKNOWN] = "",      [MPK_CODE_PARAM_BUFFER] = "*",
 		[MPK_CODE_PARAM_IMAGE] = "image",   [MPK_CODE_PARAM_NUMBER] = "",
@@ -212,17 +206,7 @@ static void source_put_params(const struct mpk_code_info *info, size_t kernel,
 				  kinds[p.kind]);
 	}
 	mpk_strbuf_puts(out, info->format->param && count ? ")" : "");
-}
 
-static void source_put_kernel_text(const struct mpk_code_info *info, size_t kernel,
-				   struct mpk_strbuf *out)
-{
-	const struct mpk_source_code_kernel *k = source_kernel_of(info, kernel);
-
-	mpk_strbuf_printf(out, "%s: line %" PRIu32 ", ",
-			  mpk_source_code_language_name(language_of(info)), k->line);
-	mpk_put_count(out, k->param_count, "parameter");
-	source_put_params(info, kernel, out);
 	mpk_code_put_shape("work-group", k->group, out);
 }
 

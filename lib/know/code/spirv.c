@@ -23,20 +23,6 @@ static const struct mpk_spirv *spirv_of(const struct mpk_code_info *info)
 	return &c->spirv;
 }
 
-/* The parameters of compute shaders; those of OpenCL kernels are not read. */
-static enum mpk_code spirv_read_params(const struct mpk_code_info *info, struct content *c,
-				       size_t i, struct mpk_code_kernel *kernel,
-				       struct mpk_arena *arena, struct mpk_error *err)
-{
-	bool known = false;
-
-	if (c->spirv.entries[i].model == GL_COMPUTE)
-		MPK_TRY(mpk_spirv_params(info->bytes, &c->spirv, i, arena, &c->params[i],
-					 &kernel->param_count, &known, err));
-	kernel->hides_params = !known;
-	return MPK_OK;
-}
-
 static enum mpk_code read_spirv(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				struct mpk_error *err)
 {
@@ -51,7 +37,15 @@ static enum mpk_code read_spirv(struct mpk_code_info *info, void *content, struc
 	for (size_t i = 0; i < s->entry_count; i++) {
 		kernels[i].name = mpk_span_str(s->entries[i].name);
 		memcpy(kernels[i].block, s->entries[i].local_size, sizeof kernels[i].block);
-		MPK_TRY(spirv_read_params(info, c, i, &kernels[i], arena, err));
+
+		/* The parameters of compute shaders; those of OpenCL kernels are not read. */
+		struct mpk_code_kernel *kernel = &kernels[i];
+		bool known = false;
+
+		if (c->spirv.entries[i].model == GL_COMPUTE)
+			MPK_TRY(mpk_spirv_params(info->bytes, &c->spirv, i, arena, &c->params[i],
+						 &kernel->param_count, &known, err));
+		kernel->hides_params = !known;
 	}
 	info->complete = true;
 	return MPK_OK;

@@ -34,27 +34,6 @@ static void bind_take_relocation(void *arg, const struct mpk_relocation *r)
 		b->marks[r->symbol] |= r->is_lazy && !b->binds_now ? LAZY : EAGER;
 }
 
-/* Of a library whose tables do not read, which other checks tell, all that is undefined. */
-static enum mpk_code mark_symbols(struct binding *b, const struct mpk_dso *d, struct mpk_error *err)
-{
-	struct mpk_error problem = { 0 };
-	struct mpk_linking l;
-	enum mpk_code code = mpk_linking_open(&d->elf, &l, &problem);
-
-	b->mark_count = d->table.count;
-	if (b->mark_count)
-		memset(b->marks, 0, b->mark_count);
-	if (code == MPK_OK) {
-		b->binds_now = mpk_linking_binds_now(&l);
-		code = mpk_linking_relocations(&l, bind_take_relocation, b, &problem);
-	}
-	if (code == MPK_E_NOMEM)
-		return mpk_fail_nomem(err);
-	if (code != MPK_OK && b->mark_count)
-		memset(b->marks, EAGER, b->mark_count);
-	return MPK_OK;
-}
-
 /* A library that has lost its versions is taken as it is, unless the reference names just it: there glibc ends the
  * process (check_match in elf/dl-lookup.c). */
 static bool has_lost_version(const struct mpk_dso *d, const char *name,
@@ -99,7 +78,23 @@ static enum mpk_code bind_one(struct binding *b, const struct mpk_dso *d, struct
 {
 	struct mpk_symbol s;
 
-	MPK_TRY(mark_symbols(b, d, err));
+	/* Of a library whose tables do not read, which other checks tell, all that is undefined. */
+	struct mpk_error problem = { 0 };
+	struct mpk_linking l;
+	enum mpk_code code = mpk_linking_open(&d->elf, &l, &problem);
+
+	b->mark_count = d->table.count;
+	if (b->mark_count)
+		memset(b->marks, 0, b->mark_count);
+	if (code == MPK_OK) {
+		b->binds_now = mpk_linking_binds_now(&l);
+		code = mpk_linking_relocations(&l, bind_take_relocation, b, &problem);
+	}
+	if (code == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
+	if (code != MPK_OK && b->mark_count)
+		memset(b->marks, EAGER, b->mark_count);
+
 	for (size_t i = 1; i < d->table.count; i++) {
 		const struct mpk_version *version;
 		enum bound found;

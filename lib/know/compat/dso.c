@@ -129,33 +129,6 @@ static bool is_definition(const struct mpk_symbol *s)
 	       (s->value || s->type == STT_TLS || !s->section);
 }
 
-/* Without a table of hashes: all names, and the way from one symbol to the next of its name. */
-static enum mpk_code read_all_names(struct mpk_dso *d, struct mpk_arena *arena,
-				    struct mpk_error *err)
-{
-	struct mpk_symbol s;
-	size_t last;
-
-	d->next_of_name = mpk_arena_array(arena, d->table.count + 1, sizeof *d->next_of_name);
-	MPK_TRY_ALLOC(d->next_of_name, err);
-	memset(d->next_of_name, 0, (d->table.count + 1) * sizeof *d->next_of_name);
-	for (size_t i = d->table.count; i-- > 1;) {
-		int added;
-
-		MPK_TRY(mpk_symtab_get(&d->table, i, &s, err));
-		if (!is_definition(&s) || i > UINT32_MAX)
-			continue;
-		added = mpk_strmap_put(&d->names, mpk_span_str(s.name), i, &last);
-		MPK_TRY_ALLOC(added >= 0, err);
-		/* the map keeps the last symbol of a name; the others follow it */
-		if (!added) {
-			d->next_of_name[i] = d->next_of_name[last];
-			d->next_of_name[last] = (uint32_t)i;
-		}
-	}
-	return MPK_OK;
-}
-
 /* A library without dynamic symbols has no names. */
 static enum mpk_code dso_read_symbols(struct mpk_dso *d, struct mpk_arena *arena,
 				      struct mpk_error *err)
@@ -177,7 +150,30 @@ static enum mpk_code dso_read_symbols(struct mpk_dso *d, struct mpk_arena *arena
 			return MPK_OK;
 		d->hash = NULL;
 	}
-	return read_all_names(d, arena, err);
+
+	/* Without a table of hashes: all names, and the way from one symbol to the next of its
+	 * name. */
+	struct mpk_symbol s;
+	size_t last;
+
+	d->next_of_name = mpk_arena_array(arena, d->table.count + 1, sizeof *d->next_of_name);
+	MPK_TRY_ALLOC(d->next_of_name, err);
+	memset(d->next_of_name, 0, (d->table.count + 1) * sizeof *d->next_of_name);
+	for (size_t i = d->table.count; i-- > 1;) {
+		int added;
+
+		MPK_TRY(mpk_symtab_get(&d->table, i, &s, err));
+		if (!is_definition(&s) || i > UINT32_MAX)
+			continue;
+		added = mpk_strmap_put(&d->names, mpk_span_str(s.name), i, &last);
+		MPK_TRY_ALLOC(added >= 0, err);
+		/* the map keeps the last symbol of a name; the others follow it */
+		if (!added) {
+			d->next_of_name[i] = d->next_of_name[last];
+			d->next_of_name[last] = (uint32_t)i;
+		}
+	}
+	return MPK_OK;
 }
 
 static size_t next_symbol(const struct mpk_dso *d, const char *name, size_t after)

@@ -178,7 +178,7 @@ void mpk_scope_fini(struct mpk_scope *scope);
 /* --- Where a dynamic linker would find a library, without asking it --- */
 
 struct mpk_search {
-	const char *const *dirs; /* in their order: LD_LIBRARY_PATH, or what stands for it */
+	const char *const *dirs; /* in their order: LD_LIBRARY_PATH, or its replacement */
 	size_t dir_count;
 	bool system; /* then what ld.so.cache lists, then the system's own directories */
 	/* Before the system: a library of the package that the file is of, such as a wheel. NULL: there is none

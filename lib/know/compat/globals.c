@@ -227,18 +227,6 @@ static int registry_by_address(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
-static void take_pointers(struct walk *w, uint64_t address)
-{
-	for (uint64_t at = address; at <= address + 8; at += 8) {
-		const struct pointer key = { .address = at };
-		size_t i = mpk_lower_bound(w->pointers, w->pointer_count, sizeof key, &key,
-					   registry_by_address);
-
-		if (i < w->pointer_count && w->pointers[i].address == at)
-			registry_take_name(w, w->pointers[i].to);
-	}
-}
-
 static void registry_take_relocation(void *arg, const struct mpk_relocation *r)
 {
 	struct walk *w = arg;
@@ -253,7 +241,33 @@ static void registry_take_relocation(void *arg, const struct mpk_relocation *r)
 		w->failed = true;
 }
 
-static enum mpk_code read_pointers(struct walk *w, struct mpk_error *err)
+static void take_ref(void *arg, const struct mpk_reach_ref *ref)
+{
+	struct walk *w = arg;
+
+	uint8_t depth = w->depths[w->piece];
+	size_t piece = ref->piece;
+
+	if (depth < DEPTH && (ref->kind == MPK_REACH_CODE ||
+			      (ref->kind == MPK_REACH_SYMBOL &&
+			       mpk_strmap_find(&w->exported, mpk_span_str(ref->symbol), &piece))))
+		reach_piece(w, piece, (uint8_t)(depth + 1));
+	else if (ref->kind == MPK_REACH_DATA)
+		registry_take_name(w, ref->to);
+	else if (ref->kind == MPK_REACH_LOAD) {
+		uint64_t address = ref->to;
+		for (uint64_t at = address; at <= address + 8; at += 8) {
+			const struct pointer key = { .address = at };
+			size_t i = mpk_lower_bound(w->pointers, w->pointer_count, sizeof key, &key,
+						   registry_by_address);
+
+			if (i < w->pointer_count && w->pointers[i].address == at)
+				registry_take_name(w, w->pointers[i].to);
+		}
+	}
+}
+
+static enum mpk_code walk_from(struct walk *w, struct mpk_error *err)
 {
 	struct mpk_linking l;
 
@@ -261,11 +275,7 @@ static enum mpk_code read_pointers(struct walk *w, struct mpk_error *err)
 	MPK_TRY(mpk_linking_relocations(&l, registry_take_relocation, w, err));
 	if (w->pointer_count)
 		qsort(w->pointers, w->pointer_count, sizeof *w->pointers, registry_by_address);
-	return MPK_OK;
-}
 
-static enum mpk_code read_exported(struct walk *w, struct mpk_error *err)
-{
 	struct mpk_symtab table;
 	struct mpk_symbol s;
 	size_t ignored;
@@ -283,30 +293,7 @@ static enum mpk_code read_exported(struct walk *w, struct mpk_error *err)
 						     &ignored) >= 0,
 				      err);
 	}
-	return MPK_OK;
-}
 
-static void take_ref(void *arg, const struct mpk_reach_ref *ref)
-{
-	struct walk *w = arg;
-
-	uint8_t depth = w->depths[w->piece];
-	size_t piece = ref->piece;
-
-	if (depth < DEPTH && (ref->kind == MPK_REACH_CODE ||
-			      (ref->kind == MPK_REACH_SYMBOL &&
-			       mpk_strmap_find(&w->exported, mpk_span_str(ref->symbol), &piece))))
-		reach_piece(w, piece, (uint8_t)(depth + 1));
-	else if (ref->kind == MPK_REACH_DATA)
-		registry_take_name(w, ref->to);
-	else if (ref->kind == MPK_REACH_LOAD)
-		take_pointers(w, ref->to);
-}
-
-static enum mpk_code walk_from(struct walk *w, struct mpk_error *err)
-{
-	MPK_TRY(read_pointers(w, err));
-	MPK_TRY(read_exported(w, err));
 	MPK_TRY(mpk_reach_initializers(w->reach, take_initializer, w, err));
 	for (size_t at = 0; at < w->queued && !w->failed; at++) {
 		w->piece = w->queue[at];

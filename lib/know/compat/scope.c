@@ -193,11 +193,23 @@ static char *expand(struct mpk_span dir, const char *path, struct mpk_arena *are
 	return mpk_arena_text(arena, dir);
 }
 
-/* Appends what a list names: each directory that is there once, as a file may name thousands that are not, or one
- * again and again in other words, and every name would be looked for in all of them. */
-static enum mpk_code add_dirs(const char *list, const char *path, struct mpk_arena *arena,
-			      const char **dirs, size_t *count, struct mpk_error *err)
+static enum mpk_code list_dirs(const char *list, const char *path, struct mpk_arena *arena,
+			       const char *const **out, size_t *count, struct mpk_error *err)
 {
+	const char **dirs;
+	size_t most = 1;
+
+	if (!list)
+		return MPK_OK;
+	for (const char *p = list; *p; p++)
+		most += *p == ':';
+	dirs = mpk_arena_array(arena, most, sizeof *dirs);
+	MPK_TRY_ALLOC(dirs, err);
+	*out = dirs;
+
+	/* Appends what a list names: each directory that is there once, as a file may name
+	 * thousands that are not, or one again and again in other words, and every name would be
+	 * looked for in all of them. */
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap known = { 0 };
 
 	for (size_t len, found; *list; list += len + (list[len] == ':')) {
@@ -220,22 +232,6 @@ static enum mpk_code add_dirs(const char *list, const char *path, struct mpk_are
 			dirs[(*count)++] = dir;
 	}
 	return MPK_OK;
-}
-
-static enum mpk_code list_dirs(const char *list, const char *path, struct mpk_arena *arena,
-			       const char *const **out, size_t *count, struct mpk_error *err)
-{
-	const char **dirs;
-	size_t most = 1;
-
-	if (!list)
-		return MPK_OK;
-	for (const char *p = list; *p; p++)
-		most += *p == ':';
-	dirs = mpk_arena_array(arena, most, sizeof *dirs);
-	MPK_TRY_ALLOC(dirs, err);
-	*out = dirs;
-	return add_dirs(list, path, arena, dirs, count, err);
 }
 
 static enum mpk_code read_dirs(struct mpk_dso *d, struct mpk_arena *arena, struct mpk_error *err)

@@ -159,16 +159,6 @@ static enum mpk_code put_tables(const struct tail *t, struct mpk_error *err)
 	return mpk_patch_store(p, table, MPK_PATCH_FIELD(p, Shdr, sh_size), used, err);
 }
 
-static enum mpk_code put_elf_header(const struct tail *t, uint8_t *header, struct mpk_error *err)
-{
-	const struct mpk_patch *p = t->p;
-
-	memcpy(header, p->elf.bytes.data, MPK_PATCH_SIZE(p, Ehdr));
-	MPK_TRY(mpk_patch_store(p, header, MPK_PATCH_FIELD(p, Ehdr, e_shoff), t->table_at, err));
-	return mpk_patch_store(p, header, MPK_PATCH_FIELD(p, Ehdr, e_shnum),
-			       p->elf.section_count + t->count, err);
-}
-
 static enum mpk_code append(struct tail *t, struct mpk_arena *arena, struct mpk_elf_appended *out,
 			    struct mpk_error *err)
 {
@@ -186,7 +176,14 @@ static enum mpk_code append(struct tail *t, struct mpk_arena *arena, struct mpk_
 	for (size_t i = 0; i < t->count; i++)
 		out->text_off[i] = append_put_note(t, i);
 	MPK_TRY(put_tables(t, err));
-	MPK_TRY(put_elf_header(t, header, err));
+
+	const struct mpk_patch *p = t->p;
+
+	memcpy(header, p->elf.bytes.data, MPK_PATCH_SIZE(p, Ehdr));
+	MPK_TRY(mpk_patch_store(p, header, MPK_PATCH_FIELD(p, Ehdr, e_shoff), t->table_at, err));
+	MPK_TRY(mpk_patch_store(p, header, MPK_PATCH_FIELD(p, Ehdr, e_shnum),
+				p->elf.section_count + t->count, err));
+
 	out->header = mpk_span_of(header, header_bytes);
 	out->tail_at = t->at;
 	out->tail = mpk_span_of(t->bytes, (size_t)(t->end - t->at));

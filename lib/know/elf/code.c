@@ -84,18 +84,6 @@ static bool is_mapping(const char *name)
 	       (name[2] == '\0' || name[2] == '.' || name[1] == 'x');
 }
 
-/* Symbols of linked files are compared by address alone, those of objects by section and
- * address: in an object every section begins at 0. */
-static void add_mark(struct mpk_code_file *f, const struct mpk_symbol *s)
-{
-	if (f->marks && s->section)
-		f->marks[f->mark_count++] = (struct mpk_code_mark){
-			.address = s->value,
-			.section = f->relocatable ? (uint32_t)s->section : 0,
-			.is_data = s->name[1] == 'd',
-		};
-}
-
 /* Functions before data, global before weak before local: that is the name a reader expects
  * where several are at one place. Thumb functions have an odd address, which is not where their
  * code is. */
@@ -106,7 +94,15 @@ static void add_symbol(struct mpk_code_file *f, const struct mpk_symbol *s)
 	struct mpk_code_symbol *out = &f->symbols[f->symbol_count];
 
 	if (is_mapping(s->name)) {
-		add_mark(f, s);
+		/* Symbols of linked files are compared by address alone, those of objects by
+		 * section and address: in an object every section begins at 0. */
+		if (f->marks && s->section)
+			f->marks[f->mark_count++] = (struct mpk_code_mark){
+				.address = s->value,
+				.section = f->relocatable ? (uint32_t)s->section : 0,
+				.is_data = s->name[1] == 'd',
+			};
+
 		return;
 	}
 	if (!s->defined || s->common || !s->section || !s->name[0] || s->type == STT_SECTION ||
@@ -156,19 +152,6 @@ static enum mpk_code elf_code_read_symbols(struct mpk_code_file *f, struct mpk_e
 	return MPK_OK;
 }
 
-/* Of AMD's code objects the processor is in the flags of the header. */
-static enum mpk_code read_amd(struct mpk_code_file *f, struct mpk_error *err)
-{
-	struct mpk_amdgpu head;
-
-	if (f->machine != EM_AMDGPU)
-		return MPK_OK;
-	MPK_TRY(mpk_amdgpu_read_head(f->elf.bytes, &head, err));
-	f->amd_target = mpk_arena_text(f->arena, mpk_span_str(head.target));
-	MPK_TRY_ALLOC(f->amd_target, err);
-	return MPK_OK;
-}
-
 static enum mpk_code open_elf(struct mpk_span bytes, struct mpk_code_file *f, struct mpk_error *err)
 {
 	MPK_TRY(mpk_elf_open(bytes, 0, &f->elf, err));
@@ -181,7 +164,16 @@ static enum mpk_code open_elf(struct mpk_span bytes, struct mpk_code_file *f, st
 	/* The PLT is known only for 64-bit files (plt.c); the linker makes the slots of objects. */
 	if (!f->relocatable && f->bits == 64)
 		MPK_TRY(mpk_plt_names_read(&f->elf, &f->plt, err));
-	return read_amd(f, err);
+
+	/* Of AMD's code objects the processor is in the flags of the header. */
+	struct mpk_amdgpu head;
+
+	if (f->machine != EM_AMDGPU)
+		return MPK_OK;
+	MPK_TRY(mpk_amdgpu_read_head(f->elf.bytes, &head, err));
+	f->amd_target = mpk_arena_text(f->arena, mpk_span_str(head.target));
+	MPK_TRY_ALLOC(f->amd_target, err);
+	return MPK_OK;
 }
 
 /* --- other object files --------------------------------------------------------------------------- */
@@ -219,17 +211,6 @@ static enum mpk_code open_object(struct mpk_span bytes, enum mpk_file_format for
 	return MPK_OK;
 }
 
-/* Sorted by name once, because functions are looked up by name. */
-static enum mpk_code sort_names(struct mpk_code_file *f, struct mpk_error *err)
-{
-	f->by_name = mpk_arena_array(f->arena, f->symbol_count, sizeof *f->by_name);
-	MPK_TRY_ALLOC(f->by_name, err);
-	for (size_t i = 0; i < f->symbol_count; i++)
-		f->by_name[i] = &f->symbols[i];
-	qsort(f->by_name, f->symbol_count, sizeof *f->by_name, compare_names);
-	return MPK_OK;
-}
-
 /* out can be closed after a failure, too: everything that it owns is in it. */
 enum mpk_code mpk_code_file_open(struct mpk_span bytes, enum mpk_file_format format,
 				 struct mpk_arena *arena, struct mpk_code_file *out,
@@ -244,7 +225,14 @@ enum mpk_code mpk_code_file_open(struct mpk_span bytes, enum mpk_file_format for
 	qsort(out->symbols, out->symbol_count, sizeof *out->symbols, compare_symbols);
 	if (out->mark_count)
 		qsort(out->marks, out->mark_count, sizeof *out->marks, compare_marks);
-	return sort_names(out, err);
+
+	/* Sorted by name once, because functions are looked up by name. */
+	out->by_name = mpk_arena_array(out->arena, out->symbol_count, sizeof *out->by_name);
+	MPK_TRY_ALLOC(out->by_name, err);
+	for (size_t i = 0; i < out->symbol_count; i++)
+		out->by_name[i] = &out->symbols[i];
+	qsort(out->by_name, out->symbol_count, sizeof *out->by_name, compare_names);
+	return MPK_OK;
 }
 
 void mpk_code_file_close(struct mpk_code_file *f)

@@ -51,21 +51,6 @@ static void add_around(struct pieces *p, struct mpk_span bytes, uint64_t address
 			      address + (uint64_t)(skip_end - bytes.data));
 }
 
-/* Read-only data that is loaded: tables of symbols and relocations have types of their own. */
-static void add_sections(const struct mpk_elf *e, struct mpk_span skip, struct pieces *p)
-{
-	for (size_t i = 1; i < e->section_count; i++) {
-		struct mpk_span bytes;
-		GElf_Shdr s;
-
-		if (mpk_elf_section(e, i, &s, NULL) != MPK_OK || s.sh_type != SHT_PROGBITS ||
-		    !(s.sh_flags & SHF_ALLOC) || s.sh_flags & (SHF_EXECINSTR | SHF_WRITE))
-			continue;
-		if (mpk_span_sub(e->bytes, s.sh_offset, s.sh_size, &bytes))
-			add_around(p, bytes, s.sh_addr, skip);
-	}
-}
-
 /* Linkers that do not separate code put constants into its segment. */
 static void add_segments(const struct mpk_elf *e, struct mpk_span skip, struct pieces *p)
 {
@@ -90,9 +75,21 @@ enum mpk_code mpk_elf_constants(const struct mpk_elf *e, struct mpk_span skip,
 	};
 
 	MPK_TRY_ALLOC(p.items, err);
-	if (e->section_count > 1)
-		add_sections(e, skip, &p);
-	else
+	if (e->section_count > 1) {
+		/* Read-only data that is loaded: tables of symbols and relocations have types of
+		 * their own. */
+		for (size_t i = 1; i < e->section_count; i++) {
+			struct mpk_span bytes;
+			GElf_Shdr s;
+
+			if (mpk_elf_section(e, i, &s, NULL) != MPK_OK ||
+			    s.sh_type != SHT_PROGBITS || !(s.sh_flags & SHF_ALLOC) ||
+			    s.sh_flags & (SHF_EXECINSTR | SHF_WRITE))
+				continue;
+			if (mpk_span_sub(e->bytes, s.sh_offset, s.sh_size, &bytes))
+				add_around(&p, bytes, s.sh_addr, skip);
+		}
+	} else
 		add_segments(e, skip, &p);
 	*out = p.items;
 	*count = p.count;

@@ -359,26 +359,6 @@ static bool begins_with_container(struct mpk_span bytes)
 	return mpk_fatbin_is(bytes) || mpk_offload_is(bytes) || mpk_offload_is_packed(bytes);
 }
 
-/* Containers may follow one another, as they do in a section. What is no container, or one without images, is taken
- * whole. */
-static enum mpk_code list_containers(struct mpk_span bytes, uint64_t off, struct mpk_arena *arena,
-				     struct mpk_image *image, struct mpk_error *err)
-{
-	const struct mpk_image_device whole = { .section = MPK_DEVICE_FILE,
-						.bytes = bytes,
-						.off = off };
-	MPK_CLEANUP(free_items) struct mpk_image_device *items = NULL;
-	size_t count = 0, cap = 0;
-
-	if (begins_with_container(bytes))
-		MPK_TRY(mpk_device_code_split(bytes, off, MPK_DEVICE_FILE, &items, &count, &cap,
-					      err));
-	image->device_count = count ? count : 1;
-	image->devices = mpk_arena_keep(arena, count ? items : &whole, image->device_count,
-					sizeof *image->devices);
-	return image->devices ? MPK_OK : mpk_fail_nomem(err);
-}
-
 static enum mpk_code read_device_file(enum mpk_file_format format, struct mpk_span bytes,
 				      uint64_t off, const enum mpk_generation *gen,
 				      struct mpk_arena *arena, struct mpk_image *image,
@@ -393,7 +373,22 @@ static enum mpk_code read_device_file(enum mpk_file_format format, struct mpk_sp
 		.gen = MPK_GEN_CURRENT,
 		.prefix = "",
 	};
-	return list_containers(bytes, off, arena, image, err);
+
+	/* Containers may follow one another, as they do in a section. What is no container, or
+	 * one without images, is taken whole. */
+	const struct mpk_image_device whole = { .section = MPK_DEVICE_FILE,
+						.bytes = bytes,
+						.off = off };
+	MPK_CLEANUP(free_items) struct mpk_image_device *items = NULL;
+	size_t count = 0, cap = 0;
+
+	if (begins_with_container(bytes))
+		MPK_TRY(mpk_device_code_split(bytes, off, MPK_DEVICE_FILE, &items, &count, &cap,
+					      err));
+	image->device_count = count ? count : 1;
+	image->devices = mpk_arena_keep(arena, count ? items : &whole, image->device_count,
+					sizeof *image->devices);
+	return image->devices ? MPK_OK : mpk_fail_nomem(err);
 }
 
 const struct mpk_image_reader mpk_device_images = { read_device_file };

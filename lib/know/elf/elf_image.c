@@ -50,25 +50,6 @@ static int by_name_and_place(const void *a, const void *b)
 	return x->value < y->value ? -1 : x->value > y->value;
 }
 
-static enum mpk_code elf_image_collect(const struct mpk_symtab *t, struct list *out,
-				       struct mpk_error *err)
-{
-	struct mpk_symbol s;
-
-	for (size_t i = 1; i < t->count; i++) {
-		MPK_TRY(mpk_symtab_get(t, i, &s, err));
-		if (!s.defined || !s.section || strncmp(s.name, PREFIX, strlen(PREFIX)) != 0)
-			continue;
-		MPK_TRY_ALLOC(
-			mpk_vec_reserve(&out->items, &out->cap, out->count + 1, sizeof *out->items),
-			err);
-		out->items[out->count++] = s;
-	}
-	if (out->count)
-		qsort(out->items, out->count, sizeof *out->items, by_name_and_place);
-	return MPK_OK;
-}
-
 /* Returns the first end after a beginning; NULL: there is none, so this is no code. */
 static const struct mpk_symbol *end_of(const struct list *l, const struct mpk_symbol *begin,
 				       struct mpk_arena *scratch)
@@ -142,24 +123,6 @@ static int elf_image_by_place(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* Objects of one library may each have a local one of the same name. */
-static enum mpk_code name_all(struct mpk_image_code *codes, size_t count, const struct list *l,
-			      struct mpk_arena *arena, struct mpk_error *err)
-{
-	size_t same = 1;
-
-	for (size_t i = 0; i < count; i++) {
-		const char *name = l->items[codes[i].off].name + strlen(PREFIX);
-
-		same = i && strcmp(l->items[codes[i - 1].off].name + strlen(PREFIX), name) == 0
-			       ? same + 1
-			       : 1;
-		codes[i].name = same == 1 ? name : mpk_arena_printf(arena, "%s.%zu", name, same);
-		MPK_TRY_ALLOC(codes[i].name, err);
-	}
-	return MPK_OK;
-}
-
 static enum mpk_code elf_image_place(const struct mpk_elf *elf, const struct mpk_symbol *begin,
 				     const struct mpk_symbol *end, struct mpk_image_code *code,
 				     struct mpk_error *err)
@@ -194,34 +157,6 @@ static size_t elf_image_settle(struct mpk_image_code *codes, size_t count)
 	return kept;
 }
 
-static enum mpk_code make_list(const struct mpk_elf *elf, const struct list *l,
-			       struct mpk_arena *arena, const struct mpk_image_code **out,
-			       size_t *count, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	struct mpk_image_code *codes = mpk_arena_array(arena, l->count, sizeof *codes);
-	size_t n = 0;
-
-	MPK_TRY_ALLOC(codes, err);
-	for (size_t i = 0; i < l->count; i++) {
-		const struct mpk_symbol *end = end_of(l, &l->items[i], &scratch);
-
-		if (end && end->value > l->items[i].value)
-			codes[n++].off = i; /* for now that of its symbol */
-	}
-	MPK_TRY(name_all(codes, n, l, arena, err));
-	for (size_t i = 0; i < n; i++) {
-		const struct mpk_symbol *begin = &l->items[codes[i].off];
-
-		MPK_TRY(elf_image_place(elf, begin, end_of(l, begin, &scratch), &codes[i], err));
-	}
-	if (n)
-		qsort(codes, n, sizeof *codes, elf_image_by_place);
-	*out = codes;
-	*count = elf_image_settle(codes, n);
-	return MPK_OK;
-}
-
 static enum mpk_code elf_image_find(const struct mpk_elf *elf, struct mpk_arena *arena,
 				    const struct mpk_image_code **out, size_t *count,
 				    struct mpk_error *err)
@@ -233,8 +168,57 @@ static enum mpk_code elf_image_find(const struct mpk_elf *elf, struct mpk_arena 
 	if (!table.strings.len ||
 	    !memmem(table.strings.data, table.strings.len, PREFIX, strlen(PREFIX)))
 		return MPK_OK;
-	MPK_TRY(elf_image_collect(&table, &list, err));
-	return make_list(elf, &list, arena, out, count, err);
+
+	struct mpk_symbol s;
+
+	for (size_t i = 1; i < table.count; i++) {
+		MPK_TRY(mpk_symtab_get(&table, i, &s, err));
+		if (!s.defined || !s.section || strncmp(s.name, PREFIX, strlen(PREFIX)) != 0)
+			continue;
+		MPK_TRY_ALLOC(
+			mpk_vec_reserve(&list.items, &list.cap, list.count + 1, sizeof *list.items),
+			err);
+		list.items[list.count++] = s;
+	}
+	if (list.count)
+		qsort(list.items, list.count, sizeof *list.items, by_name_and_place);
+
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_image_code *codes = mpk_arena_array(arena, list.count, sizeof *codes);
+	size_t n = 0;
+
+	MPK_TRY_ALLOC(codes, err);
+	for (size_t i = 0; i < list.count; i++) {
+		const struct mpk_symbol *end = end_of(&list, &list.items[i], &scratch);
+
+		if (end && end->value > list.items[i].value)
+			codes[n++].off = i; /* for now that of its symbol */
+	}
+
+	/* Objects of one library may each have a local one of the same name. */
+	size_t same = 1;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *name = list.items[codes[i].off].name + strlen(PREFIX);
+
+		same = i && strcmp(list.items[codes[i - 1].off].name + strlen(PREFIX), name) == 0
+			       ? same + 1
+			       : 1;
+		codes[i].name = same == 1 ? name : mpk_arena_printf(arena, "%s.%zu", name, same);
+		MPK_TRY_ALLOC(codes[i].name, err);
+	}
+
+	for (size_t i = 0; i < n; i++) {
+		const struct mpk_symbol *begin = &list.items[codes[i].off];
+
+		MPK_TRY(elf_image_place(elf, begin, end_of(&list, begin, &scratch), &codes[i],
+					err));
+	}
+	if (n)
+		qsort(codes, n, sizeof *codes, elf_image_by_place);
+	*out = codes;
+	*count = elf_image_settle(codes, n);
+	return MPK_OK;
 }
 
 /* The code embedded in one ELF file, by its place in the file
@@ -284,37 +268,6 @@ static struct mpk_symbol_source source_of(const struct mpk_symtab *t)
 					   elf_image_get,
 					   bytes,
 					   elf_image_section };
-}
-
-/* An object has no dynamic symbols: the static ones are what a linker sees. */
-static enum mpk_code read_tables(const struct mpk_elf *e, const enum mpk_generation *gen,
-				 struct mpk_arena *arena, struct mpk_image *image,
-				 struct mpk_error *err)
-{
-	/* the prefix that is wanted stands where that of the blob will */
-	struct mpk_survey found = { .wanted = image->prefix }, hidden = found;
-	struct mpk_symbol_source source, other;
-	struct mpk_symtab table, all;
-
-	MPK_TRY(mpk_symtab_dynamic(e, &table, err));
-	if (e->header.e_type == ET_REL)
-		MPK_TRY(mpk_symtab_static(e, &table, err));
-	source = source_of(&table);
-	MPK_TRY(mpk_symbols_survey(&source, &found, err));
-	/* a program with a system-lib linked in exports nothing, its symbols stand in .symtab */
-	if (!found.rank && e->header.e_type != ET_REL && !found.marks.tvm && !found.marks.current) {
-		MPK_TRY(mpk_symtab_static(e, &all, err));
-		other = source_of(&all);
-		MPK_TRY(mpk_symbols_survey(&other, &hidden, err));
-		if (hidden.rank) {
-			hidden.marks = found.marks;
-			found = hidden;
-			source = other;
-		} else {
-			found.has_ctx |= hidden.has_ctx;
-		}
-	}
-	return mpk_image_read_symbols(&source, &found, gen, arena, image, err);
 }
 
 struct mpk_span mpk_image_blob(const struct mpk_image *image)
@@ -391,7 +344,34 @@ static enum mpk_code fill_image(const struct mpk_elf *elf, const enum mpk_genera
 	if (!image->machine_name)
 		image->machine_name = mpk_arena_printf(arena, "machine 0x%x", h->e_machine);
 	MPK_TRY_ALLOC(image->machine_name, err);
-	MPK_TRY(read_tables(elf, gen, arena, image, err));
+
+	/* An object has no dynamic symbols: the static ones are what a linker sees. */
+	/* On entry image->prefix is the wanted prefix; the blob's own replaces it. */
+	struct mpk_survey found = { .wanted = image->prefix }, hidden = found;
+	struct mpk_symbol_source source, other;
+	struct mpk_symtab table, all;
+
+	MPK_TRY(mpk_symtab_dynamic(elf, &table, err));
+	if (elf->header.e_type == ET_REL)
+		MPK_TRY(mpk_symtab_static(elf, &table, err));
+	source = source_of(&table);
+	MPK_TRY(mpk_symbols_survey(&source, &found, err));
+	/* a program with a system-lib linked in exports nothing, its symbols stand in .symtab */
+	if (!found.rank && elf->header.e_type != ET_REL && !found.marks.tvm &&
+	    !found.marks.current) {
+		MPK_TRY(mpk_symtab_static(elf, &all, err));
+		other = source_of(&all);
+		MPK_TRY(mpk_symbols_survey(&other, &hidden, err));
+		if (hidden.rank) {
+			hidden.marks = found.marks;
+			found = hidden;
+			source = other;
+		} else {
+			found.has_ctx |= hidden.has_ctx;
+		}
+	}
+	MPK_TRY(mpk_image_read_symbols(&source, &found, gen, arena, image, err));
+
 	MPK_TRY(read_note(elf, arena, image, err));
 	MPK_TRY(elf_embedded(elf, arena, &image->embedded, &image->embedded_count, err));
 	MPK_TRY(mpk_elf_device_code(elf, image, arena, &image->devices, &image->device_count, err));

@@ -26,32 +26,6 @@ struct trailing {
 
 /* --- the conditions -------------------------------------------------------------- */
 
-/* Read-only, at the end of its section, and nothing loaded after it: then the blob can grow
- * without moving an address. */
-static enum mpk_code check_home(const struct mpk_patch *p, const struct plan *plan,
-				struct mpk_error *err)
-{
-	const struct mpk_patch_symbol *stub = &plan->stub;
-	const GElf_Shdr *home = &stub->home;
-	uint64_t end = stub->value - home->sh_addr + stub->size;
-
-	if (home->sh_type != SHT_PROGBITS ||
-	    (home->sh_flags & (SHF_ALLOC | SHF_WRITE)) != SHF_ALLOC)
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob is not in read-only data");
-	if (stub->value < home->sh_addr || stub->size == 0 || end != home->sh_size)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"the blob is not the last thing in its section");
-	for (size_t i = 1; p->linked && i < p->elf.section_count; i++) {
-		GElf_Shdr s = mpk_patch_section(p, i);
-
-		if (i != stub->section && (s.sh_flags & SHF_ALLOC) && !(s.sh_flags & SHF_TLS) &&
-		    s.sh_addr + s.sh_size > home->sh_addr)
-			return mpk_fail(err, MPK_E_UNSUPPORTED,
-					"section %zu is loaded behind the blob", i);
-	}
-	return MPK_OK;
-}
-
 /* Symbols such as _end would have to move, and with them code that uses them. */
 static enum mpk_code check_symbol(void *data, const struct mpk_symbol *s, uint64_t at,
 				  struct mpk_error *err)
@@ -94,7 +68,27 @@ static enum mpk_code find_segment(const struct mpk_patch *p, struct plan *plan,
 static enum mpk_code check_layout(const struct mpk_patch *p, struct plan *plan,
 				  struct mpk_error *err)
 {
-	MPK_TRY(check_home(p, plan, err));
+	/* Read-only, at the end of its section, and nothing loaded after it: then the blob can
+	 * grow without moving an address. */
+	const struct mpk_patch_symbol *stub = &plan->stub;
+	const GElf_Shdr *home = &stub->home;
+	uint64_t end = stub->value - home->sh_addr + stub->size;
+
+	if (home->sh_type != SHT_PROGBITS ||
+	    (home->sh_flags & (SHF_ALLOC | SHF_WRITE)) != SHF_ALLOC)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob is not in read-only data");
+	if (stub->value < home->sh_addr || stub->size == 0 || end != home->sh_size)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"the blob is not the last thing in its section");
+	for (size_t i = 1; p->linked && i < p->elf.section_count; i++) {
+		GElf_Shdr s = mpk_patch_section(p, i);
+
+		if (i != stub->section && (s.sh_flags & SHF_ALLOC) && !(s.sh_flags & SHF_TLS) &&
+		    s.sh_addr + s.sh_size > home->sh_addr)
+			return mpk_fail(err, MPK_E_UNSUPPORTED,
+					"section %zu is loaded behind the blob", i);
+	}
+
 	MPK_TRY(mpk_patch_symbols(p, check_symbol, plan, err));
 	if (p->elf.header.e_shoff < plan->stub.home.sh_offset + plan->stub.home.sh_size)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "section headers precede the blob");
@@ -193,33 +187,6 @@ static enum mpk_code patch_sizes(const struct mpk_patch *p, const struct plan *p
 			     plan->segment.p_memsz + plan->added, err);
 }
 
-/* All conditions before the first patch: the caller may still go another way with the same
- * bytes. */
-static enum mpk_code extend_put_file(const struct mpk_patch *p, const struct plan *plan,
-				     const struct mpk_rope *content, struct mpk_rope *out,
-				     struct mpk_error *err)
-{
-	uint64_t old_end = plan->stub.home.sh_offset + plan->stub.home.sh_size, new_end;
-	struct trailing *list = calloc(p->elf.section_count + 1, sizeof *list);
-
-	MPK_TRY_ALLOC(list, err);
-	size_t count = collect_trailing(p, old_end, list);
-	enum mpk_code code = check_packed(p, list, count, old_end, err);
-	if (code == MPK_OK &&
-	    (!mpk_add_u64(old_end, plan->added, &new_end) || new_end > INT64_MAX / 2))
-		code = mpk_fail(err, MPK_E_RANGE, "the blob is too large for a file");
-	if (code == MPK_OK)
-		code = patch_sizes(p, plan, content->len, err);
-	if (code == MPK_OK) {
-		mpk_rope_put_view(out,
-				  mpk_span_of(p->file->data, (size_t)(old_end - plan->stub.size)));
-		mpk_rope_put_rope(out, content);
-		code = put_trailing(p, list, count, new_end, out, err);
-	}
-	free(list);
-	return code;
-}
-
 /* The file in memory is a private copy: it is patched, and the rope refers to it. */
 enum mpk_code mpk_elf_extend(const struct mpk_private *file, const char *symbol,
 			     const struct mpk_rope *content, struct mpk_rope *out,
@@ -234,6 +201,28 @@ enum mpk_code mpk_elf_extend(const struct mpk_private *file, const char *symbol,
 	if (content->len < plan.stub.size)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob is smaller than its stub");
 	plan.added = content->len - plan.stub.size;
-	MPK_TRY(extend_put_file(&p, &plan, content, out, err));
+
+	/* All conditions before the first patch: the caller may still go another way with the
+	 * same bytes. */
+	uint64_t old_end = plan.stub.home.sh_offset + plan.stub.home.sh_size, new_end;
+	struct trailing *list = calloc(p.elf.section_count + 1, sizeof *list);
+
+	MPK_TRY_ALLOC(list, err);
+	size_t count = collect_trailing(&p, old_end, list);
+	enum mpk_code code = check_packed(&p, list, count, old_end, err);
+	if (code == MPK_OK &&
+	    (!mpk_add_u64(old_end, plan.added, &new_end) || new_end > INT64_MAX / 2))
+		code = mpk_fail(err, MPK_E_RANGE, "the blob is too large for a file");
+	if (code == MPK_OK)
+		code = patch_sizes(&p, &plan, content->len, err);
+	if (code == MPK_OK) {
+		mpk_rope_put_view(out,
+				  mpk_span_of(p.file->data, (size_t)(old_end - plan.stub.size)));
+		mpk_rope_put_rope(out, content);
+		code = put_trailing(&p, list, count, new_end, out, err);
+	}
+	free(list);
+	MPK_TRY(code);
+
 	return mpk_rope_status(out, err);
 }

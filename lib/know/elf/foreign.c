@@ -124,23 +124,6 @@ static const char *object_image_section(const void *self, const struct mpk_symbo
 
 /* --- the image -------------------------------------------------------------------------------- */
 
-/* A machine without a number in ELF is named by its number in its own format. */
-static enum mpk_code name_machine(const struct mpk_object *object, struct mpk_arena *arena,
-				  struct mpk_image *image, struct mpk_error *err)
-{
-	image->machine = object->machine;
-	if (object->machine_name)
-		image->machine_name = object->machine_name;
-	else if (object->machine)
-		image->machine_name = mpk_elf_machine(object->machine);
-	else if (object->kind != MPK_OBJECT_SOURCE)
-		image->machine_name =
-			mpk_arena_printf(arena, "machine 0x%x", object->machine_number);
-	if (object->kind != MPK_OBJECT_SOURCE && !image->machine_name)
-		return mpk_fail_nomem(err);
-	return MPK_OK;
-}
-
 /* A linked module of WebAssembly has no symbols of data: its blob is found among the data by its structure. Its length is its
  * first number, and what follows counts modules. */
 static bool find_blob(struct mpk_span bytes, size_t *at, size_t *len)
@@ -216,7 +199,18 @@ static enum mpk_code object_image_read(enum mpk_file_format format, struct mpk_s
 	image->is_program = object.kind == MPK_OBJECT_PROGRAM;
 	image->needed = object.needed;
 	image->needed_count = object.needed_count;
-	MPK_TRY(name_machine(&object, arena, image, err));
+
+	/* A machine without a number in ELF is named by its number in its own format. */
+	image->machine = object.machine;
+	if (object.machine_name)
+		image->machine_name = object.machine_name;
+	else if (object.machine)
+		image->machine_name = mpk_elf_machine(object.machine);
+	else if (object.kind != MPK_OBJECT_SOURCE)
+		image->machine_name =
+			mpk_arena_printf(arena, "machine 0x%x", object.machine_number);
+	if (object.kind != MPK_OBJECT_SOURCE && !image->machine_name)
+		return mpk_fail_nomem(err);
 
 	struct mpk_symbol_source source = {
 		&self, object.symbol_count, off, file.len, object_image_get,
@@ -475,34 +469,6 @@ enum mpk_code mpk_foreign_fail(struct mpk_span bytes, const char *otherwise, str
 			f.what, f.how);
 }
 
-/* Refuses files that hold compiled code in another way, by their first bytes. Asked before the bytes are tried as
- * a blob. */
-static enum mpk_code refuse_code(struct mpk_span bytes, struct mpk_error *err)
-{
-	static const struct {
-		const char *magic;
-		size_t len;
-		const char *what;
-	} foreign[] = {
-		{ "\xfe\xed\xfa", 3, "a big-endian Mach-O file" },
-		{ "MZ", 2, "a DOS program" },
-		{ "\0asm", 4, "a WebAssembly component" },
-		{ "\xfd"
-		  "7zXZ",
-		  5, "compressed with xz" },
-		{ "\x28\xb5\x2f\xfd", 4, "compressed with zstd" },
-	};
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(foreign); i++)
-		if (bytes.len >= foreign[i].len &&
-		    memcmp(bytes.data, foreign[i].magic, foreign[i].len) == 0)
-			return mpk_fail(
-				err, MPK_E_UNSUPPORTED,
-				"this is %s; ELF, Mach-O, COFF and PE files, archives of them and bare blobs can be read",
-				foreign[i].what);
-	return MPK_OK;
-}
-
 /* Says what bytes are that are no module blob, as far as that is known. Asked last, when no generation explains
  * them.
  * @off     where they begin in the input */
@@ -531,7 +497,30 @@ static enum mpk_code read_blob(enum mpk_file_format format, struct mpk_span byte
 	(void)format, (void)known, (void)arena;
 	if (bytes.len == 0)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "there are no bytes in it");
-	MPK_TRY(refuse_code(bytes, err));
+
+	/* Refuses files that hold compiled code in another way, by their first bytes. Asked
+	 * before the bytes are tried as a blob. */
+	static const struct {
+		const char *magic;
+		size_t len;
+		const char *what;
+	} foreign[] = {
+		{ "\xfe\xed\xfa", 3, "a big-endian Mach-O file" },
+		{ "MZ", 2, "a DOS program" },
+		{ "\0asm", 4, "a WebAssembly component" },
+		{ "\xfd"
+		  "7zXZ",
+		  5, "compressed with xz" },
+		{ "\x28\xb5\x2f\xfd", 4, "compressed with zstd" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(foreign); i++)
+		if (bytes.len >= foreign[i].len &&
+		    memcmp(bytes.data, foreign[i].magic, foreign[i].len) == 0)
+			return mpk_fail(
+				err, MPK_E_UNSUPPORTED,
+				"this is %s; ELF, Mach-O, COFF and PE files, archives of them and bare blobs can be read",
+				foreign[i].what);
 
 	enum mpk_code code = mpk_blob_guess(bytes, &gen, err);
 	if (code != MPK_OK)

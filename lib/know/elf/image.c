@@ -359,26 +359,6 @@ static enum mpk_code add_devices(struct gathered *g, const struct mpk_image *ima
 	return MPK_OK;
 }
 
-/* One list of each kind in the arena; functions are sorted again, as members were sorted each by
- * itself. */
-static enum mpk_code keep_gathered(struct gathered *g, struct mpk_arena *arena,
-				   struct mpk_image *image, struct mpk_error *err)
-{
-	struct mpk_image_function *functions;
-
-	keep_own(image, g->functions, &g->function_count);
-	functions = mpk_arena_keep(arena, g->functions, g->function_count, sizeof *g->functions);
-	image->embedded = mpk_arena_keep(arena, g->codes, g->code_count, sizeof *g->codes);
-	image->devices = mpk_arena_keep(arena, g->devices, g->device_count, sizeof *g->devices);
-	MPK_TRY_ALLOC(functions && image->embedded && image->devices, err);
-	mpk_image_sort_functions(functions, g->function_count);
-	image->functions = functions;
-	image->function_count = g->function_count;
-	image->embedded_count = g->code_count;
-	image->device_count = g->device_count;
-	return MPK_OK;
-}
-
 /* Objects of one archive are linked together: their functions are callable as well. */
 static enum mpk_code add_others(const struct mpk_member *members, size_t count, size_t chosen,
 				struct mpk_arena *arena, struct mpk_image *image,
@@ -406,7 +386,22 @@ static enum mpk_code add_others(const struct mpk_member *members, size_t count, 
 		MPK_TRY(image_add_embedded(&all, &other, m->name, err));
 		MPK_TRY(add_devices(&all, &other, m->name, err));
 	}
-	return keep_gathered(&all, arena, image, err);
+
+	/* One list of each kind in the arena; functions are sorted again, as members were sorted
+	 * each by itself. */
+	struct mpk_image_function *functions;
+
+	keep_own(image, all.functions, &all.function_count);
+	functions = mpk_arena_keep(arena, all.functions, all.function_count, sizeof *all.functions);
+	image->embedded = mpk_arena_keep(arena, all.codes, all.code_count, sizeof *all.codes);
+	image->devices = mpk_arena_keep(arena, all.devices, all.device_count, sizeof *all.devices);
+	MPK_TRY_ALLOC(functions && image->embedded && image->devices, err);
+	mpk_image_sort_functions(functions, all.function_count);
+	image->functions = functions;
+	image->function_count = all.function_count;
+	image->embedded_count = all.code_count;
+	image->device_count = all.device_count;
+	return MPK_OK;
 }
 
 static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *arena,
@@ -482,22 +477,7 @@ static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *aren
 	return read_file(MPK_FILE_BLOB, m->bytes, m->off, NULL, arena, out, err);
 }
 
-/* Containers differ in how members are listed; all else is the same. */
-static enum mpk_code read_archive(struct mpk_span bytes, const char *member,
-				  struct mpk_arena *arena, struct mpk_image *out,
-				  struct mpk_error *err)
-{
-	bool is_ar = mpk_ar_is(bytes);
-	struct mpk_member *members;
-	size_t count;
-
-	MPK_TRY((is_ar ? list_ar : list_tar)(bytes, arena, &members, &count, err));
-	MPK_TRY(read_members(members, count, true, member, arena, out, err));
-	out->container = is_ar ? MPK_CONTAINER_ARCHIVE : MPK_CONTAINER_TAR;
-	return MPK_OK;
-}
-
-/* A loader chooses one of its files by machine; here the first with a module stands for all. */
+/* A loader chooses one of its files by machine; here the first with a module represents all. */
 static enum mpk_code read_universal(struct mpk_span bytes, const char *member,
 				    struct mpk_arena *arena, struct mpk_image *out,
 				    struct mpk_error *err)
@@ -540,9 +520,16 @@ enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct m
 
 	if (packed)
 		MPK_TRY(mpk_gzip_read(bytes, unpacked_max(bytes.len), arena, &content, err));
-	if (mpk_ar_is(content) || mpk_tar_is(content))
-		MPK_TRY(read_archive(content, member, arena, out, err));
-	else if (mpk_macho_is_universal(content))
+	if (mpk_ar_is(content) || mpk_tar_is(content)) {
+		/* Containers differ in how members are listed; all else is the same. */
+		bool is_ar = mpk_ar_is(content);
+		struct mpk_member *members;
+		size_t count;
+
+		MPK_TRY((is_ar ? list_ar : list_tar)(content, arena, &members, &count, err));
+		MPK_TRY(read_members(members, count, true, member, arena, out, err));
+		out->container = is_ar ? MPK_CONTAINER_ARCHIVE : MPK_CONTAINER_TAR;
+	} else if (mpk_macho_is_universal(content))
 		MPK_TRY(read_universal(content, member, arena, out, err));
 	else if (member)
 		MPK_TRY(read_prefix(content, member, arena, out, err));

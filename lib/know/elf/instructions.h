@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* instructions.h - as much of instructions as reading compiled code needs
  *
- * Of x86-64 one after the other: how long each is, and its operands. Code is told apart, not understood: which registers
+ * Of x86-64 one after the other: how long each is, and its operands. Instructions are delimited, not interpreted: which registers
  * and which memory an instruction names is in fields that nearly all of them share. Intel's manual (325383), 2.1 to 2.3,
  * A.2.
  *

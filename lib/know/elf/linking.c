@@ -193,38 +193,6 @@ static enum mpk_code walk_table(const struct walk *w, int64_t at, int64_t size, 
 	return MPK_OK;
 }
 
-/* DT_RELR: an address, then words whose bits select the words after it (gABI, "Relocation"). */
-static enum mpk_code walk_relative(const struct walk *w, struct mpk_error *err)
-{
-	const struct mpk_elf *e = w->linking->elf;
-	uint64_t word = mpk_elf_word_bytes(e), next = 0, value;
-	struct mpk_relocation r = { .is_relative = true };
-	GElf_Shdr table = { 0 };
-
-	MPK_TRY(find_table(w->linking, MPK_DT_RELR, MPK_DT_RELRSZ, &table, err));
-	if (table.sh_size % word)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + table.sh_offset,
-				       "DT_RELRSZ is no multiple of %" PRIu64, word);
-	for (uint64_t at = 0; at < table.sh_size; at += word) {
-		r.off = table.sh_offset + at;
-		if (!mpk_elf_word(e, r.off, &value))
-			break;
-		if (!(value & 1)) {
-			r.address = value;
-			w->take(w->arg, &r);
-			next = value + word;
-			continue;
-		}
-		for (uint64_t i = 0; i < 8 * word - 1; i++) {
-			r.address = next + i * word;
-			if (value >> (i + 1) & 1)
-				w->take(w->arg, &r);
-		}
-		next += (8 * word - 1) * word;
-	}
-	return MPK_OK;
-}
-
 /* DT_PLTREL says the form of DT_JMPREL; without it RELA is assumed. */
 enum mpk_code mpk_linking_relocations(const struct mpk_linking *l,
 				      void (*take)(void *arg, const struct mpk_relocation *r),
@@ -236,7 +204,36 @@ enum mpk_code mpk_linking_relocations(const struct mpk_linking *l,
 	(void)mpk_dynamic_find(l->dynamic, l->count, DT_PLTREL, &plt);
 	MPK_TRY(walk_table(&w, DT_RELA, DT_RELASZ, true, err));
 	MPK_TRY(walk_table(&w, DT_REL, DT_RELSZ, false, err));
-	MPK_TRY(walk_relative(&w, err));
+
+	/* DT_RELR: an address, then words whose bits select the words after it (gABI,
+	 * "Relocation"). */
+	const struct mpk_elf *e = w.linking->elf;
+	uint64_t word = mpk_elf_word_bytes(e), next = 0, value;
+	struct mpk_relocation r = { .is_relative = true };
+	GElf_Shdr table = { 0 };
+
+	MPK_TRY(find_table(w.linking, MPK_DT_RELR, MPK_DT_RELRSZ, &table, err));
+	if (table.sh_size % word)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + table.sh_offset,
+				       "DT_RELRSZ is no multiple of %" PRIu64, word);
+	for (uint64_t at = 0; at < table.sh_size; at += word) {
+		r.off = table.sh_offset + at;
+		if (!mpk_elf_word(e, r.off, &value))
+			break;
+		if (!(value & 1)) {
+			r.address = value;
+			w.take(w.arg, &r);
+			next = value + word;
+			continue;
+		}
+		for (uint64_t i = 0; i < 8 * word - 1; i++) {
+			r.address = next + i * word;
+			if (value >> (i + 1) & 1)
+				w.take(w.arg, &r);
+		}
+		next += (8 * word - 1) * word;
+	}
+
 	return walk_table(&w, DT_JMPREL, DT_PLTRELSZ, plt == DT_RELA, err);
 }
 
@@ -478,7 +475,7 @@ static bool hash_is_named(const struct mpk_hash *h, uint32_t index, const char *
 	       s.defined && strcmp(s.name, name) == 0;
 }
 
-/* @after   a symbol of the chain, behind which the search goes on; 0: from its beginning
+/* @after   a symbol of the chain: the search continues after it; 0: from the beginning
  * @index   receives what is found */
 static enum mpk_hash_found hash_follow(struct mpk_hash *h, uint32_t index, uint32_t hash,
 				       const char *name, size_t after, size_t *found)

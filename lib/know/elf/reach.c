@@ -229,32 +229,6 @@ static bool is_vector_load(uint8_t opcode)
 	return memchr("\x10\x12\x16\x28\x6e\x6f\x7e", opcode, 7) != NULL;
 }
 
-/* call, jmp, jcc rel32; jmp rel8; lea, mov and loads of SSE, disp32(%rip); call and jmp *disp32(%rip) */
-static void sweep_x86_64(const struct sweep *s, struct mpk_span code, uint64_t address)
-{
-	for (size_t i = 0; i + 2 <= code.len; i++) {
-		const uint8_t *at = code.data + i;
-		size_t left = code.len - i;
-		uint64_t from = address + i;
-
-		if (left >= 5 && (at[0] == 0xe8 || at[0] == 0xe9))
-			tell_branch(s, from, displaced(at + 1, from + 5));
-		else if (at[0] == 0xeb)
-			tell_branch(s, from, from + 2 + (uint64_t)(int64_t)(int8_t)at[1]);
-		else if (left >= 6 && at[0] == 0x0f && (at[1] & 0xf0) == 0x80)
-			tell_branch(s, from, displaced(at + 2, from + 6));
-		else if (left >= 6 && at[0] == 0xff && (at[1] == 0x15 || at[1] == 0x25))
-			tell_operand(s, from, displaced(at + 2, from + 6), true, no_register);
-		else if (left >= 7 && at[0] == 0x0f && is_vector_load(at[1]) &&
-			 (at[2] & 0xc7) == 0x05)
-			tell_operand(s, from, displaced(at + 3, from + 7), true, no_register);
-		else if (left >= 7 && (at[0] & 0xfb) == 0x48 && (at[1] == 0x8d || at[1] == 0x8b) &&
-			 (at[2] & 0xc7) == 0x05)
-			tell_operand(s, from, displaced(at + 3, from + 7), at[1] == 0x8b,
-				     (at[2] >> 3 & 7u) | (at[0] & 4u) << 1);
-	}
-}
-
 /* What adds to the page of the adrp at `from`, and loads from it, mean, soon after it. */
 static void tell_page(const struct sweep *s, struct mpk_span code, size_t from, uint64_t address,
 		      uint64_t page)
@@ -295,9 +269,34 @@ void mpk_reach_each(const struct mpk_reach *r, size_t piece,
 	const struct sweep s = { r, take, arg };
 	struct mpk_span code = mpk_reach_code(r, piece);
 
-	if (r->elf->header.e_machine == EM_X86_64)
-		sweep_x86_64(&s, code, r->starts[piece]);
-	else
+	if (r->elf->header.e_machine == EM_X86_64) {
+		/* call, jmp, jcc rel32; jmp rel8; lea, mov and loads of SSE, disp32(%rip); call
+		 * and jmp *disp32(%rip) */
+		uint64_t address = r->starts[piece];
+		for (size_t i = 0; i + 2 <= code.len; i++) {
+			const uint8_t *at = code.data + i;
+			size_t left = code.len - i;
+			uint64_t from = address + i;
+
+			if (left >= 5 && (at[0] == 0xe8 || at[0] == 0xe9))
+				tell_branch(&s, from, displaced(at + 1, from + 5));
+			else if (at[0] == 0xeb)
+				tell_branch(&s, from, from + 2 + (uint64_t)(int64_t)(int8_t)at[1]);
+			else if (left >= 6 && at[0] == 0x0f && (at[1] & 0xf0) == 0x80)
+				tell_branch(&s, from, displaced(at + 2, from + 6));
+			else if (left >= 6 && at[0] == 0xff && (at[1] == 0x15 || at[1] == 0x25))
+				tell_operand(&s, from, displaced(at + 2, from + 6), true,
+					     no_register);
+			else if (left >= 7 && at[0] == 0x0f && is_vector_load(at[1]) &&
+				 (at[2] & 0xc7) == 0x05)
+				tell_operand(&s, from, displaced(at + 3, from + 7), true,
+					     no_register);
+			else if (left >= 7 && (at[0] & 0xfb) == 0x48 &&
+				 (at[1] == 0x8d || at[1] == 0x8b) && (at[2] & 0xc7) == 0x05)
+				tell_operand(&s, from, displaced(at + 3, from + 7), at[1] == 0x8b,
+					     (at[2] >> 3 & 7u) | (at[0] & 4u) << 1);
+		}
+	} else
 		sweep_aarch64(&s, code, r->starts[piece]);
 }
 

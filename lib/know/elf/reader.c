@@ -54,26 +54,6 @@ static enum mpk_code check_table(const struct mpk_elf *e, uint64_t off, uint64_t
 	return MPK_OK;
 }
 
-/* Before libelf sees the file: its functions for both classes rely on these bytes. */
-static enum mpk_code check_ident(const struct mpk_elf *e, struct mpk_error *err)
-{
-	const uint8_t *ident = e->bytes.data;
-
-	if (e->bytes.len < EI_NIDENT)
-		return corrupt(e, 0, "the ELF header ends beyond the end of the file", err);
-	if (ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64)
-		return corrupt(e, EI_CLASS, "the ELF class is neither 32 nor 64 bit", err);
-	if (ident[EI_DATA] != ELFDATA2LSB && ident[EI_DATA] != ELFDATA2MSB)
-		return corrupt(e, EI_DATA, "the ELF byte order is neither little nor big", err);
-	if (ident[EI_VERSION] != EV_CURRENT)
-		return corrupt(e, EI_VERSION, "the ELF version is not 1", err);
-
-	size_t need = ident[EI_CLASS] == ELFCLASS64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
-	if (e->bytes.len < need)
-		return corrupt(e, 0, "the ELF header ends beyond the end of the file", err);
-	return MPK_OK;
-}
-
 /* A section of indices that are too large for symbols, and the table of symbols it is for. Sections of relocations
  * each ask for theirs. */
 struct mpk_elf_extended {
@@ -89,26 +69,6 @@ static int by_table(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Files with more than 65279 sections have these. Their number is the file's choice: a list that
- * grows, not an array on the stack. */
-static enum mpk_code index_extended(struct mpk_elf *e, struct mpk_error *err)
-{
-	size_t cap = 0;
-	GElf_Shdr s;
-
-	for (size_t i = 1; i < e->section_count; i++) {
-		if (!gelf_getshdr(elf_getscn(e->elf, i), &s) || s.sh_type != SHT_SYMTAB_SHNDX)
-			continue;
-		MPK_TRY_ALLOC(mpk_vec_reserve(&e->extended, &cap, e->extended_count + 1,
-					      sizeof *e->extended),
-			      err);
-		e->extended[e->extended_count++] = (struct mpk_elf_extended){ s.sh_link, i };
-	}
-	if (e->extended_count)
-		qsort(e->extended, e->extended_count, sizeof *e->extended, by_table);
-	return MPK_OK;
-}
-
 /* The first of several. */
 size_t mpk_elf_extended(const struct mpk_elf *e, size_t table)
 {
@@ -118,7 +78,7 @@ size_t mpk_elf_extended(const struct mpk_elf *e, size_t table)
 	return at < e->extended_count && e->extended[at].table == table ? e->extended[at].index : 0;
 }
 
-/* Nothing of a table of sections is mapped: of a library that was cut behind its segments, which have been looked at, this
+/* Nothing of a table of sections is mapped: of a library that was cut after its segments, which have been looked at, this
  * is worth saying, as programs go on with it. */
 static enum mpk_code check_sections(const struct mpk_elf *e, uint64_t count, struct mpk_error *err)
 {
@@ -153,7 +113,23 @@ static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
 	    (e->section_count && !gelf_getshdr(elf_getscn(e->elf, 0), &shdr)))
 		return unreadable(e, h->e_shoff, "the section headers cannot be read", err);
 	MPK_TRY(check_sections(e, e->section_count, err));
-	MPK_TRY(index_extended(e, err));
+
+	/* Files with more than 65279 sections have these. Their number is the file's choice: a
+	 * list that grows, not an array on the stack. */
+	size_t cap = 0;
+	GElf_Shdr s;
+
+	for (size_t i = 1; i < e->section_count; i++) {
+		if (!gelf_getshdr(elf_getscn(e->elf, i), &s) || s.sh_type != SHT_SYMTAB_SHNDX)
+			continue;
+		MPK_TRY_ALLOC(mpk_vec_reserve(&e->extended, &cap, e->extended_count + 1,
+					      sizeof *e->extended),
+			      err);
+		e->extended[e->extended_count++] = (struct mpk_elf_extended){ s.sh_link, i };
+	}
+	if (e->extended_count)
+		qsort(e->extended, e->extended_count, sizeof *e->extended, by_table);
+
 	if (elf_getshdrstrndx(e->elf, &names) != 0 || names == SHN_UNDEF)
 		return MPK_OK;
 	MPK_TRY(mpk_elf_section(e, names, &shdr, err));
@@ -233,7 +209,22 @@ static enum mpk_code open_segments(struct mpk_elf *e, struct mpk_error *err)
 
 static enum mpk_code open_header(struct mpk_elf *e, struct mpk_error *err)
 {
-	MPK_TRY(check_ident(e, err));
+	/* Before libelf sees the file: its functions for both classes rely on these bytes. */
+	const uint8_t *ident = e->bytes.data;
+
+	if (e->bytes.len < EI_NIDENT)
+		return corrupt(e, 0, "the ELF header ends beyond the end of the file", err);
+	if (ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64)
+		return corrupt(e, EI_CLASS, "the ELF class is neither 32 nor 64 bit", err);
+	if (ident[EI_DATA] != ELFDATA2LSB && ident[EI_DATA] != ELFDATA2MSB)
+		return corrupt(e, EI_DATA, "the ELF byte order is neither little nor big", err);
+	if (ident[EI_VERSION] != EV_CURRENT)
+		return corrupt(e, EI_VERSION, "the ELF version is not 1", err);
+
+	size_t need = ident[EI_CLASS] == ELFCLASS64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+	if (e->bytes.len < need)
+		return corrupt(e, 0, "the ELF header ends beyond the end of the file", err);
+
 	(void)elf_version(EV_CURRENT);
 	/* libelf takes a mutable image but in this mode does not write to it */
 	errno = 0;
@@ -392,17 +383,6 @@ bool mpk_elf_u32(const struct mpk_elf *e, uint64_t off, uint32_t *out)
 	return true;
 }
 
-static bool read_u64(const struct mpk_elf *e, uint64_t off, uint64_t *out)
-{
-	uint32_t first, second;
-
-	if (off > UINT64_MAX - 4 || !mpk_elf_u32(e, off, &first) ||
-	    !mpk_elf_u32(e, off + 4, &second))
-		return false;
-	*out = is_big(e) ? (uint64_t)first << 32 | second : (uint64_t)second << 32 | first;
-	return true;
-}
-
 size_t mpk_elf_word_bytes(const struct mpk_elf *e)
 {
 	return e->header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
@@ -413,8 +393,15 @@ bool mpk_elf_word(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 {
 	uint32_t narrow;
 
-	if (mpk_elf_word_bytes(e) == 8)
-		return read_u64(e, off, out);
+	if (mpk_elf_word_bytes(e) == 8) {
+		uint32_t first, second;
+
+		if (off > UINT64_MAX - 4 || !mpk_elf_u32(e, off, &first) ||
+		    !mpk_elf_u32(e, off + 4, &second))
+			return false;
+		*out = is_big(e) ? (uint64_t)first << 32 | second : (uint64_t)second << 32 | first;
+		return true;
+	}
 	if (!mpk_elf_u32(e, off, &narrow))
 		return false;
 	*out = narrow;

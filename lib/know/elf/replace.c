@@ -39,21 +39,6 @@ static enum mpk_code set_symbol(const struct mpk_patch *p, const struct mpk_patc
 	return MPK_OK;
 }
 
-/* The rest of the room is zeroed, so that nothing of the old blob stays in the file. */
-static enum mpk_code put_in_place(const struct mpk_patch *p, const struct mpk_patch_symbol *s,
-				  const struct mpk_rope *content, struct mpk_rope *out,
-				  struct mpk_error *err)
-{
-	uint64_t start = s->home.sh_offset + (s->value - s->home.sh_addr), end = start + s->size;
-
-	MPK_TRY(set_symbol(p, s, s->value, s->section, content->len, err));
-	mpk_rope_put_view(out, mpk_span_of(p->file->data, (size_t)start));
-	mpk_rope_put_rope(out, content);
-	mpk_patch_put_zeros(out, s->size - content->len);
-	mpk_rope_put_view(out, mpk_span_of(p->file->data + end, p->elf.bytes.len - (size_t)end));
-	return mpk_rope_status(out, err);
-}
-
 /* Loaders want PT_LOAD headers in the order of their addresses, so the one that is used
  * must stand after the others. */
 static enum mpk_code find_room(const struct mpk_patch *p, struct room *room, struct mpk_error *err)
@@ -84,29 +69,6 @@ static enum mpk_code find_room(const struct mpk_patch *p, struct room *room, str
 	if (!mpk_align_up(end, room->align, &room->addr) ||
 	    !mpk_align_up(p->elf.bytes.len, room->align, &room->off))
 		return mpk_fail(err, MPK_E_RANGE, "the library is too large");
-	return MPK_OK;
-}
-
-/* The flags are those of constants: a blob is read, not run. */
-static enum mpk_code set_segment(const struct mpk_patch *p, const struct room *room, uint64_t size,
-				 struct mpk_error *err)
-{
-	const struct {
-		struct mpk_patch_field field;
-		uint64_t value;
-	} rows[] = {
-		{ MPK_PATCH_FIELD(p, Phdr, p_type), PT_LOAD },
-		{ MPK_PATCH_FIELD(p, Phdr, p_flags), PF_R },
-		{ MPK_PATCH_FIELD(p, Phdr, p_offset), room->off },
-		{ MPK_PATCH_FIELD(p, Phdr, p_vaddr), room->addr },
-		{ MPK_PATCH_FIELD(p, Phdr, p_paddr), room->addr },
-		{ MPK_PATCH_FIELD(p, Phdr, p_filesz), size },
-		{ MPK_PATCH_FIELD(p, Phdr, p_memsz), size },
-		{ MPK_PATCH_FIELD(p, Phdr, p_align), room->align },
-	};
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
-		MPK_TRY(mpk_patch_put(p, room->header, rows[i].field, rows[i].value, err));
 	return MPK_OK;
 }
 
@@ -208,7 +170,26 @@ static enum mpk_code put_behind(const struct mpk_patch *p, const struct mpk_patc
 		return mpk_fail(err, MPK_E_RANGE, "the blob is too large for a file");
 	MPK_TRY(shift_numbers(p, index, err));
 	MPK_TRY(replace_add_section(p, s, &room, index, content->len, table, err));
-	MPK_TRY(set_segment(p, &room, content->len, err));
+
+	/* The flags are those of constants: a blob is read, not run. */
+	uint64_t size = content->len;
+	const struct {
+		struct mpk_patch_field field;
+		uint64_t value;
+	} rows[] = {
+		{ MPK_PATCH_FIELD(p, Phdr, p_type), PT_LOAD },
+		{ MPK_PATCH_FIELD(p, Phdr, p_flags), PF_R },
+		{ MPK_PATCH_FIELD(p, Phdr, p_offset), room.off },
+		{ MPK_PATCH_FIELD(p, Phdr, p_vaddr), room.addr },
+		{ MPK_PATCH_FIELD(p, Phdr, p_paddr), room.addr },
+		{ MPK_PATCH_FIELD(p, Phdr, p_filesz), size },
+		{ MPK_PATCH_FIELD(p, Phdr, p_memsz), size },
+		{ MPK_PATCH_FIELD(p, Phdr, p_align), room.align },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
+		MPK_TRY(mpk_patch_put(p, room.header, rows[i].field, rows[i].value, err));
+
 	MPK_TRY(set_symbol(p, s, room.addr, index, content->len, err));
 	MPK_TRY(mpk_patch_put(p, 0, MPK_PATCH_FIELD(p, Ehdr, e_shoff), table_off, err));
 	MPK_TRY(mpk_patch_put(p, 0, MPK_PATCH_FIELD(p, Ehdr, e_shnum), count, err));
@@ -236,8 +217,20 @@ enum mpk_code mpk_elf_replace(const struct mpk_private *file, const char *symbol
 	if (s.home.sh_type != SHT_PROGBITS || s.value < s.home.sh_addr || into > s.home.sh_size ||
 	    s.size > s.home.sh_size - into)
 		return mpk_fail(err, MPK_E_CORRUPT, "the blob symbol leaves its section");
-	if (content->len <= s.size)
-		return put_in_place(&p, &s, content, out, err);
+	if (content->len <= s.size) {
+		/* The rest of the room is zeroed, so that nothing of the old blob stays in the
+		 * file. */
+		uint64_t start = s.home.sh_offset + (s.value - s.home.sh_addr),
+			 end = start + s.size;
+
+		MPK_TRY(set_symbol(&p, &s, s.value, s.section, content->len, err));
+		mpk_rope_put_view(out, mpk_span_of(p.file->data, (size_t)start));
+		mpk_rope_put_rope(out, content);
+		mpk_patch_put_zeros(out, s.size - content->len);
+		mpk_rope_put_view(out,
+				  mpk_span_of(p.file->data + end, p.elf.bytes.len - (size_t)end));
+		return mpk_rope_status(out, err);
+	}
 
 	enum mpk_code code = mpk_elf_extend(file, symbol, content, out, err);
 	return code == MPK_E_UNSUPPORTED ? put_behind(&p, &s, content, arena, out, err) : code;

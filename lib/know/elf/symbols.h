@@ -176,7 +176,7 @@ void mpk_plt_names_fini(struct mpk_plt_names *names);
 /* Where a call leads. */
 struct mpk_callee {
 	uint64_t address;   /* offset in the file; for a call through the PLT that of its entry */
-	const char *symbol; /* the symbol behind the PLT entry; NULL: not a PLT entry */
+	const char *symbol; /* the symbol that the PLT entry calls; NULL: not a PLT entry */
 };
 
 /* Most code around a tail call, with everything that a compiler adds without optimisation. */

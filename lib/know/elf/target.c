@@ -115,27 +115,6 @@ static const char *machine_name(unsigned machine, uint8_t class, uint8_t data, c
 	return out;
 }
 
-/* ILP32 and LP64 differ in class, big and little endian in data: both must agree. */
-static enum mpk_code check_elf(const struct mpk_target *target, struct mpk_span bytes,
-			       struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
-	char name[24];
-
-	MPK_TRY(mpk_elf_open(bytes, 0, &elf, err));
-
-	unsigned machine = elf.header.e_machine;
-	uint8_t class = elf.header.e_ident[EI_CLASS], data = elf.header.e_ident[EI_DATA];
-	if (target->format != MPK_OBJECT_ELF)
-		return mpk_fail(err, MPK_E_CONFLICT, "an ELF object, but the target is %s",
-				target->triple);
-	if (!target->machine ||
-	    (machine == target->machine && class == target->elf_class && data == target->elf_data))
-		return MPK_OK;
-	return mpk_fail(err, MPK_E_CONFLICT, "an object for %s, but the target is %s",
-			machine_name(machine, class, data, name, sizeof name), target->triple);
-}
-
 /* Objects of the other formats, which have no classes: their machines alone are compared. */
 static enum mpk_code check_object(const struct mpk_target *target, enum mpk_file_format format,
 				  struct mpk_span bytes, struct mpk_error *err)
@@ -163,8 +142,26 @@ enum mpk_code mpk_target_check(const struct mpk_target *target, struct mpk_span 
 {
 	enum mpk_file_format format = mpk_file_format_of(bytes);
 
-	if (format == MPK_FILE_ELF)
-		return check_elf(target, bytes, err);
+	if (format == MPK_FILE_ELF) {
+		/* ILP32 and LP64 differ in class, big and little endian in data: both must
+		 * agree. */
+		MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+		char name[24];
+
+		MPK_TRY(mpk_elf_open(bytes, 0, &elf, err));
+
+		unsigned machine = elf.header.e_machine;
+		uint8_t class = elf.header.e_ident[EI_CLASS], data = elf.header.e_ident[EI_DATA];
+		if (target->format != MPK_OBJECT_ELF)
+			return mpk_fail(err, MPK_E_CONFLICT, "an ELF object, but the target is %s",
+					target->triple);
+		if (!target->machine || (machine == target->machine && class == target->elf_class &&
+					 data == target->elf_data))
+			return MPK_OK;
+		return mpk_fail(err, MPK_E_CONFLICT, "an object for %s, but the target is %s",
+				machine_name(machine, class, data, name, sizeof name),
+				target->triple);
+	}
 	if (format == MPK_FILE_MACHO || format == MPK_FILE_COFF)
 		return check_object(target, format, bytes, err);
 	return MPK_OK;

@@ -62,29 +62,9 @@ struct work {
 	bool failed;
 };
 
-static void work_fini(struct work *w)
-{
-	mpk_strmap_fini(&w->own);
-	mpk_strmap_fini(&w->missing);
-	free(w->pointers);
-	free(w->texts);
-	free(w->found);
-}
-
 static bool is_pointer_name(const char *name)
 {
 	return strncmp(name, "__TVM", 5) == 0;
-}
-
-/* --- symbols ----------------------------------------------------------------------------- */
-
-static enum mpk_code add_pointer(struct work *w, const struct mpk_symbol *s, struct mpk_error *err)
-{
-	MPK_TRY_ALLOC(mpk_vec_reserve(&w->pointers, &w->pointer_cap, w->pointer_count + 1,
-				      sizeof *w->pointers),
-		      err);
-	w->pointers[w->pointer_count++] = (struct pointer){ s->value, s->name };
-	return MPK_OK;
 }
 
 static int by_pointer(const void *a, const void *b)
@@ -103,8 +83,15 @@ static enum mpk_code take_symbol(struct work *w, const struct mpk_symbol *s, str
 
 	if (!s->name[0])
 		return MPK_OK;
-	if (s->defined && is_pointer_name(s->name))
-		return add_pointer(w, s, err);
+	if (s->defined && is_pointer_name(s->name)) {
+		/* --- symbols
+		 * ----------------------------------------------------------------------------- */
+		MPK_TRY_ALLOC(mpk_vec_reserve(&w->pointers, &w->pointer_cap, w->pointer_count + 1,
+					      sizeof *w->pointers),
+			      err);
+		w->pointers[w->pointer_count++] = (struct pointer){ s->value, s->name };
+		return MPK_OK;
+	}
 	if (is_code && piece < r->count)
 		added = mpk_strmap_put(&w->own, mpk_span_str(s->name), piece, &ignored);
 	else if (!s->defined && s->bind == STB_GLOBAL)
@@ -344,7 +331,13 @@ enum mpk_code mpk_wants_read(const struct mpk_elf *e, struct mpk_wants *out, str
 	mpk_want_edges_sort(out->edges, out->edge_count);
 	if (w.failed && code == MPK_OK)
 		code = mpk_fail_nomem(err);
-	work_fini(&w);
+
+	mpk_strmap_fini(&w.own);
+	mpk_strmap_fini(&w.missing);
+	free(w.pointers);
+	free(w.texts);
+	free(w.found);
+
 	if (code != MPK_OK)
 		mpk_wants_fini(out);
 	return code;

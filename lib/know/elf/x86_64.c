@@ -113,27 +113,6 @@ static uint64_t next_signed(struct reader *r, unsigned bytes)
 	return value;
 }
 
-/* Vector prefixes contain REX's bits, the map and the prefix. */
-static void read_vex(struct reader *r, uint8_t first, struct mpk_x86 *out)
-{
-	static const uint8_t prefixes[] = { 0, 0x66, 0xf3, 0xf2 };
-	uint8_t a = next_byte(r), b = a;
-
-	out->is_vex = true;
-	out->map = 1;
-	r->rex = (unsigned)(~a >> 5 & 4);
-	if (first != 0xc5) {
-		out->map = a & (first == 0xc4 ? 31 : 3);
-		r->rex = (unsigned)(~a >> 5 & 7);
-		b = next_byte(r);
-		r->rex |= b >> 4 & 8;
-	}
-	out->prefix = prefixes[b & 3];
-	if (first == 0x62)
-		(void)next_byte(r);
-	out->opcode = next_byte(r);
-}
-
 static void read_prefixes(struct reader *r, struct mpk_x86 *out)
 {
 	uint8_t byte = next_byte(r);
@@ -151,7 +130,24 @@ static void read_prefixes(struct reader *r, struct mpk_x86 *out)
 		r->rex = byte & 15;
 		byte = next_byte(r);
 	} else if (byte == 0xc4 || byte == 0xc5 || byte == 0x62) {
-		read_vex(r, byte, out);
+		/* Vector prefixes contain REX's bits, the map and the prefix. */
+		static const uint8_t prefixes[] = { 0, 0x66, 0xf3, 0xf2 };
+		uint8_t a = next_byte(r), b = a;
+
+		out->is_vex = true;
+		out->map = 1;
+		r->rex = (unsigned)(~a >> 5 & 4);
+		if (byte != 0xc5) {
+			out->map = a & (byte == 0xc4 ? 31 : 3);
+			r->rex = (unsigned)(~a >> 5 & 7);
+			b = next_byte(r);
+			r->rex |= b >> 4 & 8;
+		}
+		out->prefix = prefixes[b & 3];
+		if (byte == 0x62)
+			(void)next_byte(r);
+		out->opcode = next_byte(r);
+
 		return;
 	}
 	if (byte == 0x0f) {

@@ -135,31 +135,6 @@ static struct argument *assertions_by_name(struct prototype *p, struct mpk_span 
 	return NULL;
 }
 
-static enum mpk_code set_rank(struct prototype *p, struct argument *arg, int64_t rank,
-			      struct mpk_error *err)
-{
-	if (rank > RANK_MAX || (arg->ranked && arg->rank != (size_t)rank)) {
-		p->differs = true;
-		return MPK_OK;
-	}
-	if (arg->ranked)
-		return MPK_OK;
-	arg->ranked = true;
-	arg->rank = (size_t)rank;
-	arg->extents = mpk_arena_array(p->unit->arena, arg->rank, sizeof *arg->extents);
-	return arg->extents ? MPK_OK : mpk_fail_nomem(err);
-}
-
-static void set_dtype(struct prototype *p, struct argument *arg, struct mpk_span text)
-{
-	struct mpk_dtype t;
-
-	if (!mpk_dtype_parse(text, &t) || (arg->dtype.bits && !mpk_dtype_equal(arg->dtype, t)))
-		p->differs = true;
-	else
-		arg->dtype = t;
-}
-
 /* Gives the one missing name of a tensor to its extent: text without the names of the other
  * extents. */
 static struct mpk_span missing_name(const struct argument *arg, struct mpk_span product)
@@ -213,10 +188,32 @@ static enum mpk_code assertions_apply(struct prototype *p, const struct record *
 	switch (r->a.kind) {
 	case MPK_ASSERT_RANK:
 		arg->is_tensor = true;
-		return set_rank(p, arg, r->a.number, err);
+
+		int64_t rank = r->a.number;
+
+		if (rank > RANK_MAX || (arg->ranked && arg->rank != (size_t)rank)) {
+			p->differs = true;
+			return MPK_OK;
+		}
+		if (arg->ranked)
+			return MPK_OK;
+		arg->ranked = true;
+		arg->rank = (size_t)rank;
+		arg->extents = mpk_arena_array(p->unit->arena, arg->rank, sizeof *arg->extents);
+		return arg->extents ? MPK_OK : mpk_fail_nomem(err);
+
 	case MPK_ASSERT_DTYPE:
 		arg->is_tensor = true;
-		set_dtype(p, arg, r->a.value);
+
+		struct mpk_span text = r->a.value;
+		struct mpk_dtype t;
+
+		if (!mpk_dtype_parse(text, &t) ||
+		    (arg->dtype.bits && !mpk_dtype_equal(arg->dtype, t)))
+			p->differs = true;
+		else
+			arg->dtype = t;
+
 		break;
 	case MPK_ASSERT_SHAPE:
 		if (arg->ranked && (size_t)r->a.number < arg->rank)

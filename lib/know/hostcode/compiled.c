@@ -204,8 +204,8 @@ static bool items_exist(const struct mpk_recovery *r)
 	return true;
 }
 
-/* Writes all of its calls, then the return of the register behind its arguments, which the last
- * call fills. */
+/* Writes all of its calls, then the return of the register that follows its arguments, which the
+ * last call fills. */
 static void write_function(struct mpk_recovery *r, size_t index)
 {
 	int64_t start = (int64_t)r->offset_count, result = r->funcs[index].num_args;

@@ -68,13 +68,6 @@ static struct mpk_code_handle *handle_at(const struct mpk_recovery *r, uint64_t 
 	return NULL;
 }
 
-static const char *name_of_handle(const struct mpk_recovery *r, uint64_t address)
-{
-	const struct mpk_code_handle *h = handle_at(r, address);
-
-	return h ? h->name : NULL;
-}
-
 static void set_handle(struct mpk_recovery *r, uint64_t address, const char *name)
 {
 	struct mpk_code_handle *h = name ? handle_at(r, address) : NULL;
@@ -151,8 +144,8 @@ static void take_argument(struct mpk_recovery *r)
 		      (struct mpk_content){ MPK_CONTENT_ITEM, list.a, (int32_t)index.a }, 8);
 }
 
-/* TVMBackendAnyListMoveFromPackedReturn(list, index, args, offset): a result is behind the
- * arguments of its call. A number that no call made gets into a register in the same way. */
+/* TVMBackendAnyListMoveFromPackedReturn(list, index, args, offset): a result follows the arguments
+ * of its call. A number that no call made gets into a register in the same way. */
 static void recover_result(struct mpk_recovery *r)
 {
 	const struct mpk_content *regs = r->frame.regs;
@@ -171,19 +164,6 @@ static void recover_result(struct mpk_recovery *r)
 		last = add_call(r, "vm.builtin.null_value", 0); /* nothing is known of it */
 	if (last)
 		last->to = (int32_t)index.a;
-}
-
-/* A function that has a name. */
-static void take_named(struct mpk_recovery *r, const char *symbol)
-{
-	static const char kernel[] = "__tvm_ffi_";
-
-	if (!strcmp(symbol, "TVMBackendAnyListSetPackedArg"))
-		take_argument(r);
-	else if (!strcmp(symbol, "TVMBackendAnyListMoveFromPackedReturn"))
-		recover_result(r);
-	else if (!strncmp(symbol, kernel, sizeof kernel - 1))
-		take_call(r, symbol + sizeof kernel - 1);
 }
 
 /* A call through a pointer: its arguments tell the function. A handle is filled by
@@ -207,7 +187,12 @@ static void take_pointer(struct mpk_recovery *r, bool is_first_pass)
 	}
 	if (is_first_pass || first.kind != MPK_CONTENT_LOADED || second.kind != MPK_CONTENT_THING)
 		return;
-	name = name_of_handle(r, first.a);
+
+	uint64_t address = first.a;
+	const struct mpk_code_handle *h = handle_at(r, address);
+
+	name = h ? h->name : NULL;
+
 	if (name)
 		take_call(r, name);
 	else
@@ -229,8 +214,17 @@ static void take_direct(struct mpk_recovery *r, uint64_t to)
 	}
 	if (mpk_plt_slot(reach->elf, to, &slot))
 		symbol = mpk_plt_names_find(&reach->plt, slot);
-	if (symbol)
-		take_named(r, symbol);
+	if (symbol) {
+		/* A function that has a name. */
+		static const char kernel[] = "__tvm_ffi_";
+
+		if (!strcmp(symbol, "TVMBackendAnyListSetPackedArg"))
+			take_argument(r);
+		else if (!strcmp(symbol, "TVMBackendAnyListMoveFromPackedReturn"))
+			recover_result(r);
+		else if (!strncmp(symbol, kernel, sizeof kernel - 1))
+			take_call(r, symbol + sizeof kernel - 1);
+	}
 }
 
 static void take_instruction(struct mpk_recovery *r, const struct mpk_x86 *i, uint64_t next,
@@ -305,25 +299,21 @@ static void take_branch(struct mpk_recovery *r, const struct mpk_x86 *i, uint64_
 		note_branch(r, next + i->imm, next);
 }
 
-/* At the beginning of a function each register is a value of its own, with its number. */
-static struct mpk_frame first_frame(const struct mpk_recovery *r)
-{
-	struct mpk_frame f = { .words = r->frame.words,
-			       .round = r->frame.round + 1,
-			       .elf = r->w->reach.elf };
-
-	for (; f.things < MPK_ARRAY_COUNT(f.regs); f.things++)
-		f.regs[f.things] = (struct mpk_content){ MPK_CONTENT_THING, f.things, 0 };
-	return f;
-}
-
 void mpk_compiled_follow(struct mpk_recovery *r, size_t piece, bool is_first_pass)
 {
 	struct mpk_span code = mpk_reach_code(&r->w->reach, piece);
 	uint64_t address = r->w->reach.starts[piece];
 	struct mpk_x86 i;
 
-	r->frame = first_frame(r);
+	/* At the beginning of a function each register is a value of its own, with its number. */
+	struct mpk_frame f = { .words = r->frame.words,
+			       .round = r->frame.round + 1,
+			       .elf = r->w->reach.elf };
+
+	for (; f.things < MPK_ARRAY_COUNT(f.regs); f.things++)
+		f.regs[f.things] = (struct mpk_content){ MPK_CONTENT_THING, f.things, 0 };
+	r->frame = f;
+
 	r->branch_count = 0;
 	r->next_target = UINT64_MAX;
 	for (size_t at = 0; at < code.len && !r->is_lost && !r->failed; at += i.len) {

@@ -234,30 +234,6 @@ static enum mpk_code object_constants(struct mpk_span bytes, struct mpk_span ski
 	return MPK_OK;
 }
 
-/* Reads constants once, for all three readers. The budget bounds what they may read together:
- * sections may overlap, and a text may be read several times. */
-static enum mpk_code hostcode_host_read_texts(struct mpk_unit *u, const struct mpk_image *image,
-					      struct mpk_span bytes, struct mpk_error *err)
-{
-	static const struct mpk_unit_reader *const readers[] = { &mpk_unit_prototypes,
-								 &mpk_unit_assertions,
-								 &mpk_unit_tilelang };
-	struct mpk_constants *constants;
-
-	if (u->elf->elf)
-		MPK_TRY(mpk_elf_constants(u->elf, image->blob, u->arena, &constants,
-					  &u->constant_count, err));
-	else
-		MPK_TRY(object_constants(bytes, image->blob, u->arena, &constants,
-					 &u->constant_count, err));
-	u->constants = constants;
-	u->budget = mpk_constants_budget(constants, u->constant_count);
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(readers); i++)
-		if (!readers[i]->sentences || is_told_in_sentences(u))
-			MPK_TRY(readers[i]->read(u, err));
-	return MPK_OK;
-}
-
 /* Returns the function of the unit that a call leads to, or NULL. */
 static const struct mpk_unit_function *called(const struct mpk_unit *u, const struct mpk_callee *c)
 {
@@ -368,7 +344,25 @@ static enum mpk_code hostcode_host_read_entry(struct mpk_unit *u, struct mpk_uni
 static enum mpk_code hostcode_host_read_all(struct mpk_unit *u, const struct mpk_image *image,
 					    struct mpk_span bytes, struct mpk_error *err)
 {
-	MPK_TRY(hostcode_host_read_texts(u, image, bytes, err));
+	/* Reads constants once, for all three readers. The budget bounds what they may read
+	 * together: sections may overlap, and a text may be read several times. */
+	static const struct mpk_unit_reader *const readers[] = { &mpk_unit_prototypes,
+								 &mpk_unit_assertions,
+								 &mpk_unit_tilelang };
+	struct mpk_constants *constants;
+
+	if (u->elf->elf)
+		MPK_TRY(mpk_elf_constants(u->elf, image->blob, u->arena, &constants,
+					  &u->constant_count, err));
+	else
+		MPK_TRY(object_constants(bytes, image->blob, u->arena, &constants,
+					 &u->constant_count, err));
+	u->constants = constants;
+	u->budget = mpk_constants_budget(constants, u->constant_count);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(readers); i++)
+		if (!readers[i]->sentences || is_told_in_sentences(u))
+			MPK_TRY(readers[i]->read(u, err));
+
 	for (size_t i = 0; i < u->function_count; i++)
 		if (u->functions[i].function->is_entry && !u->functions[i].found)
 			return hostcode_host_read_entry(u, &u->functions[i], err);

@@ -236,16 +236,6 @@ static void learn_name(struct search *s, struct mpk_span name)
 	s->longest = name.len > s->longest ? name.len : s->longest;
 }
 
-static void learn_names(struct search *s)
-{
-	for (size_t i = 0; i < s->unit->function_count; i++) {
-		learn_name(s, s->unit->functions[i].name);
-		learn_name(s, s->unit->functions[i].alias);
-	}
-	/* A prototype's name ends at its first parenthesis. */
-	s->in_names['('] = false;
-}
-
 static void prototypes_add(struct search *s, const struct candidate *c)
 {
 	s->too_many |= s->count == s->most;
@@ -456,7 +446,13 @@ static enum mpk_code unit_prototypes(struct mpk_unit *u, struct mpk_error *err)
 	struct search s = { .unit = u, .most = 64 * u->function_count + 4096 };
 	enum mpk_code code = MPK_OK;
 
-	learn_names(&s);
+	for (size_t i = 0; i < s.unit->function_count; i++) {
+		learn_name(&s, s.unit->functions[i].name);
+		learn_name(&s, s.unit->functions[i].alias);
+	}
+	/* A prototype's name ends at its first parenthesis. */
+	s.in_names['('] = false;
+
 	for (size_t i = 0; i < u->constant_count; i++)
 		look_through(&s, &u->constants[i]);
 	if (s.failed)

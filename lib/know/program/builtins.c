@@ -21,19 +21,6 @@ enum check {
 	CHECK_CAST, /* of a value somewhere in the function */
 };
 
-/* Each text is read once, however many checks have it. */
-static const struct mpk_relax_text *builtins_text_at(struct mpk_relax_typing *r, size_t constant)
-{
-	struct mpk_relax_text *t = &r->texts[constant];
-
-	if (!t->read) {
-		t->understood = mpk_relax_annotation_read(r->x->consts[constant].u.string, r->arena,
-							  &t->annotation);
-		t->read = true;
-	}
-	return t;
-}
-
 /* What the text says of a parameter or of the result is kept in r. */
 static enum check read_check(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr)
 {
@@ -47,7 +34,18 @@ static enum check read_check(struct mpk_relax_typing *r, const struct mpk_relax_
 	if (last->u.string.len >= sizeof cast &&
 	    memcmp(last->u.string.data, cast, sizeof cast - 1) == 0)
 		return CHECK_CAST;
-	text = builtins_text_at(r, (size_t)(last - r->x->consts));
+
+	/* Each text is read once, however many checks have it. */
+	size_t constant = (size_t)(last - r->x->consts);
+	struct mpk_relax_text *t = &r->texts[constant];
+
+	if (!t->read) {
+		t->understood = mpk_relax_annotation_read(r->x->consts[constant].u.string, r->arena,
+							  &t->annotation);
+		t->read = true;
+	}
+	text = t;
+
 	if (!text->understood)
 		return CHECK_PLAIN;
 	param = text->annotation.param;

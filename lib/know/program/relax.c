@@ -44,27 +44,22 @@ static size_t bound_at(const struct binding *b, struct mpk_span name)
 	return i;
 }
 
-static void bind_extents(struct binding *b, const struct mpk_type *param,
-			 const struct mpk_type *argument)
-{
-	for (size_t i = 0; i < param->ndim; i++) {
-		struct mpk_span name = mpk_type_symbol(param, i);
-
-		if (!name.len || bound_at(b, name) < b->count || b->count == BOUND_MAX)
-			continue;
-		b->items[b->count].name = name;
-		b->items[b->count].extent = argument->shape[i];
-		b->items[b->count++].symbol = mpk_type_symbol(argument, i);
-	}
-}
-
 static void bind_type(struct binding *b, const struct mpk_type *param,
 		      const struct mpk_type *argument, unsigned depth)
 {
 	if (param->kind != argument->kind || depth == NEST_MAX)
 		return;
-	if (param->ranked && argument->ranked && param->ndim == argument->ndim)
-		bind_extents(b, param, argument);
+	if (param->ranked && argument->ranked && param->ndim == argument->ndim) {
+		for (size_t i = 0; i < param->ndim; i++) {
+			struct mpk_span name = mpk_type_symbol(param, i);
+
+			if (!name.len || bound_at(b, name) < b->count || b->count == BOUND_MAX)
+				continue;
+			b->items[b->count].name = name;
+			b->items[b->count].extent = argument->shape[i];
+			b->items[b->count++].symbol = mpk_type_symbol(argument, i);
+		}
+	}
 	for (size_t i = 0; i < param->field_count && i < argument->field_count; i++)
 		bind_type(b, &param->fields[i].type, &argument->fields[i].type, depth + 1);
 }
@@ -111,20 +106,6 @@ static struct mpk_type replace_type(struct mpk_relax_typing *r, const struct bin
 		fields[i].type = replace_type(r, b, t.fields[i].type, depth + 1);
 	t.fields = fields;
 	return t;
-}
-
-/* What a callee that returns gives in this call, in symbols of the caller. */
-static struct mpk_type type_result(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-				   const struct mpk_relax_function_type *callee)
-{
-	struct binding b = { .count = 0 };
-
-	for (size_t i = 0; i < callee->signature->input_count && i < instr->arg_count; i++) {
-		struct mpk_type argument = mpk_relax_type_at(r, instr, i);
-
-		bind_type(&b, &callee->signature->inputs[i].type, &argument, 0);
-	}
-	return replace_type(r, &b, callee->result, 0);
 }
 
 /* --- types in common ----------------------------------------------------------------------- */
@@ -177,21 +158,6 @@ static struct mpk_type join_types(struct mpk_relax_typing *r, const struct mpk_t
 	return t;
 }
 
-/* --- a function ---------------------------------------------------------------------------- */
-
-static void read_callee(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-			struct mpk_relax_content *out)
-{
-	const struct mpk_relax_function_type *callee = &r->functions[instr->func];
-
-	r->calls = true;
-	r->uses |= callee->signature ? callee->signature->uses : 0;
-	if (callee->signature && callee->returns)
-		out->type = type_result(r, instr, callee);
-	else
-		out->pending = callee->signature != NULL;
-}
-
 static void relax_read_call(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr)
 {
 	struct mpk_relax_content made = { 0 }, *to = mpk_relax_register_at(r, instr->reg);
@@ -202,7 +168,25 @@ static void relax_read_call(struct mpk_relax_typing *r, const struct mpk_relax_i
 		return;
 	name = r->x->funcs[instr->func].name;
 	if (r->x->funcs[instr->func].kind == MPK_RELAX_VM) {
-		read_callee(r, instr, &made);
+		/* --- a function
+		 * ---------------------------------------------------------------------------- */
+		const struct mpk_relax_function_type *callee = &r->functions[instr->func];
+
+		r->calls = true;
+		r->uses |= callee->signature ? callee->signature->uses : 0;
+		if (callee->signature && callee->returns) {
+			/* What a callee that returns gives in this call, in symbols of the caller. */
+			struct binding b = { .count = 0 };
+
+			for (size_t i = 0;
+			     i < callee->signature->input_count && i < instr->arg_count; i++) {
+				struct mpk_type argument = mpk_relax_type_at(r, instr, i);
+
+				bind_type(&b, &callee->signature->inputs[i].type, &argument, 0);
+			}
+			made.type = replace_type(r, &b, callee->result, 0);
+		} else
+			made.pending = callee->signature != NULL;
 	} else {
 		mpk_relax_type_call(r, instr, name, &made);
 		killed = mpk_span_is(name, "vm.builtin.null_value");

@@ -108,35 +108,6 @@ static bool is_integer_type(struct mpk_span name)
 	return rest.len < name.len && mpk_parse_i64(rest, &bits);
 }
 
-/* "int64(n)", "Cast("int64", n)", "max(n, 4)"; the name and the "(" are taken. */
-static bool extent_read_call(struct reader *r, struct mpk_span name, int64_t *out)
-{
-	int64_t a, b;
-
-	if (mpk_span_is(name, "Cast")) {
-		if (!extent_take(r, "\"") || !is_integer_type(extent_take_word(r)) ||
-		    !extent_take(r, "\"") || !extent_take(r, ","))
-			return false;
-		return read_sum(r, out) && extent_take(r, ")");
-	}
-	if (is_integer_type(name))
-		return read_sum(r, out) && extent_take(r, ")");
-	return read_sum(r, &a) && extent_take(r, ",") && read_sum(r, &b) && extent_take(r, ")") &&
-	       extent_apply(name, a, b, out);
-}
-
-/* others is the value of every name that is not listed; 0 means that such names are unknown. */
-static bool extent_find(const struct mpk_extent_values *values, struct mpk_span name, int64_t *out)
-{
-	for (size_t i = 0; i < values->count; i++)
-		if (mpk_span_equal(values->items[i].name, name)) {
-			*out = values->items[i].value;
-			return true;
-		}
-	*out = values->others;
-	return values->others != 0;
-}
-
 static bool read_atom(struct reader *r, int64_t *out)
 {
 	struct mpk_span word;
@@ -154,9 +125,33 @@ static bool read_atom(struct reader *r, int64_t *out)
 		return false;
 	if (isdigit(word.data[0]))
 		return mpk_parse_i64(word, out);
-	if (extent_take(r, "("))
-		return extent_read_call(r, without_dialect(word), out);
-	return extent_find(r->values, word, out);
+	if (extent_take(r, "(")) {
+		/* "int64(n)", "Cast("int64", n)", "max(n, 4)"; the name and the "(" are taken. */
+		struct mpk_span name = without_dialect(word);
+		int64_t a, b;
+
+		if (mpk_span_is(name, "Cast")) {
+			if (!extent_take(r, "\"") || !is_integer_type(extent_take_word(r)) ||
+			    !extent_take(r, "\"") || !extent_take(r, ","))
+				return false;
+			return read_sum(r, out) && extent_take(r, ")");
+		}
+		if (is_integer_type(name))
+			return read_sum(r, out) && extent_take(r, ")");
+		return read_sum(r, &a) && extent_take(r, ",") && read_sum(r, &b) &&
+		       extent_take(r, ")") && extent_apply(name, a, b, out);
+	}
+
+	/* others is the value of every name that is not listed; 0 means that such names are
+	 * unknown. */
+	const struct mpk_extent_values *values = r->values;
+	for (size_t i = 0; i < values->count; i++)
+		if (mpk_span_equal(values->items[i].name, word)) {
+			*out = values->items[i].value;
+			return true;
+		}
+	*out = values->others;
+	return values->others != 0;
 }
 
 /* From left to right: division does not commute. */

@@ -98,30 +98,25 @@ static enum mpk_code prototype_read_shape(struct mpk_span list, struct mpk_arena
 	return MPK_OK;
 }
 
-/* "Tensor([n, 4], float32)" */
-static enum mpk_code read_tensor(struct mpk_span inside, struct mpk_arena *arena,
-				 struct mpk_type *out, struct mpk_error *err)
-{
-	struct mpk_span shape, list;
-
-	if (!take_item(&inside, &shape) || !between(shape, "[", "]", &list) ||
-	    !mpk_dtype_parse(inside, &out->dtype))
-		return no_prototype(err);
-	if (mpk_span_is(list, "...")) { /* mpack's, of a tensor of any rank */
-		out->kind = MPK_TYPE_TENSOR;
-		return MPK_OK;
-	}
-	return prototype_read_shape(list, arena, out, err);
-}
-
 /* Bare types are scalars. "handle" is a pointer that the function passes on without looking. */
 static enum mpk_code prototype_read_type(struct mpk_span text, struct mpk_arena *arena,
 					 struct mpk_type *out, struct mpk_error *err)
 {
 	struct mpk_span inside;
 
-	if (between(text, "Tensor(", ")", &inside))
-		return read_tensor(inside, arena, out, err);
+	if (between(text, "Tensor(", ")", &inside)) {
+		/* "Tensor([n, 4], float32)" */
+		struct mpk_span shape, list;
+
+		if (!take_item(&inside, &shape) || !between(shape, "[", "]", &list) ||
+		    !mpk_dtype_parse(inside, &out->dtype))
+			return no_prototype(err);
+		if (mpk_span_is(list, "...")) { /* mpack's, of a tensor of any rank */
+			out->kind = MPK_TYPE_TENSOR;
+			return MPK_OK;
+		}
+		return prototype_read_shape(list, arena, out, err);
+	}
 	out->kind = MPK_TYPE_SCALAR;
 	/* TVM 0.22 writes handle, later releases T.handle; a pointer to elements names their type */
 	if (mpk_span_is(text, "T.handle") || between(text, "T.handle(", ")", &inside)) {
@@ -310,25 +305,6 @@ static bool returns_nothing(struct mpk_json_value list)
 	       mpk_json_value_is(mpk_json_value_get(first, "type"), "None");
 }
 
-/* Older exporters: {"args": [return, parameter, ...]}. */
-static enum mpk_code read_positional(struct mpk_json_value args, struct mpk_arena *arena,
-				     struct mpk_signature *out, struct mpk_error *err)
-{
-	struct mpk_param *all;
-	size_t count;
-
-	MPK_TRY(read_list(args, arena, &all, &count, err));
-	if (!count)
-		return no_schema(err);
-	out->outputs = all;
-	out->output_count = 1;
-	out->outputs_known =
-		!(all[0].type.kind == MPK_TYPE_NAMED && mpk_span_is(all[0].type.title, "None"));
-	out->inputs = all + 1;
-	out->input_count = count - 1;
-	return MPK_OK;
-}
-
 static enum mpk_code schema_read_function(struct mpk_json_value schema, struct mpk_arena *arena,
 					  struct mpk_signature *out, struct mpk_error *err)
 {
@@ -338,8 +314,23 @@ static enum mpk_code schema_read_function(struct mpk_json_value schema, struct m
 
 	if (!mpk_json_value_is(mpk_json_value_get(schema, "type"), "ffi.Function"))
 		return no_schema(err);
-	if (mpk_json_value_type(named) == MPK_JSON_NONE)
-		return read_positional(mpk_json_value_get(schema, "args"), arena, out, err);
+	if (mpk_json_value_type(named) == MPK_JSON_NONE) {
+		/* Older exporters: {"args": [return, parameter, ...]}. */
+		struct mpk_json_value args = mpk_json_value_get(schema, "args");
+		struct mpk_param *all;
+		size_t count;
+
+		MPK_TRY(read_list(args, arena, &all, &count, err));
+		if (!count)
+			return no_schema(err);
+		out->outputs = all;
+		out->output_count = 1;
+		out->outputs_known = !(all[0].type.kind == MPK_TYPE_NAMED &&
+				       mpk_span_is(all[0].type.title, "None"));
+		out->inputs = all + 1;
+		out->input_count = count - 1;
+		return MPK_OK;
+	}
 	MPK_TRY(read_list(mpk_json_value_get(named, "params"), arena, &inputs, &out->input_count,
 			  err));
 	MPK_TRY(read_list(results, arena, &outputs, &out->output_count, err));

@@ -62,25 +62,6 @@ enum mpk_code mpk_link_check(const struct mpk_compilation *c, const char *linked
 /* Its blob was hashed while it was copied, so comparing the length and the first bytes suffices
  * to find a linker that dropped or moved it. */
 
-/* Whether a blob begins like the packed one. */
-static enum mpk_code compare_beginning(struct mpk_span blob, const struct mpk_rope *packed,
-				       struct mpk_error *err)
-{
-	struct mpk_reader *r = malloc(sizeof *r);
-	struct mpk_span some = { 0 };
-
-	MPK_TRY_ALLOC(r, err);
-	mpk_reader_init(r, packed);
-	enum mpk_code code = mpk_reader_next(r, &some, err);
-	size_t len = some.len < MPK_READER_BYTES ? some.len : MPK_READER_BYTES;
-
-	if (code == MPK_OK && len && memcmp(some.data, blob.data, len) != 0)
-		code = mpk_fail(err, MPK_E_CORRUPT, "its blob is not the one that was packed");
-	mpk_reader_fini(r);
-	free(r);
-	return code;
-}
-
 static enum mpk_code confirm(struct mpk_span bytes, const struct mpk_rope *blob,
 			     struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -101,7 +82,21 @@ static enum mpk_code confirm(struct mpk_span bytes, const struct mpk_rope *blob,
 		return mpk_fail(err, MPK_E_CORRUPT,
 				"its blob has %zu bytes, %" PRIu64 " were packed", packed.len,
 				blob->len);
-	return compare_beginning(packed, blob, err);
+
+	/* Whether a blob begins like the packed one. */
+	struct mpk_reader *r = malloc(sizeof *r);
+	struct mpk_span some = { 0 };
+
+	MPK_TRY_ALLOC(r, err);
+	mpk_reader_init(r, blob);
+	enum mpk_code code = mpk_reader_next(r, &some, err);
+	size_t len = some.len < MPK_READER_BYTES ? some.len : MPK_READER_BYTES;
+
+	if (code == MPK_OK && len && memcmp(some.data, packed.data, len) != 0)
+		code = mpk_fail(err, MPK_E_CORRUPT, "its blob is not the one that was packed");
+	mpk_reader_fini(r);
+	free(r);
+	return code;
 }
 
 enum mpk_code mpk_confirm_file(const struct mpk_mapping *file, const struct mpk_rope *blob,

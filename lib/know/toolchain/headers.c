@@ -66,7 +66,7 @@ static enum mpk_code add_header(struct headers_reader *r, struct mpk_span name,
 	return MPK_OK;
 }
 
-/* Reads the names behind the first colon that a blank follows. */
+/* Reads the names after the first colon that a blank follows. */
 static enum mpk_code read_rule(struct headers_reader *r, struct mpk_span rule,
 			       struct mpk_error *err)
 {

@@ -163,39 +163,6 @@ static enum mpk_code keep_look_at(struct keeping *k, size_t i, struct mpk_error 
 			  : rename_object(k, file, k->copies[i].data, err);
 }
 
-/* --- all of them, in a child ------------------------------------------------------------------ */
-
-static enum mpk_code write_all(struct keeping *k, struct mpk_error *err)
-{
-	size_t written = 0;
-
-	for (size_t i = 0; i < k->c->source_count && k->is_usable; i++) {
-		const char *path;
-
-		if (k->is_left_out[i])
-			continue;
-		path = mpk_arena_printf(k->arena, "%s/%zu.%c", k->folder, written++,
-					mpk_ar_is(k->maps[i].bytes) ? 'a' : 'o');
-		MPK_TRY_ALLOC(path, err);
-		MPK_TRY(mpk_output_store(path, mpk_span_of(k->copies[i].data, k->copies[i].len),
-					 err));
-	}
-	return MPK_OK;
-}
-
-static void keep_confine(const struct keeping *k)
-{
-	const char *writable[] = { k->folder };
-	static const int none;
-	const struct mpk_sandbox s = {
-		.writable = writable, .writable_count = 1, .kept = &none, .kept_count = 0
-	};
-
-	/* a sanitizer's runtime starts a process to look for leaks */
-	if (!k->c->tools->no_sandbox && !MPK_IS_SANITIZED)
-		(void)mpk_sandbox_enter(&s);
-}
-
 /* What it opens ends with the process. */
 static enum mpk_code keep_all(struct mpk_process_self *self, void *data, struct mpk_error *err)
 {
@@ -211,10 +178,36 @@ static enum mpk_code keep_all(struct mpk_process_self *self, void *data, struct 
 		MPK_TRY(mpk_mapping_open(k->c->objects[i], &k->maps[i], err));
 		MPK_TRY(mpk_private_open(&k->maps[i], mpk_span_of(NULL, 0), &k->copies[i], err));
 	}
-	keep_confine(k);
+
+	const char *writable[] = { k->folder };
+	static const int none;
+	const struct mpk_sandbox s = {
+		.writable = writable, .writable_count = 1, .kept = &none, .kept_count = 0
+	};
+
+	/* a sanitizer's runtime starts a process to look for leaks */
+	if (!k->c->tools->no_sandbox && !MPK_IS_SANITIZED)
+		(void)mpk_sandbox_enter(&s);
+
 	for (size_t i = 0; i < count && k->is_usable; i++)
 		MPK_TRY(keep_look_at(k, i, err));
-	return write_all(k, err);
+
+	/* --- all of them, in a child
+	 * ------------------------------------------------------------------ */
+	size_t written = 0;
+
+	for (size_t i = 0; i < k->c->source_count && k->is_usable; i++) {
+		const char *path;
+
+		if (k->is_left_out[i])
+			continue;
+		path = mpk_arena_printf(k->arena, "%s/%zu.%c", k->folder, written++,
+					mpk_ar_is(k->maps[i].bytes) ? 'a' : 'o');
+		MPK_TRY_ALLOC(path, err);
+		MPK_TRY(mpk_output_store(path, mpk_span_of(k->copies[i].data, k->copies[i].len),
+					 err));
+	}
+	return MPK_OK;
 }
 
 enum mpk_code mpk_objects_keep(const struct mpk_compilation *c, const char *folder,

@@ -29,12 +29,6 @@ struct job {
 
 /* --- what is linked -------------------------------------------------------------- */
 
-/* Makes a word of a command line that no tool takes for an option or a file of options. */
-static const char *as_operand(struct mpk_arena *arena, const char *path)
-{
-	return path[0] == '/' ? path : mpk_arena_printf(arena, "./%s", path);
-}
-
 /* The kind of a member: an ELF file by its bytes, anything else by its name. */
 static bool loadable_classify(const char *name, struct mpk_span bytes, enum mpk_source_kind *out)
 {
@@ -48,7 +42,10 @@ static bool loadable_classify(const char *name, struct mpk_span bytes, enum mpk_
 static enum mpk_code loadable_add_file(struct job *j, const char *path, enum mpk_source_kind kind,
 				       struct mpk_error *err)
 {
-	path = as_operand(j->arena, path);
+	/* Makes a word of a command line that no tool takes for an option or a file of options. */
+	struct mpk_arena *arena = j->arena;
+
+	path = path[0] == '/' ? path : mpk_arena_printf(arena, "./%s", path);
 	MPK_TRY_ALLOC(path, err);
 	j->sources[j->count++] = (struct mpk_compile_source){ .path = path, .kind = kind };
 	return MPK_OK;
@@ -102,7 +99,7 @@ static enum mpk_code add_member(struct job *j, const char *name, struct mpk_span
 static enum mpk_code loadable_add_all(struct job *j, struct mpk_error *err)
 {
 	const struct mpk_image *image = j->options->image;
-	/* a member with the blob can be told from the others */
+	/* The member with the blob can be recognised among the others. */
 	bool in_place = !image->is_packed && !j->options->member_alone &&
 			(!j->options->objects || image->container == MPK_CONTAINER_ELF_OBJ);
 
@@ -206,20 +203,6 @@ static const char *advice(struct mpk_span line)
 	return loadable_find(line, "relocation") ? "; compile it with -fPIC" : "";
 }
 
-/* Without the linker's path and without our folder, which is gone when the user reads this. */
-static void explain_tool(const struct job *j, struct mpk_span log, struct mpk_error *err)
-{
-	struct mpk_span line = telling_line(log);
-	char said[SAID_MAX];
-
-	line = behind(line, "ld: ");
-	if (loadable_find(line, j->out->scratch.path))
-		line = behind(behind(line, j->out->scratch.path), "/");
-	(void)mpk_escape_to(line, said, sizeof said);
-	(void)mpk_fail(err, MPK_E_LOAD, "it cannot be linked into a library: %s%s", said,
-		       advice(line));
-}
-
 static void loadable_explain(const struct job *j, const char *log_path, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
@@ -232,9 +215,20 @@ static void loadable_explain(const struct job *j, const char *log_path, struct m
 			err, MPK_E_LOAD,
 			"it has to be linked before it can be called, and there is no compiler '%s'; install it, or name another in CC",
 			MPK_QUOTE(mpk_span_str(j->options->cc.items[0])));
-	else if (mpk_mapping_open(log_path, &map, NULL) == MPK_OK && map.bytes.len)
-		explain_tool(j, map.bytes, err);
-	else
+	else if (mpk_mapping_open(log_path, &map, NULL) == MPK_OK && map.bytes.len) {
+		/* Without the linker's path and without our folder, which is gone when the user
+		 * reads this. */
+		struct mpk_span log = map.bytes;
+		struct mpk_span line = telling_line(log);
+		char said[SAID_MAX];
+
+		line = behind(line, "ld: ");
+		if (loadable_find(line, j->out->scratch.path))
+			line = behind(behind(line, j->out->scratch.path), "/");
+		(void)mpk_escape_to(line, said, sizeof said);
+		(void)mpk_fail(err, MPK_E_LOAD, "it cannot be linked into a library: %s%s", said,
+			       advice(line));
+	} else
 		mpk_error_prefix(err, "it cannot be linked into a library: ");
 	err->code = MPK_E_LOAD;
 	err->at.file[0] = '\0'; /* a file of ours */
@@ -252,19 +246,6 @@ static void ignore_text(void *data, const char *text)
 {
 	(void)data;
 	(void)text;
-}
-
-/* The output of a broken linker would fail later, with a worse message. */
-static enum mpk_code confirm_library(const struct mpk_compilation *c, const char *path,
-				     struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
-
-	MPK_TRY(mpk_mapping_open(path, &map, err));
-	enum mpk_code code = mpk_confirm_file(&map, NULL, err);
-	if (code != MPK_OK)
-		mpk_error_prefix(err, "'%s' made ", c->tools->cc.items[0]);
-	return code;
 }
 
 static enum mpk_code compile_and_link(struct job *j, int log, struct mpk_error *err)
@@ -298,28 +279,16 @@ static enum mpk_code compile_and_link(struct job *j, int log, struct mpk_error *
 	memcpy(link.id + MPK_NOTE_ID_HALF, digest, MPK_NOTE_ID_HALF);
 	MPK_TRY(mpk_link_run(&c, &link, err));
 	MPK_TRY(mpk_link_check(&c, link.out, err));
-	return confirm_library(&c, link.out, err);
-}
 
-static enum mpk_code link_logged(struct job *j, struct mpk_error *err)
-{
-	const char *path = mpk_scratch_file(&j->out->scratch, j->arena, "log");
+	/* The output of a broken linker would fail later, with a worse message. */
+	const char *path = link.out;
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
 
-	MPK_TRY_ALLOC(path, err);
-	int log = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
-	if (log < 0)
-		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make '%s'", path);
-
-	struct mpk_error why = { 0 };
-	enum mpk_code code = compile_and_link(j, log, &why);
-	(void)close(log);
-	if (code == MPK_OK)
-		return MPK_OK;
-	if (code == MPK_E_CONFLICT || code == MPK_E_TOOL)
-		loadable_explain(j, path, &why);
-	if (err)
-		*err = why;
-	return mpk_failed(why.code);
+	MPK_TRY(mpk_mapping_open(path, &map, err));
+	enum mpk_code code = mpk_confirm_file(&map, NULL, err);
+	if (code != MPK_OK)
+		mpk_error_prefix(err, "'%s' made ", c.tools->cc.items[0]);
+	return code;
 }
 
 enum mpk_code mpk_loadable_link(const struct mpk_loadable_options *options,
@@ -339,7 +308,24 @@ enum mpk_code mpk_loadable_link(const struct mpk_loadable_options *options,
 	if (options->image->carrier.len) /* linked long ago */
 		return mpk_output_store(out->path, options->image->bytes, err);
 	MPK_TRY(loadable_add_all(&j, err));
-	return link_logged(&j, err);
+
+	const char *path = mpk_scratch_file(&j.out->scratch, j.arena, "log");
+
+	MPK_TRY_ALLOC(path, err);
+	int log = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+	if (log < 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make '%s'", path);
+
+	struct mpk_error why = { 0 };
+	enum mpk_code code = compile_and_link(&j, log, &why);
+	(void)close(log);
+	if (code == MPK_OK)
+		return MPK_OK;
+	if (code == MPK_E_CONFLICT || code == MPK_E_TOOL)
+		loadable_explain(&j, path, &why);
+	if (err)
+		*err = why;
+	return mpk_failed(why.code);
 }
 
 void mpk_loadable_close(struct mpk_loadable *l)

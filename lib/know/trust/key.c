@@ -166,17 +166,6 @@ static bool is_public(struct mpk_span text)
 	       mpk_span_starts(text, "ecdsa-");
 }
 
-static enum mpk_code read_pem(struct mpk_span text, struct mpk_secret_key *out,
-			      struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_secret_key_wipe) struct mpk_secret_key key = { 0 };
-
-	MPK_TRY(mpk_ed25519_pem(text, true, key.seed, err));
-	MPK_TRY(mpk_ed25519_public(&key, err));
-	*out = key;
-	return MPK_OK;
-}
-
 static enum mpk_code parse_secret(struct mpk_span text, struct mpk_secret_key *out,
 				  struct mpk_error *err)
 {
@@ -188,8 +177,14 @@ static enum mpk_code parse_secret(struct mpk_span text, struct mpk_secret_key *o
 		return openssh_secret(text, out, err);
 	if (is_public(text))
 		return mpk_fail(err, MPK_E_SYNTAX, "a public key; the private one signs");
-	if (mpk_span_has(text, "-----BEGIN "))
-		return read_pem(text, out, err);
+	if (mpk_span_has(text, "-----BEGIN ")) {
+		MPK_CLEANUP(mpk_secret_key_wipe) struct mpk_secret_key key = { 0 };
+
+		MPK_TRY(mpk_ed25519_pem(text, true, key.seed, err));
+		MPK_TRY(mpk_ed25519_public(&key, err));
+		*out = key;
+		return MPK_OK;
+	}
 	return mpk_fail(
 		err, MPK_E_SYNTAX,
 		"no private key in PEM or OpenSSH's format; make one: openssl genpkey -algorithm ed25519, or ssh-keygen -t ed25519");

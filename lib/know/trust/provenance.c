@@ -51,17 +51,13 @@ static void provenance_put_part(struct mpk_strbuf *out, const char *part, size_t
 	mpk_strbuf_puts(out, "<path>");
 }
 
-/* A comma ends an argument in what a driver hands on. */
-static bool hands_on(const char *option)
-{
-	return strncmp(option, "-Wl,", 4) == 0 || strncmp(option, "-Wa,", 4) == 0 ||
-	       strncmp(option, "-Wp,", 4) == 0;
-}
-
 const char *mpk_provenance_option(const char *option, struct mpk_arena *arena)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
-	bool has_parts = hands_on(option);
+
+	/* A comma ends an argument in what a driver hands on. */
+	bool has_parts = strncmp(option, "-Wl,", 4) == 0 || strncmp(option, "-Wa,", 4) == 0 ||
+			 strncmp(option, "-Wp,", 4) == 0;
 
 	for (;;) {
 		size_t len = has_parts ? strcspn(option, ",") : strlen(option);
@@ -223,29 +219,6 @@ static bool find_array(struct mpk_json_value root, const char *name, struct mpk_
 	return mpk_json_value_type(list) == MPK_JSON_ARRAY && *count <= ITEMS_MAX;
 }
 
-static enum mpk_code read_tools(struct mpk_json_value root, struct mpk_arena *arena,
-				struct mpk_provenance *out, struct mpk_error *err)
-{
-	struct mpk_provenance_tool *tools;
-	struct mpk_json_items items;
-	struct mpk_json_value o;
-	size_t count;
-
-	if (!find_array(root, "tools", &items, &count))
-		return malformed("tools", err);
-	tools = mpk_arena_array(arena, count + 1, sizeof *tools);
-	MPK_TRY_ALLOC(tools, err);
-	for (size_t i = 0; mpk_json_next(&items, &o); i++) {
-		MPK_TRY(copy_text(mpk_json_value_get(o, "name"), "tools", arena, &tools[i].name,
-				  err));
-		MPK_TRY(copy_text(mpk_json_value_get(o, "version"), "tools", arena,
-				  &tools[i].version, err));
-	}
-	out->tools = tools;
-	out->tool_count = count;
-	return MPK_OK;
-}
-
 static enum mpk_code read_options(struct mpk_json_value root, struct mpk_arena *arena,
 				  struct mpk_provenance *out, struct mpk_error *err)
 {
@@ -291,21 +264,6 @@ static enum mpk_code read_inputs(struct mpk_json_value root, struct mpk_arena *a
 	return MPK_OK;
 }
 
-static enum mpk_code read_root(struct mpk_json_value root, struct mpk_arena *arena,
-			       struct mpk_provenance *out, struct mpk_error *err)
-{
-	int64_t version;
-
-	if (!mpk_json_value_is(mpk_json_value_get(root, "type"), type))
-		return malformed("type", err);
-	if (!mpk_json_value_i64(mpk_json_value_get(root, "version"), &version) || version != 1)
-		return mpk_fail(err, MPK_E_SYNTAX,
-				"the provenance is of a version that this program does not know");
-	MPK_TRY(read_tools(root, arena, out, err));
-	MPK_TRY(read_options(root, arena, out, err));
-	return read_inputs(root, arena, out, err);
-}
-
 enum mpk_code mpk_provenance_read(struct mpk_span text, struct mpk_arena *arena,
 				  struct mpk_provenance *out, struct mpk_error *err)
 {
@@ -314,7 +272,36 @@ enum mpk_code mpk_provenance_read(struct mpk_span text, struct mpk_arena *arena,
 
 	if (mpk_json_read(text, &root, NULL) != MPK_OK)
 		return mpk_fail(err, MPK_E_SYNTAX, "the provenance is no JSON");
-	MPK_TRY(read_root(root, arena, &p, err));
+
+	int64_t version;
+
+	if (!mpk_json_value_is(mpk_json_value_get(root, "type"), type))
+		return malformed("type", err);
+	if (!mpk_json_value_i64(mpk_json_value_get(root, "version"), &version) || version != 1)
+		return mpk_fail(err, MPK_E_SYNTAX,
+				"the provenance is of a version that this program does not know");
+
+	struct mpk_provenance_tool *tools;
+	struct mpk_json_items items;
+	struct mpk_json_value o;
+	size_t count;
+
+	if (!find_array(root, "tools", &items, &count))
+		return malformed("tools", err);
+	tools = mpk_arena_array(arena, count + 1, sizeof *tools);
+	MPK_TRY_ALLOC(tools, err);
+	for (size_t i = 0; mpk_json_next(&items, &o); i++) {
+		MPK_TRY(copy_text(mpk_json_value_get(o, "name"), "tools", arena, &tools[i].name,
+				  err));
+		MPK_TRY(copy_text(mpk_json_value_get(o, "version"), "tools", arena,
+				  &tools[i].version, err));
+	}
+	p.tools = tools;
+	p.tool_count = count;
+
+	MPK_TRY(read_options(root, arena, &p, err));
+	MPK_TRY(read_inputs(root, arena, &p, err));
+
 	*out = p;
 	return MPK_OK;
 }

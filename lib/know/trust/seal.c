@@ -462,15 +462,6 @@ static bool has_key(const struct mpk_public_keys *keys, const struct mpk_public_
 	return false;
 }
 
-static enum mpk_code fail_key(const struct mpk_seal *seal, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
-
-	mpk_ssh_fingerprint_put(seal->fingerprint, &name);
-	return mpk_fail_offset(err, MPK_E_DIFFERENT, "file", seal->off, "signed by another key: %s",
-			       mpk_strbuf_text(&name));
-}
-
 /* The fingerprint first: without it a file could name one key and be signed by another. Whether
  * the key is trusted is asked before the file is hashed, which takes long. */
 enum mpk_code mpk_seal_check(const struct mpk_elf *file, const struct mpk_public_keys *keys,
@@ -485,8 +476,13 @@ enum mpk_code mpk_seal_check(const struct mpk_elf *file, const struct mpk_public
 		return mpk_fail_offset(
 			err, MPK_E_DIFFERENT, "file", seal.off,
 			"the fingerprint beside the signature is not that of its key");
-	if (!has_key(keys, &seal.key))
-		return fail_key(&seal, err);
+	if (!has_key(keys, &seal.key)) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
+
+		mpk_ssh_fingerprint_put(seal.fingerprint, &name);
+		return mpk_fail_offset(err, MPK_E_DIFFERENT, "file", seal.off,
+				       "signed by another key: %s", mpk_strbuf_text(&name));
+	}
 	MPK_TRY(seal_digest(file->bytes, &seal, tap, digest, err));
 	mpk_sshsig_message(digest, message);
 	enum mpk_code code = mpk_ed25519_verify(&seal.key, mpk_span_of(message, sizeof message),

@@ -53,16 +53,6 @@ BACK_END(Mips)
 BACK_END(WebAssembly)
 BACK_END(AMDGPU)
 
-static void init_all(void)
-{
-	LLVMInitializeAllTargetInfos();
-	LLVMInitializeAllTargets();
-	LLVMInitializeAllTargetMCs();
-	LLVMInitializeAllAsmPrinters();
-	LLVMInitializeAllAsmParsers();
-	LLVMInitializeAllDisassemblers();
-}
-
 /* All back ends when it is none of those that stand here. */
 static void init_back_end(const char *triple)
 {
@@ -86,7 +76,13 @@ static void init_back_end(const char *triple)
 			return;
 		}
 	}
-	init_all();
+
+	LLVMInitializeAllTargetInfos();
+	LLVMInitializeAllTargets();
+	LLVMInitializeAllTargetMCs();
+	LLVMInitializeAllAsmPrinters();
+	LLVMInitializeAllAsmParsers();
+	LLVMInitializeAllDisassemblers();
 }
 
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *data)
@@ -255,32 +251,6 @@ static void append_list(struct session *s, const char *name, const char *section
 		LLVMSetSection(list, section);
 }
 
-/* An ELF note (elf/note.h), as a structure, so that LLVM takes care of the byte order. */
-static void add_note(struct session *s, const struct mpk_llvm_note *note)
-{
-	LLVMTypeRef i32 = LLVMInt32TypeInContext(s->context),
-		    i8 = LLVMInt8TypeInContext(s->context);
-	size_t owner = strlen(note->owner) + 1, text = strlen(note->text) + 1;
-	LLVMValueRef fields[] = {
-		LLVMConstInt(i32, owner, 0),
-		LLVMConstInt(i32, text, 0),
-		LLVMConstInt(i32, note->type, 0),
-		LLVMConstStringInContext2(s->context, note->owner, owner, 1),
-		LLVMConstStringInContext2(s->context, note->text, text, 1),
-		LLVMConstNull(LLVMArrayType2(i8, (4 - text % 4) % 4)),
-	};
-	LLVMValueRef value =
-		LLVMConstStructInContext(s->context, fields, sizeof fields / sizeof *fields, 0);
-	LLVMValueRef global = LLVMAddGlobal(s->module, LLVMTypeOf(value), "mpk_note");
-
-	LLVMSetInitializer(global, value);
-	LLVMSetGlobalConstant(global, 1);
-	LLVMSetLinkage(global, LLVMPrivateLinkage);
-	LLVMSetAlignment(global, 4);
-	LLVMSetSection(global, note->section);
-	append_list(s, "llvm.compiler.used", "llvm.metadata", global);
-}
-
 /* static void _GLOBAL__sub_I_<prefix>devc(void) { register_fn("symbol", &symbol); } */
 static LLVMValueRef add_constructor(struct session *s, const struct mpk_llvm_blob *blob,
 				    LLVMValueRef symbol)
@@ -342,8 +312,31 @@ static enum mpk_code emit(struct session *s, const struct mpk_llvm_blob *blob,
 	LLVMDisposeTargetData(layout);
 
 	LLVMValueRef symbol = add_symbol(s, blob);
-	if (blob->note.text && blob->format == MPK_OBJECT_ELF)
-		add_note(s, &blob->note);
+	if (blob->note.text && blob->format == MPK_OBJECT_ELF) {
+		/* An ELF note (elf/note.h), as a structure, so that LLVM takes care of the byte
+		 * order. */
+		LLVMTypeRef i32 = LLVMInt32TypeInContext(s->context),
+			    i8 = LLVMInt8TypeInContext(s->context);
+		size_t owner = strlen(blob->note.owner) + 1, text = strlen(blob->note.text) + 1;
+		LLVMValueRef fields[] = {
+			LLVMConstInt(i32, owner, 0),
+			LLVMConstInt(i32, text, 0),
+			LLVMConstInt(i32, blob->note.type, 0),
+			LLVMConstStringInContext2(s->context, blob->note.owner, owner, 1),
+			LLVMConstStringInContext2(s->context, blob->note.text, text, 1),
+			LLVMConstNull(LLVMArrayType2(i8, (4 - text % 4) % 4)),
+		};
+		LLVMValueRef value = LLVMConstStructInContext(s->context, fields,
+							      sizeof fields / sizeof *fields, 0);
+		LLVMValueRef global = LLVMAddGlobal(s->module, LLVMTypeOf(value), "mpk_note");
+
+		LLVMSetInitializer(global, value);
+		LLVMSetGlobalConstant(global, 1);
+		LLVMSetLinkage(global, LLVMPrivateLinkage);
+		LLVMSetAlignment(global, 4);
+		LLVMSetSection(global, blob->note.section);
+		append_list(s, "llvm.compiler.used", "llvm.metadata", global);
+	}
 	if (blob->register_fn)
 		list_constructor(s, blob->format, add_constructor(s, blob, symbol));
 	return session_emit(s, arena, out, err);
@@ -414,8 +407,17 @@ static enum mpk_code parse(struct session *s, const struct mpk_llvm_source *sour
 	return code;
 }
 
-static enum mpk_code verify(struct session *s, struct mpk_error *err)
+static size_t arch_length(const char *triple)
 {
+	return strcspn(triple, "-");
+}
+
+static enum mpk_code compile(struct session *s, const struct mpk_llvm_source *source,
+			     struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
+{
+	MPK_TRY(session_open(s, source->triple, err));
+	MPK_TRY(parse(s, source, err));
+
 	char *message = NULL;
 	enum mpk_code code = MPK_OK;
 
@@ -423,17 +425,9 @@ static enum mpk_code verify(struct session *s, struct mpk_error *err)
 		code = mpk_fail(err, MPK_E_CORRUPT, "the module is not valid IR: %s",
 				MPK_QUOTE(mpk_span_of(message, strcspn(message, "\n"))));
 	LLVMDisposeMessage(message);
-	return code;
-}
+	MPK_TRY(code);
 
-static size_t arch_length(const char *triple)
-{
-	return strcspn(triple, "-");
-}
-
-/* An IR module without a triple is for any machine of its data layout. */
-static enum mpk_code codegen_set_target(struct session *s, struct mpk_error *err)
-{
+	/* An IR module without a triple is for any machine of its data layout. */
 	const char *own = LLVMGetTarget(s->module);
 	char *normal = LLVMNormalizeTargetTriple(own);
 	bool same = !*own || (arch_length(normal) == arch_length(s->triple) &&
@@ -452,16 +446,7 @@ static enum mpk_code codegen_set_target(struct session *s, struct mpk_error *err
 		LLVMSetModuleDataLayout(s->module, layout);
 		LLVMDisposeTargetData(layout);
 	}
-	return MPK_OK;
-}
 
-static enum mpk_code compile(struct session *s, const struct mpk_llvm_source *source,
-			     struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
-{
-	MPK_TRY(session_open(s, source->triple, err));
-	MPK_TRY(parse(s, source, err));
-	MPK_TRY(verify(s, err));
-	MPK_TRY(codegen_set_target(s, err));
 	MPK_TRY(session_suit(s, err));
 	return session_emit(s, arena, out, err);
 }

@@ -25,20 +25,6 @@ struct lookup {
 	unsigned page_register;
 };
 
-/* adrp xN, page; LLVM hands the instruction itself. */
-static void note_page(struct lookup *l, uint32_t code, uint64_t pc)
-{
-	uint64_t pages = (uint64_t)(code >> 5 & 0x7ffff) << 2 | (code >> 29 & 3);
-
-	if (pages & 1u << 20)
-		pages |= ~(uint64_t)0 << 21;
-	l->page = (pc & ~(uint64_t)0xfff) + (pages << 12);
-	l->page_pc = pc;
-	l->page_register = code & 31;
-	l->target = l->page;
-	l->has_target = l->is_page = true;
-}
-
 /* add xN, xM, #low, or ldr xN, [xM, #low], right after adrp xM */
 static void note_in_page(struct lookup *l, uint32_t code, uint64_t pc, unsigned scale)
 {
@@ -54,9 +40,19 @@ static const char *codegen_look_up(void *data, uint64_t value, uint64_t *type, u
 	struct lookup *l = data;
 	bool branch = *type == LLVMDisassembler_ReferenceType_In_Branch;
 
-	if (*type == LLVMDisassembler_ReferenceType_In_ARM64_ADRP)
-		note_page(l, (uint32_t)value, pc);
-	else if (*type == LLVMDisassembler_ReferenceType_In_ARM64_ADDXri)
+	if (*type == LLVMDisassembler_ReferenceType_In_ARM64_ADRP) {
+		/* adrp xN, page; LLVM hands the instruction itself. */
+		uint32_t code = (uint32_t)value;
+		uint64_t pages = (uint64_t)(code >> 5 & 0x7ffff) << 2 | (code >> 29 & 3);
+
+		if (pages & 1u << 20)
+			pages |= ~(uint64_t)0 << 21;
+		l->page = (pc & ~(uint64_t)0xfff) + (pages << 12);
+		l->page_pc = pc;
+		l->page_register = code & 31;
+		l->target = l->page;
+		l->has_target = l->is_page = true;
+	} else if (*type == LLVMDisassembler_ReferenceType_In_ARM64_ADDXri)
 		note_in_page(l, (uint32_t)value, pc, 1);
 	else if (*type == LLVMDisassembler_ReferenceType_In_ARM64_LDRXui)
 		note_in_page(l, (uint32_t)value, pc, 8);

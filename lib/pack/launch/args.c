@@ -369,78 +369,66 @@ static void check_carried(struct mpk_resolve *r, const struct mpk_launch_step *s
 				     step->kernel, tag, "xyz"[i], what);
 }
 
-/* Checks values that only CUDA has, and that a tag must carry. */
-static void check_attributes(struct mpk_resolve *r, const struct mpk_manifest_step *m,
-			     const struct mpk_launch_step *step)
-{
-	const struct {
-		bool given;
-		enum mpk_launch_tag tag;
-		const char *key, *name;
-	} attributes[] = {
-		{ m->cooperative, MPK_TAG_COOPERATIVE, "cooperative", "use_cooperative_launch" },
-		{ m->pdl, MPK_TAG_PROGRAMMATIC, "pdl", "use_programtic_dependent_launch" },
-	};
-	bool cuda = r->launch->device_type == MPK_DL_CUDA;
-
-	if (m->cluster.present && !cuda)
-		MPK_COMPLAIN(r, m->cluster.pos, "only cuda kernels have clusters");
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(attributes); i++) {
-		if (attributes[i].given && !cuda)
-			MPK_COMPLAIN(r, m->kernel.pos, "'%s' is for cuda kernels",
-				     attributes[i].key);
-		else if (attributes[i].given && !has_tag(step, attributes[i].tag))
-			MPK_COMPLAIN(r, m->kernel.pos,
-				     "kernel '%s' has no launch tag tirx.%s for '%s'", step->kernel,
-				     attributes[i].name, attributes[i].key);
-	}
-}
-
-/* A kernel's table says which values its launch takes; the runtime would drop any other value of
- * the step. */
-static void check_tags(struct mpk_resolve *r, const struct mpk_manifest_step *m,
-		       const struct mpk_launch_step *step)
-{
-	check_carried(r, step, step->grid, "grid", "blockIdx", MPK_TAG_GRID_X, m->grid.pos);
-	check_carried(r, step, step->block, "block", "threadIdx", MPK_TAG_BLOCK_X, m->block.pos);
-	check_carried(r, step, step->cluster, "cluster", "clusterCtaIdx", MPK_TAG_CLUSTER_X,
-		      m->cluster.pos);
-	if (m->shared.text && !has_tag(step, MPK_TAG_DYN_SHARED))
-		MPK_COMPLAIN(r, m->shared.pos,
-			     "kernel '%s' has no launch tag for dynamic shared memory",
-			     step->kernel);
-	check_attributes(r, m, step);
-}
-
-static void resolve_tags(struct mpk_resolve *r, const struct mpk_manifest_function *kernel,
-			 struct mpk_launch_step *step)
-{
-	enum mpk_launch_tag *tags = mpk_resolve_array(r, kernel->launch.count, sizeof *tags);
-
-	for (size_t i = 0; tags && i < kernel->launch.count; i++) {
-		const struct mpk_toml_str *t = &kernel->launch.items[i];
-
-		tags[i] = mpk_launch_tag_parse(mpk_span_of(t->text, t->len));
-	}
-	step->tags = tags;
-	step->tag_count = tags ? kernel->launch.count : 0;
-}
-
 /* Tags first, because extents are checked against them. Without the kernel only the expressions
  * are checked. */
 static void resolve_extents(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			    const struct mpk_manifest_function *kernel,
 			    struct mpk_launch_step *step)
 {
-	if (kernel)
-		resolve_tags(r, kernel, step);
+	if (kernel) {
+		enum mpk_launch_tag *tags =
+			mpk_resolve_array(r, kernel->launch.count, sizeof *tags);
+
+		for (size_t i = 0; tags && i < kernel->launch.count; i++) {
+			const struct mpk_toml_str *t = &kernel->launch.items[i];
+
+			tags[i] = mpk_launch_tag_parse(mpk_span_of(t->text, t->len));
+		}
+		step->tags = tags;
+		step->tag_count = tags ? kernel->launch.count : 0;
+	}
 	resolve_list(r, &m->grid, "grid", step->grid);
 	resolve_list(r, &m->block, "block", step->block);
 	resolve_list(r, &m->cluster, "cluster", step->cluster);
 	if (m->shared.text)
 		resolve_extent(r, &m->shared, &step->shared);
-	if (kernel)
-		check_tags(r, m, step);
+	if (kernel) {
+		/* A kernel's table says which values its launch takes; the runtime would drop
+		 * any other value of the step. */
+		check_carried(r, step, step->grid, "grid", "blockIdx", MPK_TAG_GRID_X, m->grid.pos);
+		check_carried(r, step, step->block, "block", "threadIdx", MPK_TAG_BLOCK_X,
+			      m->block.pos);
+		check_carried(r, step, step->cluster, "cluster", "clusterCtaIdx", MPK_TAG_CLUSTER_X,
+			      m->cluster.pos);
+		if (m->shared.text && !has_tag(step, MPK_TAG_DYN_SHARED))
+			MPK_COMPLAIN(r, m->shared.pos,
+				     "kernel '%s' has no launch tag for dynamic shared memory",
+				     step->kernel);
+
+		/* Checks values that only CUDA has, and that a tag must carry. */
+		const struct {
+			bool given;
+			enum mpk_launch_tag tag;
+			const char *key, *name;
+		} attributes[] = {
+			{ m->cooperative, MPK_TAG_COOPERATIVE, "cooperative",
+			  "use_cooperative_launch" },
+			{ m->pdl, MPK_TAG_PROGRAMMATIC, "pdl", "use_programtic_dependent_launch" },
+		};
+		bool cuda = r->launch->device_type == MPK_DL_CUDA;
+
+		if (m->cluster.present && !cuda)
+			MPK_COMPLAIN(r, m->cluster.pos, "only cuda kernels have clusters");
+		for (size_t i = 0; i < MPK_ARRAY_COUNT(attributes); i++) {
+			if (attributes[i].given && !cuda)
+				MPK_COMPLAIN(r, m->kernel.pos, "'%s' is for cuda kernels",
+					     attributes[i].key);
+			else if (attributes[i].given && !has_tag(step, attributes[i].tag))
+				MPK_COMPLAIN(r, m->kernel.pos,
+					     "kernel '%s' has no launch tag tirx.%s for '%s'",
+					     step->kernel, attributes[i].name, attributes[i].key);
+		}
+	}
 }
 
 void mpk_resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *m,

@@ -218,24 +218,6 @@ static int *numbers(struct mpk_gen *g, size_t count)
 	return n;
 }
 
-/* Raises the error in buf and kind. */
-static void raise_error(struct mpk_gen *g)
-{
-	int kind = mpk_host_load(g->f, MPK_MEM_PTR, g->kind, 0);
-	int raise = mpk_gen_runtime(g, MPK_GEN_RAISE);
-
-	mpk_host_jump_if(g->f, mpk_gen_is_null(g, raise), g->unwind_label);
-	if (g->abi->legacy) { /* one text: "TypeError: ..." */
-		int whole = mpk_host_slot(g->f, MPK_GEN_MESSAGE + 64);
-
-		mpk_host_snprintf(g->f, whole, MPK_GEN_MESSAGE + 64, "%s: %s",
-				  (int[]){ kind, g->buf }, "pp");
-		(void)mpk_host_call(g->f, raise, 'v', "p", &whole);
-	} else {
-		(void)mpk_host_call(g->f, raise, 'v', "pp", (int[]){ kind, g->buf });
-	}
-}
-
 /* Makes everything that both exits need before the first jump. */
 static void open_function(struct mpk_gen *g)
 {
@@ -279,56 +261,20 @@ static void gen_release(struct mpk_gen *g)
 		release_temp(g, g->temps[i]);
 }
 
-/* Two ways out. */
-static void close_function(struct mpk_gen *g)
-{
-	gen_release(g);
-	host_return(g, 0);
-	mpk_host_set_label(g->f, g->raise_label);
-	raise_error(g);
-	mpk_host_set_label(g->f, g->unwind_label);
-	gen_release(g);
-	host_return(g, -1);
-}
-
-/* --- arguments, and shapes that relate tensors to each other ------------------------------------ */
-
-static void check_count(struct mpk_gen *g)
-{
-	int count = mpk_host_arg(g->f, 2, MPK_HOST_I64);
-	const char *takes = mpk_gen_takes(g);
-
-	mpk_gen_guard(g, mpk_gen_equals(g, count, (int64_t)g->launch->param_count), "TypeError",
-		      takes, "l", &count);
-}
-
-static void bind_variables(struct mpk_gen *g)
-{
-	for (size_t i = 0; i < g->launch->var_count; i++) {
-		const struct mpk_launch_var *v = &g->launch->vars[i];
-
-		g->vars[i] = v->dim == SIZE_MAX ? g->scalar[v->param]
-						: mpk_gen_extent(g, g->dl[v->param], v->dim);
-	}
-}
-
-static void check_same_device(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
-{
-	int id = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_DEVICE_ID);
-	int good = mpk_host_op2(g->f, MPK_OP_EQ, id, g->device_id);
-
-	mpk_gen_guard(g, good, "ValueError",
-		      mpk_gen_format(g, "%s: is on device %%lld, the first tensor on device %%lld",
-				     mpk_gen_who(g, p)),
-		      "ll", (int[]){ id, g->device_id });
-}
-
 static void check_shape(struct mpk_gen *g, size_t i, int dl)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
 
-	if (!g->launch->on_host)
-		check_same_device(g, p, dl);
+	if (!g->launch->on_host) {
+		int id = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_DEVICE_ID);
+		int good = mpk_host_op2(g->f, MPK_OP_EQ, id, g->device_id);
+
+		mpk_gen_guard(g, good, "ValueError",
+			      mpk_gen_format(
+				      g, "%s: is on device %%lld, the first tensor on device %%lld",
+				      mpk_gen_who(g, p)),
+			      "ll", (int[]){ id, g->device_id });
+	}
 	for (size_t d = 0; d < p->rank; d++) {
 		int extent = mpk_gen_extent(g, dl, d);
 		int want = mpk_gen_expr(g, p->dims[d], p->dim_texts[d]);
@@ -341,23 +287,6 @@ static void check_shape(struct mpk_gen *g, size_t i, int dl)
 			      mpk_gen_format(g, "%s: dimension %zu is %%lld, expected %s%s%%lld",
 					     mpk_gen_who(g, p), d, name, *name ? " = " : ""),
 			      "ll", (int[]){ extent, want });
-	}
-}
-
-static void check_shapes(struct mpk_gen *g)
-{
-	for (size_t i = 0; i < g->launch->param_count; i++) {
-		const struct mpk_launch_param *p = &g->launch->params[i];
-		int absent = mpk_host_label(g->f), dl = g->dl[i];
-
-		if (!p->is_tensor)
-			continue;
-		if (p->optional) {
-			dl = mpk_host_load(g->f, MPK_MEM_PTR, dl, 0);
-			mpk_host_jump_if(g->f, mpk_gen_is_null(g, dl), absent);
-		}
-		check_shape(g, i, dl);
-		mpk_host_set_label(g->f, absent);
 	}
 }
 
@@ -374,13 +303,39 @@ static int device_of_first(struct mpk_gen *g)
 
 static void check_arguments(struct mpk_gen *g)
 {
-	check_count(g);
+	/* --- arguments, and shapes that relate tensors to each other
+	 * ------------------------------------ */
+	int count = mpk_host_arg(g->f, 2, MPK_HOST_I64);
+	const char *takes = mpk_gen_takes(g);
+
+	mpk_gen_guard(g, mpk_gen_equals(g, count, (int64_t)g->launch->param_count), "TypeError",
+		      takes, "l", &count);
+
 	for (size_t i = 0; i < g->launch->param_count; i++)
 		mpk_gen_argument(g, i);
 	g->device_id = device_of_first(g);
 	mpk_host_comment(g->f, "shapes");
-	bind_variables(g);
-	check_shapes(g);
+
+	for (size_t i = 0; i < g->launch->var_count; i++) {
+		const struct mpk_launch_var *v = &g->launch->vars[i];
+
+		g->vars[i] = v->dim == SIZE_MAX ? g->scalar[v->param]
+						: mpk_gen_extent(g, g->dl[v->param], v->dim);
+	}
+
+	for (size_t i = 0; i < g->launch->param_count; i++) {
+		const struct mpk_launch_param *p = &g->launch->params[i];
+		int absent = mpk_host_label(g->f), dl = g->dl[i];
+
+		if (!p->is_tensor)
+			continue;
+		if (p->optional) {
+			dl = mpk_host_load(g->f, MPK_MEM_PTR, dl, 0);
+			mpk_host_jump_if(g->f, mpk_gen_is_null(g, dl), absent);
+		}
+		check_shape(g, i, dl);
+		mpk_host_set_label(g->f, absent);
+	}
 }
 
 static void build_function(struct unit *u, const struct mpk_launch *l, size_t index,
@@ -411,7 +366,31 @@ static void build_function(struct unit *u, const struct mpk_launch *l, size_t in
 		return;
 	check_arguments(&g);
 	mpk_gen_steps(&g);
-	close_function(&g);
+
+	/* Two ways out. */
+	gen_release(&g);
+	host_return(&g, 0);
+	mpk_host_set_label(g.f, g.raise_label);
+
+	/* Raises the error in buf and kind. */
+	int kind = mpk_host_load(g.f, MPK_MEM_PTR, g.kind, 0);
+	int raise = mpk_gen_runtime(&g, MPK_GEN_RAISE);
+
+	mpk_host_jump_if(g.f, mpk_gen_is_null(&g, raise), g.unwind_label);
+	if (g.abi->legacy) { /* one text: "TypeError: ..." */
+		int whole = mpk_host_slot(g.f, MPK_GEN_MESSAGE + 64);
+
+		mpk_host_snprintf(g.f, whole, MPK_GEN_MESSAGE + 64, "%s: %s",
+				  (int[]){ kind, g.buf }, "pp");
+		(void)mpk_host_call(g.f, raise, 'v', "p", &whole);
+	} else {
+		(void)mpk_host_call(g.f, raise, 'v', "pp", (int[]){ kind, g.buf });
+	}
+
+	mpk_host_set_label(g.f, g.unwind_label);
+	gen_release(&g);
+	host_return(&g, -1);
+
 	u->failed |= f->failed;
 }
 

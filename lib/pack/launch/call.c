@@ -151,37 +151,6 @@ static bool take_names(struct mpk_resolve *r, const struct mpk_cfunction *f,
 	return items && !r->nomem;
 }
 
-/* Memory of another type would be misread; "void *" takes any. */
-static void check_pointers(struct mpk_resolve *r, const struct mpk_manifest_step *m,
-			   const struct mpk_launch_step *step)
-{
-	char have[MPK_DTYPE_TEXT], want[MPK_DTYPE_TEXT];
-
-	for (size_t i = 0; i < step->arg_count; i++) {
-		const struct mpk_launch_arg *a = &step->args[i];
-		const struct mpk_cfunction_value *c = &step->callee->params[i];
-		const struct mpk_launch_param *p =
-			a->kind == MPK_ARG_PARAM  ? &r->launch->params[a->index]
-			: a->kind == MPK_ARG_TEMP ? &r->launch->temps[a->index]
-						  : NULL;
-
-		if (!p || c->kind != MPK_CFUNCTION_POINTER || !p->dtype.bits)
-			continue;
-		if (c->dtype.bits &&
-		    (c->dtype.code != p->dtype.code || c->dtype.bits != p->dtype.bits))
-			MPK_COMPLAIN(
-				r, m->args.items[i].pos,
-				"'%s' is of %s, but C function '%s' takes a pointer to %s there",
-				MPK_QUOTE(p->name), mpk_dtype_print(p->dtype, have), step->kernel,
-				mpk_dtype_print(c->dtype, want));
-		else if (c->read_only && p->direction == MPK_LAUNCH_OUT)
-			MPK_COMPLAIN(
-				r, m->args.items[i].pos,
-				"'%s' is out, but C function '%s' takes a pointer to const there",
-				MPK_QUOTE(p->name), step->kernel);
-	}
-}
-
 /* An int may be a status or a number, so a person must decide. */
 static void resolve_returns(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			    struct mpk_launch_step *step)
@@ -224,17 +193,6 @@ static void resolve_returns(struct mpk_resolve *r, const struct mpk_manifest_ste
 			     "only the last step gives the function its result");
 }
 
-/* All steps of a function run on one device. */
-static void set_host(struct mpk_resolve *r, struct mpk_pos pos)
-{
-	struct mpk_launch *l = r->launch;
-
-	if (l->device_type && l->device_type != MPK_DL_CPU)
-		MPK_COMPLAIN(r, pos, "its steps need different devices");
-	l->device_type = MPK_DL_CPU;
-	l->on_host = l->plain_pointers = true;
-}
-
 void mpk_resolve_call(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 		      struct mpk_launch_step *step)
 {
@@ -244,7 +202,16 @@ void mpk_resolve_call(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 	struct mpk_manifest_step own = *m;
 
 	r->nomem |= !copy;
-	set_host(r, m->calls.pos);
+
+	/* All steps of a function run on one device. */
+	struct mpk_pos pos = m->calls.pos;
+	struct mpk_launch *l = r->launch;
+
+	if (l->device_type && l->device_type != MPK_DL_CPU)
+		MPK_COMPLAIN(r, pos, "its steps need different devices");
+	l->device_type = MPK_DL_CPU;
+	l->on_host = l->plain_pointers = true;
+
 	if (!f || !check_prototype(r, &m->calls, copy, f) || !as_kernel(r, f, &kernel)) {
 		mpk_resolve_args(r, m, NULL, step);
 		return;
@@ -255,7 +222,33 @@ void mpk_resolve_call(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 	if (r->nomem || (!m->args.present && !take_names(r, f, &own)))
 		return;
 	mpk_resolve_args(r, &own, &kernel, step);
-	if (step->arg_count == f->param_count)
-		check_pointers(r, &own, step);
+	if (step->arg_count == f->param_count) {
+		/* Memory of another type would be misread; "void *" takes any. */
+		char have[MPK_DTYPE_TEXT], want[MPK_DTYPE_TEXT];
+
+		for (size_t i = 0; i < step->arg_count; i++) {
+			const struct mpk_launch_arg *a = &step->args[i];
+			const struct mpk_cfunction_value *c = &step->callee->params[i];
+			const struct mpk_launch_param *p =
+				a->kind == MPK_ARG_PARAM  ? &r->launch->params[a->index]
+				: a->kind == MPK_ARG_TEMP ? &r->launch->temps[a->index]
+							  : NULL;
+
+			if (!p || c->kind != MPK_CFUNCTION_POINTER || !p->dtype.bits)
+				continue;
+			if (c->dtype.bits &&
+			    (c->dtype.code != p->dtype.code || c->dtype.bits != p->dtype.bits))
+				MPK_COMPLAIN(
+					r, own.args.items[i].pos,
+					"'%s' is of %s, but C function '%s' takes a pointer to %s there",
+					MPK_QUOTE(p->name), mpk_dtype_print(p->dtype, have),
+					step->kernel, mpk_dtype_print(c->dtype, want));
+			else if (c->read_only && p->direction == MPK_LAUNCH_OUT)
+				MPK_COMPLAIN(
+					r, own.args.items[i].pos,
+					"'%s' is out, but C function '%s' takes a pointer to const there",
+					MPK_QUOTE(p->name), step->kernel);
+		}
+	}
 	resolve_returns(r, m, step);
 }

@@ -122,22 +122,19 @@ static int divided(struct mpk_gen *g, enum mpk_expr_op op, int a, int b, struct 
 	return mpk_host_op2(g->f, MPK_OP_ADD, quotient, mpk_host_op2(g->f, MPK_OP_LT, zero, rest));
 }
 
-static int variable(struct mpk_gen *g, struct mpk_span name)
-{
-	for (size_t i = 0; i < g->launch->var_count; i++)
-		if (mpk_span_equal(g->launch->vars[i].name, name))
-			return g->vars[i];
-	g->f->failed = true; /* mpk_launch_resolve has excluded this. */
-	return -1;
-}
-
 /* Evaluates operands in written order, so that the first that fails is reported. */
 int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span text)
 {
 	if (e->op == MPK_EXPR_NUMBER)
 		return mpk_host_const(g->f, e->value);
-	if (e->op == MPK_EXPR_NAME)
-		return variable(g, e->name);
+	if (e->op == MPK_EXPR_NAME) {
+		struct mpk_span name = e->name;
+		for (size_t i = 0; i < g->launch->var_count; i++)
+			if (mpk_span_equal(g->launch->vars[i].name, name))
+				return g->vars[i];
+		g->f->failed = true; /* mpk_launch_resolve has excluded this. */
+		return -1;
+	}
 
 	int a = mpk_gen_expr(g, e->a, text), b = mpk_gen_expr(g, e->b, text);
 	int less;

@@ -38,24 +38,21 @@ static int64_t cell(const struct mpk_gen *g, size_t i)
 	return g->abi->legacy ? 8 * (int64_t)i : 16 * (int64_t)i + 8;
 }
 
-/* Name for any type index. */
-static int type_name(struct mpk_gen *g, int type)
-{
-	int64_t last = (int64_t)g->abi->type_name_count - 1;
-	int below = mpk_host_op2(g->f, MPK_OP_LT, type, mpk_host_const(g->f, last));
-	int known = both(g, mpk_host_op2(g->f, MPK_OP_LE, mpk_host_const(g->f, 0), type), below);
-	int index = mpk_host_select(g->f, known, type, mpk_host_const(g->f, last), MPK_HOST_I64);
-
-	return name_at(g, g->abi->type_names, g->abi->type_name_count, index);
-}
-
 static void gen_args_wrong_type(struct mpk_gen *g, const struct mpk_launch_param *p, int good,
 				int type, const char *expected)
 {
 	int fine = mpk_host_label(g->f);
 
 	mpk_host_jump_if(g->f, good, fine);
-	int name = type_name(g, type);
+
+	/* Name for any type index. */
+	int64_t last = (int64_t)g->abi->type_name_count - 1;
+	int below = mpk_host_op2(g->f, MPK_OP_LT, type, mpk_host_const(g->f, last));
+	int known = both(g, mpk_host_op2(g->f, MPK_OP_LE, mpk_host_const(g->f, 0), type), below);
+	int index = mpk_host_select(g->f, known, type, mpk_host_const(g->f, last), MPK_HOST_I64);
+
+	int name = name_at(g, g->abi->type_names, g->abi->type_name_count, index);
+
 	mpk_gen_guard(g, mpk_host_const(g->f, 0), "TypeError",
 		      mpk_gen_format(g, "%s: expected %s, got %%s", mpk_gen_who(g, p), expected),
 		      "p", &name);
@@ -203,51 +200,6 @@ static int device_name(struct mpk_gen *g, int device)
 	return name_at(g, names, TYPES, index);
 }
 
-static void gen_args_check_device(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
-{
-	int32_t type = g->launch->device_type;
-	const char *where = mpk_gen_format(g, "on %s", mpk_dl_device_name(type));
-	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_DEVICE_TYPE);
-	int good = g->launch->on_host ? is_on_host(g, dl) : mpk_gen_equals(g, device, type);
-	int fine = mpk_host_label(g->f);
-
-	mpk_host_jump_if(g->f, good, fine);
-	int name = device_name(g, device);
-	mpk_gen_guard(g, mpk_host_const(g->f, 0), "ValueError",
-		      mpk_gen_format(g, "%s must be %s, is on %%s", mpk_gen_who(g, p), where), "p",
-		      &name);
-	mpk_host_set_label(g->f, fine);
-}
-
-/* Rank first, because shape and strides are only read up to it. */
-static void check_head(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
-{
-	int ndim = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_NDIM);
-
-	if (!p->any_shape)
-		mpk_gen_guard(g, mpk_gen_equals(g, ndim, (int64_t)p->rank), "ValueError",
-			      mpk_gen_format(g, "%s: expected %zu dimension%s, got %%lld",
-					     mpk_gen_who(g, p), p->rank, p->rank == 1 ? "" : "s"),
-			      "l", &ndim);
-	check_dtype(g, p, dl);
-	gen_args_check_device(g, p, dl);
-}
-
-static void check_alignment(struct mpk_gen *g, const struct mpk_launch_param *p, int data)
-{
-	size_t bytes = mpk_dtype_bytes(p->dtype), align = bytes;
-	int address = mpk_host_convert(g->f, MPK_OP_ADDRESS, data);
-
-	while (p->divisible && align % p->divisible) /* the least multiple of both */
-		align += bytes;
-	int rest = mpk_host_op2(g->f, MPK_OP_REM, address, mpk_host_const(g->f, (int64_t)align));
-
-	mpk_gen_guard(
-		g, mpk_gen_equals(g, rest, 0), "ValueError",
-		mpk_gen_format(g, "%s: data is not aligned to %zu bytes", mpk_gen_who(g, p), align),
-		"", NULL);
-}
-
 /* Makes the pointer for the kernel, after byte_offset and alignment were handled. */
 static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 {
@@ -268,8 +220,20 @@ static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 				"%s: byte_offset is %%lld; buffers of this device must be passed from their start",
 				mpk_gen_who(g, p)),
 			"l", &offset);
-	else
-		check_alignment(g, p, whole);
+	else {
+		size_t bytes = mpk_dtype_bytes(p->dtype), align = bytes;
+		int address = mpk_host_convert(g->f, MPK_OP_ADDRESS, whole);
+
+		while (p->divisible && align % p->divisible) /* the least multiple of both */
+			align += bytes;
+		int rest = mpk_host_op2(g->f, MPK_OP_REM, address,
+					mpk_host_const(g->f, (int64_t)align));
+
+		mpk_gen_guard(g, mpk_gen_equals(g, rest, 0), "ValueError",
+			      mpk_gen_format(g, "%s: data is not aligned to %zu bytes",
+					     mpk_gen_who(g, p), align),
+			      "", NULL);
+	}
 	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, whole);
 }
 
@@ -278,35 +242,6 @@ static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
  * Of a parameter with dimensions the rank is known, and the code has no loop. One of any shape is gone over from the
  * last dimension to the first; what a turn hands to the next is in memory, because a value is set once.
  */
-
-/* Requires compact row-major strides; an extent of 1 may have any stride, and so may an empty
- * tensor. */
-static void check_strides(struct mpk_gen *g, const struct mpk_launch_param *p, int dl, int elements)
-{
-	int strides = mpk_host_load(g->f, MPK_MEM_PTR, dl, MPK_GEN_DL_STRIDES);
-	int expected = mpk_host_const(g->f, 1), one = mpk_host_const(g->f, 1);
-	int empty = mpk_gen_equals(g, elements, 0);
-	int free_choice = either(g, mpk_gen_is_null(g, strides), empty);
-	int done = mpk_host_label(g->f);
-
-	mpk_host_jump_if(g->f, free_choice, done);
-	for (size_t d = p->rank; d-- > 0;) {
-		int extent = mpk_gen_extent(g, dl, d);
-		int stride = mpk_host_load(g->f, MPK_MEM_I64, strides, 8 * (int64_t)d);
-		int compact = mpk_host_op2(g->f, MPK_OP_EQ, stride, expected);
-		int good = either(g, mpk_host_op2(g->f, MPK_OP_EQ, extent, one), compact);
-
-		mpk_gen_guard(
-			g, good, "ValueError",
-			mpk_gen_format(
-				g,
-				"%s: must be contiguous: stride of dimension %zu is %%lld, expected %%lld",
-				mpk_gen_who(g, p), d),
-			"ll", (int[]){ stride, expected });
-		expected = mpk_host_op2(g->f, MPK_OP_MUL, expected, extent);
-	}
-	mpk_host_set_label(g->f, done);
-}
 
 static int check_extents(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
@@ -336,23 +271,6 @@ static int at(struct mpk_gen *g, int pointer, int index)
 			     0);
 }
 
-/* Keeps the innermost stride that is not compact: whether it matters is known when all extents
- * are. */
-static void check_any_stride(struct mpk_gen *g, int slot, int strides, int d, int extent)
-{
-	int fine = mpk_host_label(g->f), one = mpk_host_const(g->f, 1);
-	int wrong = mpk_host_load(g->f, MPK_MEM_I64, slot, WRONG);
-
-	mpk_host_jump_if(g->f, mpk_gen_is_null(g, strides), fine);
-	mpk_host_jump_if(g->f, wrong, fine);
-	mpk_host_jump_if(g->f, mpk_host_op2(g->f, MPK_OP_LE, extent, one), fine);
-	int expected = mpk_host_load(g->f, MPK_MEM_I64, slot, COUNT);
-	mpk_host_jump_if(g->f, mpk_host_op2(g->f, MPK_OP_EQ, at(g, strides, d), expected), fine);
-	mpk_host_store(g->f, MPK_MEM_I64, slot, WRONG, mpk_host_op2(g->f, MPK_OP_ADD, d, one));
-	mpk_host_store(g->f, MPK_MEM_I64, slot, EXPECTED, expected);
-	mpk_host_set_label(g->f, fine);
-}
-
 static void check_any_turn(struct mpk_gen *g, const struct mpk_launch_param *p, int slot, int dl)
 {
 	int shape = mpk_host_load(g->f, MPK_MEM_PTR, dl, MPK_GEN_DL_SHAPE);
@@ -365,7 +283,21 @@ static void check_any_turn(struct mpk_gen *g, const struct mpk_launch_param *p, 
 	mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_LE, zero, extent), "ValueError",
 		      mpk_gen_format(g, "%s: dimension %%lld is %%lld", mpk_gen_who(g, p)), "ll",
 		      (int[]){ d, extent });
-	check_any_stride(g, slot, strides, d, extent);
+
+	/* Keeps the innermost stride that is not compact: whether it matters is known when all
+	 * extents are. */
+	int fine = mpk_host_label(g->f), one = mpk_host_const(g->f, 1);
+	int wrong = mpk_host_load(g->f, MPK_MEM_I64, slot, WRONG);
+
+	mpk_host_jump_if(g->f, mpk_gen_is_null(g, strides), fine);
+	mpk_host_jump_if(g->f, wrong, fine);
+	mpk_host_jump_if(g->f, mpk_host_op2(g->f, MPK_OP_LE, extent, one), fine);
+	int expected = mpk_host_load(g->f, MPK_MEM_I64, slot, COUNT);
+	mpk_host_jump_if(g->f, mpk_host_op2(g->f, MPK_OP_EQ, at(g, strides, d), expected), fine);
+	mpk_host_store(g->f, MPK_MEM_I64, slot, WRONG, mpk_host_op2(g->f, MPK_OP_ADD, d, one));
+	mpk_host_store(g->f, MPK_MEM_I64, slot, EXPECTED, expected);
+	mpk_host_set_label(g->f, fine);
+
 	int count = mpk_host_load(g->f, MPK_MEM_I64, slot, COUNT);
 	mpk_host_store(g->f, MPK_MEM_I64, slot, COUNT,
 		       mpk_host_op2(g->f, MPK_OP_MUL, count, extent));
@@ -414,7 +346,33 @@ static int check_own_shape(struct mpk_gen *g, size_t i, int dl)
 	if (p->any_shape)
 		return check_any_shape(g, i, dl);
 	elements = check_extents(g, p, dl);
-	check_strides(g, p, dl, elements);
+
+	/* Requires compact row-major strides; an extent of 1 may have any stride, and so may an
+	 * empty tensor. */
+	int strides = mpk_host_load(g->f, MPK_MEM_PTR, dl, MPK_GEN_DL_STRIDES);
+	int expected = mpk_host_const(g->f, 1), one = mpk_host_const(g->f, 1);
+	int empty = mpk_gen_equals(g, elements, 0);
+	int free_choice = either(g, mpk_gen_is_null(g, strides), empty);
+	int done = mpk_host_label(g->f);
+
+	mpk_host_jump_if(g->f, free_choice, done);
+	for (size_t d = p->rank; d-- > 0;) {
+		int extent = mpk_gen_extent(g, dl, d);
+		int stride = mpk_host_load(g->f, MPK_MEM_I64, strides, 8 * (int64_t)d);
+		int compact = mpk_host_op2(g->f, MPK_OP_EQ, stride, expected);
+		int good = either(g, mpk_host_op2(g->f, MPK_OP_EQ, extent, one), compact);
+
+		mpk_gen_guard(
+			g, good, "ValueError",
+			mpk_gen_format(
+				g,
+				"%s: must be contiguous: stride of dimension %zu is %%lld, expected %%lld",
+				mpk_gen_who(g, p), d),
+			"ll", (int[]){ stride, expected });
+		expected = mpk_host_op2(g->f, MPK_OP_MUL, expected, extent);
+	}
+	mpk_host_set_label(g->f, done);
+
 	return elements;
 }
 
@@ -424,7 +382,30 @@ static void check_tensor(struct mpk_gen *g, size_t i, int dl)
 	const struct mpk_launch_param *p = &g->launch->params[i];
 	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, dl), 0), "ValueError",
 		      mpk_gen_format(g, "%s: is a null pointer", mpk_gen_who(g, p)), "", NULL);
-	check_head(g, p, dl);
+
+	/* Rank first, because shape and strides are only read up to it. */
+	int ndim = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_NDIM);
+
+	if (!p->any_shape)
+		mpk_gen_guard(g, mpk_gen_equals(g, ndim, (int64_t)p->rank), "ValueError",
+			      mpk_gen_format(g, "%s: expected %zu dimension%s, got %%lld",
+					     mpk_gen_who(g, p), p->rank, p->rank == 1 ? "" : "s"),
+			      "l", &ndim);
+	check_dtype(g, p, dl);
+
+	int32_t type = g->launch->device_type;
+	const char *where = mpk_gen_format(g, "on %s", mpk_dl_device_name(type));
+	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_DEVICE_TYPE);
+	int good = g->launch->on_host ? is_on_host(g, dl) : mpk_gen_equals(g, device, type);
+	int fine = mpk_host_label(g->f);
+
+	mpk_host_jump_if(g->f, good, fine);
+	int name = device_name(g, device);
+	mpk_gen_guard(g, mpk_host_const(g->f, 0), "ValueError",
+		      mpk_gen_format(g, "%s must be %s, is on %%s", mpk_gen_who(g, p), where), "p",
+		      &name);
+	mpk_host_set_label(g->f, fine);
+
 	check_data(g, i, dl, check_own_shape(g, i, dl));
 }
 

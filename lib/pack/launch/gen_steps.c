@@ -147,30 +147,6 @@ static int temp_bytes(struct mpk_gen *g, const struct mpk_launch_param *t)
 	return bytes;
 }
 
-/* An empty temporary has no memory. The workspace takes bytes and a type hint
- * (TVMBackendAllocWorkspace), for which any type will do. */
-static void allocate_temp(struct mpk_gen *g, size_t i)
-{
-	const struct mpk_launch_param *t = &g->launch->temps[i];
-	int bytes = temp_bytes(g, t), none = mpk_host_label(g->f);
-	int alloc = mpk_gen_runtime(g, MPK_GEN_ALLOC);
-
-	mpk_host_jump_if(g->f, mpk_gen_equals(g, bytes, 0), none);
-	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, alloc), 0), "RuntimeError",
-		      mpk_gen_format(g, "%s: the loader provides no workspace", g->launch->name),
-		      "", NULL);
-	int type = mpk_host_const(g->f, g->launch->device_type);
-	int code = mpk_host_const(g->f, MPK_DTYPE_FLOAT), bits = mpk_host_const(g->f, 32);
-	int p = mpk_host_call(g->f, alloc, 'p', "iilii",
-			      (int[]){ type, g->device_id, bytes, code, bits });
-	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, p), 0), "RuntimeError",
-		      mpk_gen_format(g, "%s: no device memory for temporary '%.*s' of %%lld bytes",
-				     g->launch->name, MPK_SPAN_ARG(t->name)),
-		      "l", &bytes);
-	mpk_host_store(g->f, MPK_MEM_PTR, g->temps[i], 0, p);
-	mpk_host_set_label(g->f, none);
-}
-
 /* --- kernels --------------------------------------------------------------------------------- */
 
 /* The kernel's integer has fewer bits than the argument: a value that does not fit is refused,
@@ -377,28 +353,6 @@ static char call_letter(struct mpk_dtype t)
 	return letters[t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3];
 }
 
-/* A value that does not fit the parameter is refused, never cut. */
-static int call_integer(struct mpk_gen *g, const struct mpk_launch_step *s,
-			const struct mpk_launch_arg *a)
-{
-	int value = mpk_gen_expr(g, a->expr, a->text), good;
-	char name[MPK_DTYPE_TEXT];
-
-	if (mpk_dtype_is_real(a->dtype))
-		return mpk_host_convert(g->f, MPK_OP_TO_F64, value);
-	good = mpk_gen_fits(g, value, a->dtype);
-	if (good >= 0)
-		mpk_gen_guard(
-			g, good, "ValueError",
-			mpk_gen_format(
-				g,
-				"%s: '%s' = %%lld does not fit the %s that C function '%s' takes",
-				g->launch->name, mpk_gen_literal(g, a->text),
-				mpk_dtype_print(a->dtype, name), s->kernel),
-			"l", &value);
-	return value;
-}
-
 static int call_argument(struct mpk_gen *g, const struct mpk_launch_step *s,
 			 const struct mpk_launch_arg *a)
 {
@@ -417,7 +371,24 @@ static int call_argument(struct mpk_gen *g, const struct mpk_launch_step *s,
 	case MPK_ARG_INT:
 		break;
 	}
-	return call_integer(g, s, a);
+
+	/* A value that does not fit the parameter is refused, never cut. */
+	int value = mpk_gen_expr(g, a->expr, a->text), good;
+	char name[MPK_DTYPE_TEXT];
+
+	if (mpk_dtype_is_real(a->dtype))
+		return mpk_host_convert(g->f, MPK_OP_TO_F64, value);
+	good = mpk_gen_fits(g, value, a->dtype);
+	if (good >= 0)
+		mpk_gen_guard(
+			g, good, "ValueError",
+			mpk_gen_format(
+				g,
+				"%s: '%s' = %%lld does not fit the %s that C function '%s' takes",
+				g->launch->name, mpk_gen_literal(g, a->text),
+				mpk_dtype_print(a->dtype, name), s->kernel),
+			"l", &value);
+	return value;
 }
 
 /* Results go where callers of the convention look for them. */
@@ -481,7 +452,29 @@ void mpk_gen_steps(struct mpk_gen *g)
 		gen_steps_set_device(g);
 	for (size_t i = 0; i < g->launch->temp_count; i++) {
 		mpk_host_store(g->f, MPK_MEM_I64, g->temps[i], 8, g->device_id);
-		allocate_temp(g, i);
+
+		/* An empty temporary has no memory. The workspace takes bytes and a type hint
+		 * (TVMBackendAllocWorkspace), for which any type will do. */
+		const struct mpk_launch_param *t = &g->launch->temps[i];
+		int bytes = temp_bytes(g, t), none = mpk_host_label(g->f);
+		int alloc = mpk_gen_runtime(g, MPK_GEN_ALLOC);
+
+		mpk_host_jump_if(g->f, mpk_gen_equals(g, bytes, 0), none);
+		mpk_gen_guard(
+			g, mpk_gen_equals(g, mpk_gen_is_null(g, alloc), 0), "RuntimeError",
+			mpk_gen_format(g, "%s: the loader provides no workspace", g->launch->name),
+			"", NULL);
+		int type = mpk_host_const(g->f, g->launch->device_type);
+		int code = mpk_host_const(g->f, MPK_DTYPE_FLOAT), bits = mpk_host_const(g->f, 32);
+		int p = mpk_host_call(g->f, alloc, 'p', "iilii",
+				      (int[]){ type, g->device_id, bytes, code, bits });
+		mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, p), 0), "RuntimeError",
+			      mpk_gen_format(
+				      g, "%s: no device memory for temporary '%.*s' of %%lld bytes",
+				      g->launch->name, MPK_SPAN_ARG(t->name)),
+			      "l", &bytes);
+		mpk_host_store(g->f, MPK_MEM_PTR, g->temps[i], 0, p);
+		mpk_host_set_label(g->f, none);
 	}
 	for (size_t i = 0; i < g->launch->step_count; i++) {
 		if (g->launch->steps[i].callee)

@@ -126,27 +126,25 @@ static enum mpk_code name_or_call(struct parse *p, const struct mpk_expr **out)
 	return node(p, (struct mpk_expr){ .op = MPK_EXPR_NAME, .name = name, .at = at }, out);
 }
 
-/* Takes letters along, so that "12ab" is one wrong number and not two words. */
-static enum mpk_code launch_parse_number(struct parse *p, const struct mpk_expr **out)
-{
-	struct mpk_scan *s = p->s;
-	size_t from = s->at;
-	int64_t value;
-
-	while (s->at < s->text.len && isalnum(s->text.data[s->at]))
-		s->at++;
-	if (!mpk_parse_i64(mpk_span_of(s->text.data + from, s->at - from), &value))
-		return scan_fail(s, from, p->err, "'%.*s' is no 64-bit integer",
-				 (int)(s->at - from), (const char *)s->text.data + from);
-	return node(p, (struct mpk_expr){ .op = MPK_EXPR_NUMBER, .value = value, .at = from }, out);
-}
-
 static enum mpk_code atom(struct parse *p, const struct mpk_expr **out)
 {
 	int c = scan_space(p->s);
 
-	if (isdigit(c))
-		return launch_parse_number(p, out);
+	if (isdigit(c)) {
+		/* Takes letters along, so that "12ab" is one wrong number and not two words. */
+		struct mpk_scan *s = p->s;
+		size_t from = s->at;
+		int64_t value;
+
+		while (s->at < s->text.len && isalnum(s->text.data[s->at]))
+			s->at++;
+		if (!mpk_parse_i64(mpk_span_of(s->text.data + from, s->at - from), &value))
+			return scan_fail(s, from, p->err, "'%.*s' is no 64-bit integer",
+					 (int)(s->at - from), (const char *)s->text.data + from);
+		return node(p,
+			    (struct mpk_expr){ .op = MPK_EXPR_NUMBER, .value = value, .at = from },
+			    out);
+	}
 	if (isalpha(c) || c == '_')
 		return name_or_call(p, out);
 	if (c != '(')
@@ -306,19 +304,6 @@ static bool is_element(struct mpk_dtype t)
 	return t.code != MPK_DTYPE_HANDLE && (whole || mpk_dtype_is_bool(t));
 }
 
-static enum mpk_code wrong_element(const struct mpk_scan *s, size_t at, struct mpk_span word,
-				   struct mpk_error *err)
-{
-	const char *meant = mpk_dtype_suggest(word);
-	struct mpk_dtype type;
-
-	/* Kernels take handles; a parameter of a function is a tensor or a scalar. */
-	if (!meant || !mpk_dtype_parse(mpk_span_str(meant), &type) || !is_element(type))
-		return scan_fail(s, at, err, "'%s' is no element type", MPK_QUOTE(word));
-	return scan_fail(s, at, err, "'%s' is no element type; did you mean '%s'?", MPK_QUOTE(word),
-			 meant);
-}
-
 /* "divisible 16": the assumption of a compiler that specialised a kernel. */
 static enum mpk_code scan_divisor(struct mpk_scan *s, struct mpk_launch_param *p,
 				  struct mpk_error *err)
@@ -359,7 +344,15 @@ static enum mpk_code scan_dtype(struct mpk_scan *s, struct mpk_launch_param *p,
 		return scan_fail(s, at, err, "expected a type such as float32");
 	if (mpk_dtype_parse(word, &p->dtype) && is_element(p->dtype))
 		return MPK_OK;
-	return wrong_element(s, at, word, err);
+
+	const char *meant = mpk_dtype_suggest(word);
+	struct mpk_dtype type;
+
+	/* Kernels take handles; a parameter of a function is a tensor or a scalar. */
+	if (!meant || !mpk_dtype_parse(mpk_span_str(meant), &type) || !is_element(type))
+		return scan_fail(s, at, err, "'%s' is no element type", MPK_QUOTE(word));
+	return scan_fail(s, at, err, "'%s' is no element type; did you mean '%s'?", MPK_QUOTE(word),
+			 meant);
 }
 
 static bool scan_dots(struct mpk_scan *s)

@@ -249,7 +249,7 @@ static const char *print_ll_form_of(const struct mpk_host_insn *in)
 }
 
 /* signext: some ABIs (s390x, riscv64) want 32-bit results and parameters extended by the callee
- * or the caller, and LLVM extends only where told. */
+ * or the caller, and LLVM extends only where the IR says so. */
 static void begin_function(struct mpk_host_printer *p, const struct mpk_hostfn *f)
 {
 	mpk_strbuf_printf(p->out, "define signext i32 @%s(", f->symbol);
@@ -265,8 +265,21 @@ static void begin_function(struct mpk_host_printer *p, const struct mpk_hostfn *
 	((struct ll_printer *)p)->open = true;
 }
 
-static void put_globals(struct mpk_strbuf *out, const struct mpk_host_unit *unit)
+/* A call for each name, with the name as a constant of its own. */
+static void put_registered(struct ll_printer *p, const struct mpk_host_unit *unit,
+			   const char *symbol)
 {
+	mpk_strbuf_printf(p->base.out, "  call i32 @%s(ptr @mpk.c.%u, ptr @%s)\n",
+			  unit->register_function, string_constant(p, symbol), symbol);
+}
+
+static enum mpk_code print_unit_ll(const struct mpk_host_unit *unit, struct mpk_strbuf *out,
+				   struct mpk_error *err)
+{
+	struct ll_printer p = { .base = { .language = &mpk_host_ll, .out = out } };
+
+	mpk_strbuf_printf(out, "source_filename = \"%s\"\n\n", unit->source_name);
+
 	static const char *const links[] = { [MPK_HOST_WEAK] = "extern_weak ",
 					     [MPK_HOST_STRONG] = "",
 					     [MPK_HOST_HIDDEN] = "hidden " };
@@ -277,37 +290,7 @@ static void put_globals(struct mpk_strbuf *out, const struct mpk_host_unit *unit
 	for (size_t i = 0; i < unit->global_count; i++)
 		mpk_strbuf_printf(out, "@%s = %s global ptr null, align 8\n", unit->globals[i].name,
 				  unit->globals[i].weak ? "weak" : "internal");
-}
 
-/* A call for each name, with the name as a constant of its own. */
-static void put_registered(struct ll_printer *p, const struct mpk_host_unit *unit,
-			   const char *symbol)
-{
-	mpk_strbuf_printf(p->base.out, "  call i32 @%s(ptr @mpk.c.%u, ptr @%s)\n",
-			  unit->register_function, string_constant(p, symbol), symbol);
-}
-
-static void print_ll_put_registration(struct ll_printer *p, const struct mpk_host_unit *unit)
-{
-	mpk_strbuf_printf(p->base.out, "declare i32 @%s(ptr, ptr)\n", unit->register_function);
-	mpk_strbuf_puts(
-		p->base.out,
-		"@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr @register_functions, ptr null }]\n"
-		"define internal void @register_functions() {\n");
-	if (unit->context)
-		put_registered(p, unit, unit->context);
-	for (size_t i = 0; i < unit->function_count; i++)
-		put_registered(p, unit, unit->functions[i].symbol);
-	mpk_strbuf_puts(p->base.out, "  ret void\n}\n");
-}
-
-static enum mpk_code print_unit_ll(const struct mpk_host_unit *unit, struct mpk_strbuf *out,
-				   struct mpk_error *err)
-{
-	struct ll_printer p = { .base = { .language = &mpk_host_ll, .out = out } };
-
-	mpk_strbuf_printf(out, "source_filename = \"%s\"\n\n", unit->source_name);
-	put_globals(out, unit);
 	mpk_strbuf_puts(out, "\ndeclare i32 @snprintf(ptr, i64, ptr, ...)\n"
 			     "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
 			     "declare { i64, i1 } @llvm.sadd.with.overflow.i64(i64, i64)\n"
@@ -315,8 +298,19 @@ static enum mpk_code print_unit_ll(const struct mpk_host_unit *unit, struct mpk_
 			     "declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64)\n\n");
 	enum mpk_code code = mpk_host_print_functions(&p.base, unit, err);
 
-	if (code == MPK_OK && unit->register_function)
-		print_ll_put_registration(&p, unit);
+	if (code == MPK_OK && unit->register_function) {
+		mpk_strbuf_printf(p.base.out, "declare i32 @%s(ptr, ptr)\n",
+				  unit->register_function);
+		mpk_strbuf_puts(
+			p.base.out,
+			"@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr @register_functions, ptr null }]\n"
+			"define internal void @register_functions() {\n");
+		if (unit->context)
+			put_registered(&p, unit, unit->context);
+		for (size_t i = 0; i < unit->function_count; i++)
+			put_registered(&p, unit, unit->functions[i].symbol);
+		mpk_strbuf_puts(p.base.out, "  ret void\n}\n");
+	}
 	if (p.constants.failed)
 		out->failed = true;
 	mpk_strbuf_put_span(out, mpk_span_str(mpk_strbuf_text(&p.constants)));

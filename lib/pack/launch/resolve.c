@@ -65,17 +65,6 @@ static int compare_rows(const void *a, const void *b)
 				      : (x->row > y->row) - (x->row < y->row);
 }
 
-static void list_rows(const struct mpk_manifest *m, struct mpk_kernel_index *index)
-{
-	for (size_t i = 0; i < m->module_count; i++)
-		for (size_t k = 0; k < m->modules[i].function_count; k++)
-			index->rows[index->row_count++] = (struct kernel_row){
-				mpk_toml_str_span(m->modules[i].functions[k].name), i, k
-			};
-	if (index->row_count)
-		qsort(index->rows, index->row_count, sizeof *index->rows, compare_rows);
-}
-
 /* A module without an id is another mistake: no name refers to it. */
 static bool list_ids(const struct mpk_manifest *m, struct mpk_kernel_index *index)
 {
@@ -108,7 +97,15 @@ static enum mpk_code index_init(const struct mpk_manifest *m, struct mpk_arena *
 		.letters_left = INDEX_LETTERS,
 	};
 	MPK_TRY_ALLOC(index->rows && index->ids && list_ids(m, index), err);
-	list_rows(m, index);
+
+	for (size_t i = 0; i < m->module_count; i++)
+		for (size_t k = 0; k < m->modules[i].function_count; k++)
+			index->rows[index->row_count++] = (struct kernel_row){
+				mpk_toml_str_span(m->modules[i].functions[k].name), i, k
+			};
+	if (index->row_count)
+		qsort(index->rows, index->row_count, sizeof *index->rows, compare_rows);
+
 	return MPK_OK;
 }
 

@@ -156,17 +156,6 @@ static void rows_param(struct rows *r, const struct mpk_launch_param *p)
 	r->param_count++;
 }
 
-static void rows_vars(struct rows *r, const struct mpk_launch *l)
-{
-	for (size_t i = 0; i < l->var_count; i++) {
-		const struct mpk_launch_var *v = &l->vars[i];
-
-		mpk_strbuf_printf(&r->vars, "\t{ %zu, %" PRId64 " },\n", v->param,
-				  v->dim == SIZE_MAX ? MPK_SA_NONE : (int64_t)v->dim);
-		r->var_count++;
-	}
-}
-
 /* --- steps ----------------------------------------------------------------------------------------- */
 
 static void rows_arg(struct rows *r, const struct mpk_launch_arg *a)
@@ -244,7 +233,15 @@ static void rows_function(struct rows *r, const struct mpk_launch *l)
 	temps = r->param_count;
 	for (size_t k = 0; k < l->temp_count; k++)
 		rows_param(r, &l->temps[k]);
-	rows_vars(r, l);
+
+	for (size_t i = 0; i < l->var_count; i++) {
+		const struct mpk_launch_var *v = &l->vars[i];
+
+		mpk_strbuf_printf(&r->vars, "\t{ %zu, %" PRId64 " },\n", v->param,
+				  v->dim == SIZE_MAX ? MPK_SA_NONE : (int64_t)v->dim);
+		r->var_count++;
+	}
+
 	for (size_t k = 0; k < l->step_count; k++)
 		rows_step(r, &l->steps[k]);
 	if (l->gen == MPK_GEN_CURRENT)
@@ -268,23 +265,6 @@ static void rows_table(struct mpk_strbuf *out, const char *type, const char *nam
 	mpk_strbuf_printf(out, "%s};\n", last);
 }
 
-/* A table may have no rows, and C has no empty arrays: a last row is zeros. */
-static void rows_print(const struct rows *r, struct mpk_strbuf *out)
-{
-	static const char zeros[] = "\t{ 0 },\n";
-
-	mpk_strbuf_puts(out, "const char mpk_sa_texts[] =\n");
-	mpk_strbuf_put(out, mpk_strbuf_text(&r->texts), r->texts.len);
-	mpk_strbuf_puts(out, "\t;\n");
-	rows_table(out, "int64_t", "words", &r->words, " 0 ");
-	rows_table(out, "struct mpk_sa_expr", "exprs", &r->exprs, zeros);
-	rows_table(out, "struct mpk_sa_param", "params", &r->params, zeros);
-	rows_table(out, "struct mpk_sa_var", "vars", &r->vars, zeros);
-	rows_table(out, "struct mpk_sa_arg", "args", &r->args, zeros);
-	rows_table(out, "struct mpk_sa_step", "steps", &r->steps, zeros);
-	rows_table(out, "struct mpk_sa_function", "functions", &r->functions, zeros);
-}
-
 enum mpk_code mpk_launch_put_rows(const struct mpk_launch *launches, size_t count,
 				  const struct mpk_strmap *kernels, struct mpk_arena *arena,
 				  struct mpk_strbuf *out, struct mpk_error *err)
@@ -301,7 +281,21 @@ enum mpk_code mpk_launch_put_rows(const struct mpk_launch *launches, size_t coun
 		r.failed |= all[i]->failed;
 	if (r.failed || r.none.failed)
 		return mpk_fail_nomem(err);
-	rows_print(&r, out);
+
+	/* A table may have no rows, and C has no empty arrays: a last row is zeros. */
+	static const char zeros[] = "\t{ 0 },\n";
+
+	mpk_strbuf_puts(out, "const char mpk_sa_texts[] =\n");
+	mpk_strbuf_put(out, mpk_strbuf_text(&r.texts), r.texts.len);
+	mpk_strbuf_puts(out, "\t;\n");
+	rows_table(out, "int64_t", "words", &r.words, " 0 ");
+	rows_table(out, "struct mpk_sa_expr", "exprs", &r.exprs, zeros);
+	rows_table(out, "struct mpk_sa_param", "params", &r.params, zeros);
+	rows_table(out, "struct mpk_sa_var", "vars", &r.vars, zeros);
+	rows_table(out, "struct mpk_sa_arg", "args", &r.args, zeros);
+	rows_table(out, "struct mpk_sa_step", "steps", &r.steps, zeros);
+	rows_table(out, "struct mpk_sa_function", "functions", &r.functions, zeros);
+
 	return mpk_strbuf_status(out, err);
 }
 

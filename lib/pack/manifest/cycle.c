@@ -96,24 +96,6 @@ struct search {
 	size_t count;
 };
 
-static void reach_hosts(struct search *s, size_t root, size_t *hosts, size_t *host_count)
-{
-	s->queue[s->count++] = root;
-	s->from[root] = root;
-	for (size_t i = 0; i < s->count; i++) {
-		const struct mpk_module *m = &s->modules[s->queue[i]];
-
-		if (m->is_host)
-			hosts[(*host_count)++] = s->queue[i];
-		for (size_t k = 0; k < m->import_count; k++) {
-			if (s->from[m->imports[k]] != SIZE_MAX)
-				continue;
-			s->from[m->imports[k]] = s->queue[i];
-			s->queue[s->count++] = m->imports[k];
-		}
-	}
-}
-
 /* Returns the module that imports the host module *last, or SIZE_MAX. */
 static size_t return_to_host(struct search *s, size_t module_count, const size_t *hosts,
 			     size_t host_count, size_t *last)
@@ -150,7 +132,22 @@ static enum mpk_code find_merged(struct search *s, const struct mpk_graph *graph
 {
 	size_t host_count = 0, last, length = 1;
 
-	reach_hosts(s, graph->root, hosts, &host_count);
+	size_t root = graph->root;
+
+	s->queue[s->count++] = root;
+	s->from[root] = root;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct mpk_module *m = &s->modules[s->queue[i]];
+
+		if (m->is_host)
+			hosts[(host_count)++] = s->queue[i];
+		for (size_t k = 0; k < m->import_count; k++) {
+			if (s->from[m->imports[k]] != SIZE_MAX)
+				continue;
+			s->from[m->imports[k]] = s->queue[i];
+			s->queue[s->count++] = m->imports[k];
+		}
+	}
 
 	size_t tail = return_to_host(s, graph->count, hosts, host_count, &last);
 	if (tail == SIZE_MAX)
@@ -217,22 +214,6 @@ enum mpk_code mpk_graph_find_cycle(const struct mpk_graph *graph, struct mpk_are
 	return MPK_OK;
 }
 
-/* Formats "a -> b -> c", without the middle of a long ring. */
-static void cycle_put_names(struct mpk_strbuf *text, const struct mpk_cycle *cycle,
-			    const struct mpk_module *modules)
-{
-	for (size_t i = 0; i < cycle->count; i++) {
-		if (i == NAMES_SHOWN / 2 && cycle->count > NAMES_SHOWN) {
-			size_t skipped = cycle->count - NAMES_SHOWN;
-
-			mpk_strbuf_printf(text, " -> ... (%zu more)", skipped);
-			i += skipped;
-		}
-		mpk_strbuf_puts(text, i ? " -> " : "");
-		mpk_strbuf_puts(text, MPK_QUOTE(modules[cycle->modules[i]].name));
-	}
-}
-
 enum mpk_code mpk_cycle_fail(const struct mpk_cycle *cycle, const struct mpk_module *modules,
 			     struct mpk_error *err)
 {
@@ -240,7 +221,18 @@ enum mpk_code mpk_cycle_fail(const struct mpk_cycle *cycle, const struct mpk_mod
 	const struct mpk_module *first = &modules[cycle->modules[0]];
 	const struct mpk_module *last = &modules[cycle->modules[cycle->count - 1]];
 
-	cycle_put_names(&text, cycle, modules);
+	/* Formats "a -> b -> c", without the middle of a long ring. */
+	for (size_t i = 0; i < cycle->count; i++) {
+		if (i == NAMES_SHOWN / 2 && cycle->count > NAMES_SHOWN) {
+			size_t skipped = cycle->count - NAMES_SHOWN;
+
+			mpk_strbuf_printf(&text, " -> ... (%zu more)", skipped);
+			i += skipped;
+		}
+		mpk_strbuf_puts(&text, i ? " -> " : "");
+		mpk_strbuf_puts(&text, MPK_QUOTE(modules[cycle->modules[i]].name));
+	}
+
 	if (!cycle->merged)
 		return mpk_fail(err, MPK_E_CONFLICT, "modules import each other: %s -> %s",
 				mpk_strbuf_text(&text), MPK_QUOTE(first->name));

@@ -67,7 +67,7 @@ static bool is_value(const char *value, const char *words)
 	return false;
 }
 
-/* @name    the text behind the letter: "no-NAME", "NAME=VALUE" */
+/* @name    the text after the letter: "no-NAME", "NAME=VALUE" */
 static bool is_listed(char letter, const char *name)
 {
 	bool negated = strncmp(name, "no-", 3) == 0;
@@ -83,16 +83,6 @@ static bool is_listed(char letter, const char *name)
 		return bare[len] ? is_value(bare + len + 1, f->values) : f->alone || negated;
 	}
 	return false;
-}
-
-/* Accepts "unused", "no-unused", "error=format", "format=2": no warning of any compiler names a
- * file. -Wa, -Wl and -Wp pass words on, after a comma. */
-static bool is_warning(const char *name)
-{
-	size_t len = strcspn(name, "=");
-
-	return *name >= 'a' && *name <= 'z' && len > 1 && flags_are_of(name, "+-=") &&
-	       (!name[len] || (name[len + 1] && !strchr(name + len + 1, '=')));
 }
 
 static bool is_cflag(const char *flag)
@@ -111,8 +101,15 @@ static bool is_cflag(const char *flag)
 			return true;
 	if (strncmp(flag, "-std=", 5) == 0)
 		return flag[5] && flags_are_of(flag + 5, "+:");
-	if (strncmp(flag, "-W", 2) == 0)
-		return is_warning(flag + 2);
+	if (strncmp(flag, "-W", 2) == 0) {
+		/* Accepts "unused", "no-unused", "error=format", "format=2": no warning of any
+		 * compiler names a file. -Wa, -Wl and -Wp pass words on, after a comma. */
+		const char *name = flag + 2;
+		size_t len = strcspn(name, "=");
+
+		return *name >= 'a' && *name <= 'z' && len > 1 && flags_are_of(name, "+-=") &&
+		       (!name[len] || (name[len + 1] && !strchr(name + len + 1, '=')));
+	}
 	return flag[0] == '-' && flag[1] && is_listed(flag[1], flag + 2);
 }
 
@@ -151,32 +148,6 @@ static bool has_source(const struct mpk_manifest_module *m, const char *const *s
 	return false;
 }
 
-static void check_cflags(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
-{
-	const struct mpk_words *granted = mpk_manifest_package(r)->granted;
-
-	for (size_t i = 0; i < m->cflags.count; i++) {
-		struct mpk_toml_str flag = m->cflags.items[i];
-
-		if (strncmp(flag.text, "-I", 2) == 0)
-			mpk_toml_read_error(
-				r, flag.pos, "cflags",
-				"folders with headers are given in 'include', not as '%s'",
-				QUOTE(flag));
-		else if (!is_cflag(flag.text) && !is_granted(granted, flag.text))
-			mpk_toml_read_error(
-				r, flag.pos, "cflags",
-				"'%s' is none of the flags that a manifest may have, see mpack.toml(5); --allow-cflag allows it",
-				QUOTE(flag));
-	}
-	for (size_t i = 0; i < m->defines.count; i++)
-		if (!is_define(m->defines.items[i].text))
-			mpk_toml_read_error(
-				r, m->defines.items[i].pos, "cflags",
-				"'%s' defines no macro: it is \"NAME\" or \"NAME=VALUE\"",
-				QUOTE(m->defines.items[i]));
-}
-
 /* A standard belongs to one language, and the module must have a source in that language. */
 static void check_std(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
@@ -209,39 +180,6 @@ static bool is_file_of_library(const char *name)
 		(strcmp(dot, ".so") == 0 || strcmp(dot, ".a") == 0 || strcmp(dot, ".o") == 0));
 }
 
-static void say_what_library(struct mpk_toml_reader *r, struct mpk_toml_str name)
-{
-	const char *dot = strstr(name.text, ".so"), *end = dot ? dot : strrchr(name.text, '.');
-
-	if (strncmp(name.text, "lib", 3) == 0 && end > name.text + 3 && strcmp(end, ".o") != 0)
-		mpk_toml_read_error(
-			r, name.pos, "libs",
-			"'%s' names a file; did you mean \"./%s\", a path, or \"%s\", a library of the system?",
-			QUOTE(name), QUOTE(name),
-			MPK_QUOTE(mpk_span_of(name.text + 3, (size_t)(end - name.text) - 3)));
-	else
-		mpk_toml_read_error(r, name.pos, "libs",
-				    "'%s' names a file; did you mean \"./%s\", a path?",
-				    QUOTE(name), QUOTE(name));
-}
-
-static void check_libs(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
-{
-	for (size_t i = 0; i < m->libs.count; i++) {
-		const char *text = m->libs.items[i].text;
-
-		if (strchr(text, '/'))
-			continue;
-		if (*text == '-' || !flags_are_of(text, "-+_."))
-			mpk_toml_read_error(
-				r, m->libs.items[i].pos, "libs",
-				"'%s' is no library: a name as in \"m\", or a path such as \"lib/libown.so\"",
-				QUOTE(m->libs.items[i]));
-		else if (is_file_of_library(text))
-			say_what_library(r, m->libs.items[i]);
-	}
-}
-
 void mpk_manifest_flags_check(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
 	static const char *const compiled[] = { ".c", ".cc", ".cpp", ".cxx", NULL };
@@ -271,8 +209,61 @@ void mpk_manifest_flags_check(struct mpk_toml_reader *r, const struct mpk_manife
 	}
 	if (!m->is_host)
 		return;
-	check_cflags(r, m);
-	check_libs(r, m);
+
+	const struct mpk_words *granted = mpk_manifest_package(r)->granted;
+
+	for (size_t i = 0; i < m->cflags.count; i++) {
+		struct mpk_toml_str flag = m->cflags.items[i];
+
+		if (strncmp(flag.text, "-I", 2) == 0)
+			mpk_toml_read_error(
+				r, flag.pos, "cflags",
+				"folders with headers are given in 'include', not as '%s'",
+				QUOTE(flag));
+		else if (!is_cflag(flag.text) && !is_granted(granted, flag.text))
+			mpk_toml_read_error(
+				r, flag.pos, "cflags",
+				"'%s' is none of the flags that a manifest may have, see mpack.toml(5); --allow-cflag allows it",
+				QUOTE(flag));
+	}
+	for (size_t i = 0; i < m->defines.count; i++)
+		if (!is_define(m->defines.items[i].text))
+			mpk_toml_read_error(
+				r, m->defines.items[i].pos, "cflags",
+				"'%s' defines no macro: it is \"NAME\" or \"NAME=VALUE\"",
+				QUOTE(m->defines.items[i]));
+
+	for (size_t i = 0; i < m->libs.count; i++) {
+		const char *text = m->libs.items[i].text;
+
+		if (strchr(text, '/'))
+			continue;
+		if (*text == '-' || !flags_are_of(text, "-+_."))
+			mpk_toml_read_error(
+				r, m->libs.items[i].pos, "libs",
+				"'%s' is no library: a name as in \"m\", or a path such as \"lib/libown.so\"",
+				QUOTE(m->libs.items[i]));
+		else if (is_file_of_library(text)) {
+			struct mpk_toml_str name = m->libs.items[i];
+			const char *dot = strstr(name.text, ".so"),
+				   *end = dot ? dot : strrchr(name.text, '.');
+
+			if (strncmp(name.text, "lib", 3) == 0 && end > name.text + 3 &&
+			    strcmp(end, ".o") != 0)
+				mpk_toml_read_error(
+					r, name.pos, "libs",
+					"'%s' names a file; did you mean \"./%s\", a path, or \"%s\", a library of the system?",
+					QUOTE(name), QUOTE(name),
+					MPK_QUOTE(mpk_span_of(name.text + 3,
+							      (size_t)(end - name.text) - 3)));
+			else
+				mpk_toml_read_error(
+					r, name.pos, "libs",
+					"'%s' names a file; did you mean \"./%s\", a path?",
+					QUOTE(name), QUOTE(name));
+		}
+	}
+
 	if (has_source(m, compiled))
 		check_std(r, m);
 }

@@ -20,22 +20,6 @@
 #define STEP(kind_, type, member, key)                                                             \
 	{ .name = #key, .kind = MPK_TOML_FIELD_##kind_, .off = offsetof(type, member key) }
 
-/* --- the rules of [[module.function]] ----------------------------------------------- */
-
-static void unknown_dtype(struct mpk_toml_reader *r, struct mpk_toml_str name)
-{
-	const char *meant = mpk_dtype_suggest(mpk_toml_str_span(name));
-
-	if (meant)
-		mpk_toml_read_error(r, name.pos, "dtype",
-				    "'%s' is no data type; did you mean '%s'?", QUOTE(name), meant);
-	else
-		mpk_toml_read_error(
-			r, name.pos, "dtype",
-			"'%s' is no data type: handle for a buffer, or float32, int64, uint8, ...",
-			QUOTE(name));
-}
-
 static void read_args(struct mpk_toml_reader *r, struct mpk_manifest_function *f)
 {
 	struct mpk_dtype *args = mpk_arena_array(r->arena, f->arg_names.count, sizeof *args);
@@ -47,8 +31,21 @@ static void read_args(struct mpk_toml_reader *r, struct mpk_manifest_function *f
 	for (size_t i = 0; i < f->arg_names.count; i++) {
 		struct mpk_toml_str name = f->arg_names.items[i];
 
-		if (!mpk_dtype_parse(mpk_toml_str_span(name), &args[i]))
-			unknown_dtype(r, name);
+		if (!mpk_dtype_parse(mpk_toml_str_span(name), &args[i])) {
+			/* --- the rules of [[module.function]]
+			 * ----------------------------------------------- */
+			const char *meant = mpk_dtype_suggest(mpk_toml_str_span(name));
+
+			if (meant)
+				mpk_toml_read_error(r, name.pos, "dtype",
+						    "'%s' is no data type; did you mean '%s'?",
+						    QUOTE(name), meant);
+			else
+				mpk_toml_read_error(
+					r, name.pos, "dtype",
+					"'%s' is no data type: handle for a buffer, or float32, int64, uint8, ...",
+					QUOTE(name));
+		}
 	}
 	f->args = args;
 	f->arg_count = f->arg_names.count;
@@ -80,21 +77,13 @@ static void unknown_tag(struct mpk_toml_reader *r, struct mpk_toml_str tag)
 		mpk_toml_suggest(mpk_toml_str_span(tag), names, MPK_ARRAY_COUNT(names), near));
 }
 
-/* Older loaders know the spelling tir., newer ones tirx. Releases 0.22 and 0.23 write the new
- * container with tir., so only the old containers are certain. Code that loads its own kernels
- * knows both. */
-static void check_spelling(struct mpk_toml_reader *r, struct mpk_toml_str tag)
+static void check_function(struct mpk_toml_reader *r, void *function)
 {
-	if (strncmp(tag.text, "tirx.", 5) == 0 && mpk_manifest_package(r)->gen != MPK_GEN_CURRENT &&
-	    !mpk_manifest_package(r)->standalone)
-		mpk_toml_read_warn(
-			r, tag.pos, "launch-tag", "loaders of ABI %s know it as 'tir.%s'",
-			mpk_generation_get(mpk_manifest_package(r)->gen)->abi, QUOTE(tag) + 5);
-}
+	struct mpk_manifest_function *f = function;
 
-/* An axis may occur several times, as in TVM's own tables: each takes a value. */
-static void check_launch(struct mpk_toml_reader *r, const struct mpk_manifest_function *f)
-{
+	read_args(r, f);
+
+	/* An axis may occur several times, as in TVM's own tables: each takes a value. */
 	bool shared = false;
 
 	for (size_t i = 0; i < f->launch.count; i++) {
@@ -110,17 +99,20 @@ static void check_launch(struct mpk_toml_reader *r, const struct mpk_manifest_fu
 				r, text.pos, "launch-tag",
 				"'%s' stands behind dynamic shared memory, which is the last value a caller passes",
 				QUOTE(text));
-		check_spelling(r, text);
+
+		/* Older loaders know the spelling tir., newer ones tirx. Releases 0.22 and 0.23
+		 * write the new container with tir., so only the old containers are certain.
+		 * Code that loads its own kernels knows both. */
+		if (strncmp(text.text, "tirx.", 5) == 0 &&
+		    mpk_manifest_package(r)->gen != MPK_GEN_CURRENT &&
+		    !mpk_manifest_package(r)->standalone)
+			mpk_toml_read_warn(r, text.pos, "launch-tag",
+					   "loaders of ABI %s know it as 'tir.%s'",
+					   mpk_generation_get(mpk_manifest_package(r)->gen)->abi,
+					   QUOTE(text) + 5);
+
 		shared |= tag == MPK_TAG_DYN_SHARED;
 	}
-}
-
-static void check_function(struct mpk_toml_reader *r, void *function)
-{
-	struct mpk_manifest_function *f = function;
-
-	read_args(r, f);
-	check_launch(r, f);
 }
 
 static const struct mpk_toml_field function_fields[] = {
@@ -148,37 +140,33 @@ static void need(struct mpk_toml_reader *r, struct mpk_pos pos, bool present, co
 		mpk_toml_read_error(r, pos, "missing-key", "%s needs '%s'", table, key);
 }
 
-/* A C function runs where it is called, once. */
-static void refuse_extents(struct mpk_toml_reader *r, const struct mpk_manifest_step *s)
-{
-	const struct {
-		struct mpk_pos pos;
-		const char *key;
-	} keys[] = {
-		{ s->kernel.pos, "kernel" }, { s->grid.pos, "grid" },
-		{ s->block.pos, "block" },   { s->cluster.pos, "cluster" },
-		{ s->shared.pos, "shared" },
-	};
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(keys); i++)
-		if (keys[i].pos.line)
-			mpk_toml_read_error(
-				r, keys[i].pos, "misplaced-key",
-				"'%s' has no place here: 'calls' names a C function, which is no kernel",
-				keys[i].key);
-	if (s->cooperative || s->pdl)
-		mpk_toml_read_error(
-			r, s->calls.pos, "misplaced-key",
-			"'%s' has no place here: 'calls' names a C function, which is no kernel",
-			s->cooperative ? "cooperative" : "pdl");
-}
-
 /* Reports a missing key at the table that lacks it. */
 static void check_step(struct mpk_toml_reader *r, const struct mpk_manifest_step *s,
 		       const char *table)
 {
 	if (s->calls.text) {
-		refuse_extents(r, s);
+		/* A C function runs where it is called, once. */
+		const struct {
+			struct mpk_pos pos;
+			const char *key;
+		} keys[] = {
+			{ s->kernel.pos, "kernel" }, { s->grid.pos, "grid" },
+			{ s->block.pos, "block" },   { s->cluster.pos, "cluster" },
+			{ s->shared.pos, "shared" },
+		};
+
+		for (size_t i = 0; i < MPK_ARRAY_COUNT(keys); i++)
+			if (keys[i].pos.line)
+				mpk_toml_read_error(
+					r, keys[i].pos, "misplaced-key",
+					"'%s' has no place here: 'calls' names a C function, which is no kernel",
+					keys[i].key);
+		if (s->cooperative || s->pdl)
+			mpk_toml_read_error(
+				r, s->calls.pos, "misplaced-key",
+				"'%s' has no place here: 'calls' names a C function, which is no kernel",
+				s->cooperative ? "cooperative" : "pdl");
+
 		return;
 	}
 	if (!s->kernel.text)

@@ -201,15 +201,6 @@ static struct mpk_pos closing_import(const struct check *c, const struct mpk_cyc
 	return m->pos;
 }
 
-static void report_cycle(struct check *c, const struct mpk_cycle *cycle,
-			 const struct mpk_module *modules)
-{
-	struct mpk_error err = { 0 };
-
-	(void)mpk_cycle_fail(cycle, modules, &err);
-	mpk_toml_read_error(c->r, closing_import(c, cycle), "cycle", "%s", err.text);
-}
-
 /* Returns the place of a module in the order: all host modules have that of the first of them. */
 static size_t position_of(const struct check *c, size_t module)
 {
@@ -278,7 +269,11 @@ static void check_graph(struct check *c)
 		return;
 	}
 	if (cycle.count) {
-		report_cycle(c, &cycle, modules);
+		struct mpk_error err = { 0 };
+
+		(void)mpk_cycle_fail(&cycle, modules, &err);
+		mpk_toml_read_error(c->r, closing_import(c, &cycle), "cycle", "%s", err.text);
+
 		return;
 	}
 	if (check_kept_order(c))

@@ -66,22 +66,6 @@ static void check_source(struct mpk_toml_reader *r, struct mpk_toml_str source)
 			    QUOTE(source));
 }
 
-static void check_host(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
-{
-	static const char why[] = "a host module has 'sources'";
-
-	row_refuse(r, m->data.pos, "data", why);
-	row_refuse(r, m->format.pos, "format", why);
-	row_refuse(r, m->payload.pos, "payload", why);
-	row_refuse(r, m->nvrtc_options.pos, "nvrtc_options", why);
-	refuse_functions(r, m, why);
-	for (size_t i = 0; i < m->sources.count; i++)
-		check_source(r, m->sources.items[i]);
-	if (mpk_manifest_package(r)->base.text && m->sources.present)
-		mpk_toml_read_error(r, m->sources.pos, "base",
-				    "'base' gives the host code: leave 'sources' out, or 'base'");
-}
-
 /* Where the bytes are given, nothing can be said about the parts of a module. */
 static void check_payload_only(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
@@ -127,9 +111,12 @@ static bool has_own_data(const struct mpk_manifest_module *m)
 	return m->function_count > 0;
 }
 
-/* The text becomes words of a comment line (sourcecode/sourcecode.h). */
-static void check_nvrtc(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
+static void row_check_device(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
+			     const struct mpk_manifest_kind *kind)
 {
+	row_check_format(r, m, kind);
+
+	/* The text becomes words of a comment line (sourcecode/sourcecode.h). */
 	const struct mpk_toml_list *list = &m->nvrtc_options;
 
 	if (list->present && strcmp(m->key.text, "cuda") != 0)
@@ -154,13 +141,7 @@ static void check_nvrtc(struct mpk_toml_reader *r, const struct mpk_manifest_mod
 			break;
 		}
 	}
-}
 
-static void row_check_device(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
-			     const struct mpk_manifest_kind *kind)
-{
-	row_check_format(r, m, kind);
-	check_nvrtc(r, m);
 	refuse_extras(r, m, "no device kind has such a key");
 	if (!m->data.text && !has_own_data(m))
 		mpk_toml_read_error(r, m->pos, "missing-key",
@@ -174,9 +155,17 @@ static void row_check_device(struct mpk_toml_reader *r, const struct mpk_manifes
 			kind->name);
 }
 
-static void check_extra_keys(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
+/* Executors and metadata modules: no code, but keys of their own. */
+static void check_structured(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
 			     const struct mpk_manifest_kind *kind)
 {
+	static const char why[] = "only device kinds have it";
+
+	row_refuse(r, m->data.pos, "data", why);
+	row_refuse(r, m->format.pos, "format", why);
+	row_refuse(r, m->nvrtc_options.pos, "nvrtc_options", why);
+	refuse_functions(r, m, why);
+
 	static const char *const common[] = { "id", "kind", "imports", "payload" };
 	struct mpk_span names[MPK_ARRAY_COUNT(common) + MPK_MANIFEST_KIND_KEYS];
 	char what[96];
@@ -202,19 +191,6 @@ static void check_extra_keys(struct mpk_toml_reader *r, const struct mpk_manifes
 		if (k == known)
 			mpk_toml_read_unknown(r, what, m->extras[i].key, names, count);
 	}
-}
-
-/* Executors and metadata modules: no code, but keys of their own. */
-static void check_structured(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
-			     const struct mpk_manifest_kind *kind)
-{
-	static const char why[] = "only device kinds have it";
-
-	row_refuse(r, m->data.pos, "data", why);
-	row_refuse(r, m->format.pos, "format", why);
-	row_refuse(r, m->nvrtc_options.pos, "nvrtc_options", why);
-	refuse_functions(r, m, why);
-	check_extra_keys(r, m, kind);
 }
 
 /* Names that people give to a kind when they think of a file, a language or a maker. */
@@ -343,7 +319,20 @@ static void row_check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module
 				    "'%s' is the container's own; host code is kind 'host'",
 				    QUOTE(m->kind));
 	} else if (m->is_host) {
-		check_host(r, m);
+		static const char why[] = "a host module has 'sources'";
+
+		row_refuse(r, m->data.pos, "data", why);
+		row_refuse(r, m->format.pos, "format", why);
+		row_refuse(r, m->payload.pos, "payload", why);
+		row_refuse(r, m->nvrtc_options.pos, "nvrtc_options", why);
+		refuse_functions(r, m, why);
+		for (size_t i = 0; i < m->sources.count; i++)
+			check_source(r, m->sources.items[i]);
+		if (mpk_manifest_package(r)->base.text && m->sources.present)
+			mpk_toml_read_error(
+				r, m->sources.pos, "base",
+				"'base' gives the host code: leave 'sources' out, or 'base'");
+
 		refuse_extras(
 			r, m,
 			"a host module has 'id', 'kind', 'sources', 'imports', 'cflags', 'include', 'defines', 'std' and 'libs'");

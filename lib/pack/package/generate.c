@@ -88,29 +88,6 @@ static void put_source(const char *source, struct mpk_strbuf *out)
 	}
 }
 
-/* The types of all kernels' arguments, and the tags that carry values, as two arrays that rows
- * point into: a compiler compares separate arrays one by one with each other. 255 and { 0, 0 }
- * end a kernel's part, as C has no empty arrays. */
-static void standalone_put_types(struct mpk_strbuf *out, const struct standalone_kernel *kernels,
-				 size_t count)
-{
-	mpk_strbuf_puts(out, "static const unsigned char kernel_types[][2] = {\n");
-	for (size_t i = 0; i < count; i++) {
-		for (size_t a = 0; a < kernels[i].arg_count; a++)
-			mpk_strbuf_printf(out, "{%u,%u},", kernels[i].args[a].code,
-					  kernels[i].args[a].bits);
-		mpk_strbuf_puts(out, "{0,0},\n");
-	}
-	mpk_strbuf_puts(out, "};\nstatic const unsigned char kernel_tags[] = {\n");
-	for (size_t i = 0; i < count; i++) {
-		for (size_t t = 0; t < kernels[i].tag_count; t++)
-			if (mpk_launch_tag_takes_argument(kernels[i].tags[t]))
-				mpk_strbuf_printf(out, "%u,", (unsigned)kernels[i].tags[t]);
-		mpk_strbuf_puts(out, "255,\n");
-	}
-	mpk_strbuf_puts(out, "};\n");
-}
-
 /* Number of values that a caller passes after the arguments. */
 static size_t value_tags(const struct standalone_kernel *k)
 {
@@ -147,7 +124,26 @@ static void print_standalone(const struct standalone_kernel *kernels, size_t cou
 		put_source(driver->source, out);
 	}
 	mpk_strbuf_printf(out, "\nextern const unsigned char %s[];\n", symbol);
-	standalone_put_types(out, kernels, count);
+
+	/* The types of all kernels' arguments, and the tags that carry values, as two arrays
+	 * that rows point into: a compiler compares separate arrays one by one with each other.
+	 * 255 and { 0, 0 } end a kernel's part, as C has no empty arrays. */
+	mpk_strbuf_puts(out, "static const unsigned char kernel_types[][2] = {\n");
+	for (size_t i = 0; i < count; i++) {
+		for (size_t a = 0; a < kernels[i].arg_count; a++)
+			mpk_strbuf_printf(out, "{%u,%u},", kernels[i].args[a].code,
+					  kernels[i].args[a].bits);
+		mpk_strbuf_puts(out, "{0,0},\n");
+	}
+	mpk_strbuf_puts(out, "};\nstatic const unsigned char kernel_tags[] = {\n");
+	for (size_t i = 0; i < count; i++) {
+		for (size_t t = 0; t < kernels[i].tag_count; t++)
+			if (mpk_launch_tag_takes_argument(kernels[i].tags[t]))
+				mpk_strbuf_printf(out, "%u,", (unsigned)kernels[i].tags[t]);
+		mpk_strbuf_puts(out, "255,\n");
+	}
+	mpk_strbuf_puts(out, "};\n");
+
 	mpk_strbuf_puts(out, "const struct mpk_sa_kernel mpk_sa_kernels[] = {\n");
 	for (size_t i = 0; i < count; i++) {
 		const struct standalone_kernel *k = &kernels[i];
@@ -189,20 +185,6 @@ struct pieces {
 static void pieces_fini(struct pieces *p)
 {
 	mpk_strmap_fini(&p->names);
-}
-
-/* OpenCL source is split at the lines that name kernels, as TVM's loader does. */
-static enum mpk_code read_pieces(struct search *s, const struct mpk_kernels *k, struct pieces *out,
-				 struct mpk_error *err)
-{
-	size_t count = 0, ignored;
-
-	if (mpk_span_is(k->fmt, "cl"))
-		MPK_TRY(mpk_source_code_split(k->data, s->arena, &out->items, &count, err));
-	for (size_t i = 0; i < count; i++)
-		MPK_TRY_ALLOC(mpk_strmap_put(&out->names, out->items[i].name, i, &ignored) >= 0,
-			      err);
-	return MPK_OK;
 }
 
 /* The code of one kernel: all of the module's data, or its piece of a source text. */
@@ -267,7 +249,16 @@ static enum mpk_code generate_add_module(struct search *s, const struct mpk_node
 	for (size_t i = 0; i < s->count; i++)
 		grown[i] = s->rows[i];
 	s->rows = grown;
-	MPK_TRY(read_pieces(s, &k, &pieces, err));
+
+	/* OpenCL source is split at the lines that name kernels, as TVM's loader does. */
+	size_t count = 0, ignored;
+
+	if (mpk_span_is(k.fmt, "cl"))
+		MPK_TRY(mpk_source_code_split(k.data, s->arena, &pieces.items, &count, err));
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY_ALLOC(mpk_strmap_put(&pieces.names, pieces.items[i].name, i, &ignored) >= 0,
+			      err);
+
 	for (size_t i = 0; i < k.function_count; i++) {
 		MPK_TRY(generate_add_row(s, &k, &pieces, &k.functions[i], err));
 		s->rows[s->count - 1].module = id;
@@ -347,20 +338,6 @@ static enum mpk_code functions(const struct mpk_package *p, const struct mpk_gen
 	return generate_keep(&text, LAUNCH_LL, arena, out, err);
 }
 
-/* Modules of a standalone library may have kernels with one name. */
-static enum mpk_code index_kernels(const struct standalone_kernel *kernels, size_t count,
-				   struct mpk_arena *arena, struct mpk_strmap *out,
-				   struct mpk_error *err)
-{
-	for (size_t i = 0; i < count; i++) {
-		const char *key =
-			mpk_arena_printf(arena, "%s.%s", kernels[i].module, kernels[i].name);
-
-		MPK_TRY_ALLOC(key && mpk_strmap_put(out, mpk_span_str(key), i, NULL) >= 0, err);
-	}
-	return MPK_OK;
-}
-
 /* Returns the device that all functions of a package are for. */
 static enum mpk_code find_driver(const struct mpk_package *p, const struct standalone_driver **out,
 				 struct mpk_error *err)
@@ -401,7 +378,16 @@ static enum mpk_code loader(const struct mpk_package *p, const struct mpk_genera
 	MPK_TRY(list_kernels(p, arena, &kernels, &count, err));
 	print_standalone(kernels, count, driver, how->has_loader, p->manifest.gen, &text);
 	if (!how->only_check) {
-		MPK_TRY(index_kernels(kernels, count, arena, &by_name, err));
+		/* Modules of a standalone library may have kernels with one name. */
+		for (size_t i = 0; i < count; i++) {
+			const char *key = mpk_arena_printf(arena, "%s.%s", kernels[i].module,
+							   kernels[i].name);
+
+			MPK_TRY_ALLOC(key && mpk_strmap_put(&by_name, mpk_span_str(key), i, NULL) >=
+						      0,
+				      err);
+		}
+
 		MPK_TRY(mpk_launch_put_rows(p->launches, p->launch_count, &by_name, arena, &text,
 					    err));
 	}

@@ -83,21 +83,6 @@ static void init_put_string(struct mpk_init *in, const char *key, const char *te
 	mpk_strbuf_putc(in->out, '\n');
 }
 
-static void init_put_package(struct mpk_init *in)
-{
-	mpk_strbuf_puts(in->out, "[package]\n");
-	init_put_string(in, "name", in->name);
-	if (in->abi && strcmp(in->abi, "ffi") != 0)
-		init_put_string(in, "abi", in->abi);
-	if (in->base) {
-		init_put_string(in, "base", in->base->path);
-		mpk_strbuf_puts(
-			in->out,
-			"# decide: the code of this library is kept, but its blob is replaced. The modules that\n"
-			"# were in it are gone unless they are listed here, too ('mpack unpack' writes them)\n");
-	}
-}
-
 /* Lists modules that no launch function makes an import of the host code. */
 static bool needs_import(const struct mpk_init *in, const struct mpk_init_module *m)
 {
@@ -140,24 +125,6 @@ static bool is_root(const struct mpk_init *in, const struct mpk_init_module *m)
 			return o == m && !has_host(in);
 	}
 	return false;
-}
-
-static void put_host(struct mpk_init *in)
-{
-	mpk_strbuf_puts(in->out, "\n[[module]]\n");
-	init_put_string(in, "id", "host");
-	init_put_string(in, "kind", "host");
-	if (in->host_count) {
-		mpk_strbuf_puts(in->out, "sources = [");
-		for (size_t i = 0; i < in->host_count; i++) {
-			mpk_strbuf_puts(in->out, i ? ", " : "");
-			mpk_init_put_text(in->out, mpk_span_str(in->hosts[i]->path));
-		}
-		mpk_strbuf_puts(in->out, "]\n");
-	}
-	put_imports(in, NULL);
-	mpk_strbuf_puts(in->out, mpk_strbuf_text(&in->host_lines));
-	in->out->failed |= in->host_lines.failed;
 }
 
 /* A runtime compiles a source without the folder that it is in. */
@@ -216,29 +183,6 @@ static void put_args(struct mpk_init *in, const struct mpk_init_kernel *k)
 	mpk_strbuf_putc(in->out, '\n');
 }
 
-/* As many axes as the code uses indices of; one where it does not tell. */
-static void put_tags(struct mpk_init *in, const struct mpk_init_kernel *k)
-{
-	unsigned dims = k->dims ? k->dims : 1;
-
-	mpk_strbuf_puts(in->out, "  launch = [");
-	for (unsigned d = 0; d < dims; d++)
-		mpk_strbuf_printf(in->out, "%s\"blockIdx.%c\"", d ? ", " : "", "xyz"[d]);
-	for (unsigned d = 0; d < dims; d++)
-		mpk_strbuf_printf(in->out, ", \"threadIdx.%c\"", "xyz"[d]);
-	if (k->shared)
-		mpk_strbuf_puts(in->out, ", \"tirx.use_dyn_shared_memory\"");
-	mpk_strbuf_puts(in->out, "]");
-	if (!k->dims || k->hides_shared)
-		mpk_strbuf_printf(
-			in->out, " # decide: the code does not tell %s",
-			!k->hides_shared ? "the dimensions"
-			: k->dims
-				? "whether there is \"tirx.use_dyn_shared_memory\", too"
-				: "the dimensions, nor whether there is \"tirx.use_dyn_shared_memory\", too");
-	mpk_strbuf_putc(in->out, '\n');
-}
-
 /* A kernel inside #if exists for some compilers only. */
 static void put_condition(struct mpk_init *in, const struct mpk_code_kernel *k)
 {
@@ -268,7 +212,26 @@ static void put_rows(struct mpk_init *in, const struct mpk_init_module *m)
 		mpk_init_put_text(in->out, k->symbol);
 		mpk_strbuf_putc(in->out, '\n');
 		put_args(in, k);
-		put_tags(in, k);
+
+		/* As many axes as the code uses indices of; one where it does not tell. */
+		unsigned dims = k->dims ? k->dims : 1;
+
+		mpk_strbuf_puts(in->out, "  launch = [");
+		for (unsigned d = 0; d < dims; d++)
+			mpk_strbuf_printf(in->out, "%s\"blockIdx.%c\"", d ? ", " : "", "xyz"[d]);
+		for (unsigned d = 0; d < dims; d++)
+			mpk_strbuf_printf(in->out, ", \"threadIdx.%c\"", "xyz"[d]);
+		if (k->shared)
+			mpk_strbuf_puts(in->out, ", \"tirx.use_dyn_shared_memory\"");
+		mpk_strbuf_puts(in->out, "]");
+		if (!k->dims || k->hides_shared)
+			mpk_strbuf_printf(
+				in->out, " # decide: the code does not tell %s",
+				!k->hides_shared ? "the dimensions"
+				: k->dims
+					? "whether there is \"tirx.use_dyn_shared_memory\", too"
+					: "the dimensions, nor whether there is \"tirx.use_dyn_shared_memory\", too");
+		mpk_strbuf_putc(in->out, '\n');
 	}
 }
 
@@ -352,28 +315,6 @@ static bool is_offered(const struct mpk_init *in, const struct mpk_init_call *ca
 	return !call->f->is_local && (defined || call->is_header);
 }
 
-static void put_calls(struct mpk_init *in)
-{
-	size_t ignored;
-
-	for (size_t i = 0; i < in->call_count && !in->base; i++) {
-		const struct mpk_init_call *call = &in->calls[i];
-		const struct mpk_cfunction *f = call->f;
-		bool defined = f->is_defined || mpk_strmap_find(&in->defined, f->name, &ignored);
-
-		if (!is_offered(in, call, defined))
-			continue;
-		const char *why = refusal_of_call(in, f);
-
-		if (!why && !defined && !in->hides_symbols)
-			why = "is defined in none of the files";
-		if (why)
-			put_left_out(in, f, why);
-		else
-			mpk_init_put_call(in, f);
-	}
-}
-
 /* --- the whole ------------------------------------------------------------------------- */
 
 static enum mpk_code check_any(struct mpk_init *in)
@@ -410,14 +351,59 @@ static enum mpk_code print_all(struct mpk_init *in)
 		return MPK_E_UNSUPPORTED;
 	}
 	MPK_TRY(check_any(in));
-	init_put_package(in);
-	if (has_host(in))
-		put_host(in);
+
+	mpk_strbuf_puts(in->out, "[package]\n");
+	init_put_string(in, "name", in->name);
+	if (in->abi && strcmp(in->abi, "ffi") != 0)
+		init_put_string(in, "abi", in->abi);
+	if (in->base) {
+		init_put_string(in, "base", in->base->path);
+		mpk_strbuf_puts(
+			in->out,
+			"# decide: the code of this library is kept, but its blob is replaced. The modules that\n"
+			"# were in it are gone unless they are listed here, too ('mpack unpack' writes them)\n");
+	}
+
+	if (has_host(in)) {
+		mpk_strbuf_puts(in->out, "\n[[module]]\n");
+		init_put_string(in, "id", "host");
+		init_put_string(in, "kind", "host");
+		if (in->host_count) {
+			mpk_strbuf_puts(in->out, "sources = [");
+			for (size_t i = 0; i < in->host_count; i++) {
+				mpk_strbuf_puts(in->out, i ? ", " : "");
+				mpk_init_put_text(in->out, mpk_span_str(in->hosts[i]->path));
+			}
+			mpk_strbuf_puts(in->out, "]\n");
+		}
+		put_imports(in, NULL);
+		mpk_strbuf_puts(in->out, mpk_strbuf_text(&in->host_lines));
+		in->out->failed |= in->host_lines.failed;
+	}
 	for (size_t i = 0; i < in->module_count; i++)
 		init_put_module(in, &in->modules[i]);
 	for (size_t i = 0; i < in->module_count; i++)
 		mpk_init_put_functions(in, &in->modules[i]);
-	put_calls(in);
+
+	size_t ignored;
+
+	for (size_t i = 0; i < in->call_count && !in->base; i++) {
+		const struct mpk_init_call *call = &in->calls[i];
+		const struct mpk_cfunction *f = call->f;
+		bool defined = f->is_defined || mpk_strmap_find(&in->defined, f->name, &ignored);
+
+		if (!is_offered(in, call, defined))
+			continue;
+		const char *why = refusal_of_call(in, f);
+
+		if (!why && !defined && !in->hides_symbols)
+			why = "is defined in none of the files";
+		if (why)
+			put_left_out(in, f, why);
+		else
+			mpk_init_put_call(in, f);
+	}
+
 	return mpk_strbuf_status(in->out, in->err);
 }
 

@@ -71,28 +71,6 @@ static bool is_open_pointer(const struct mpk_cfunction_value *v)
 	return v->kind == MPK_CFUNCTION_POINTER && !v->dim_count;
 }
 
-/* A number that a single array tells need not be passed; a name counts only where no body tells
- * more. */
-static void calls_choose_extents(struct call *c)
-{
-	bool open = false, told = false;
-
-	for (size_t i = 0; i < c->f->param_count; i++) {
-		const struct mpk_cfunction_value *v = &c->f->params[i];
-
-		open |= is_open_pointer(v);
-		for (size_t d = 0; d < v->dim_count; d++) {
-			if (v->dims[d].param == SIZE_MAX)
-				continue;
-			c->is_extent[v->dims[d].param] = true;
-			told = true;
-		}
-	}
-	c->length = open && !told ? calls_find_length(c) : SIZE_MAX;
-	if (c->length != SIZE_MAX)
-		c->is_extent[c->length] = true;
-}
-
 /* --- text --------------------------------------------------------------------------------------- */
 
 /* Prints a type that any C compiler takes, whatever typedefs the text has. */
@@ -171,19 +149,6 @@ static void calls_put_extents(struct call *c, size_t i)
 	mpk_strbuf_putc(out, ']');
 }
 
-static void calls_put_param(struct call *c, size_t i)
-{
-	const struct mpk_cfunction_value *v = &c->f->params[i];
-	struct mpk_dtype t = v->dtype.bits ? v->dtype : (struct mpk_dtype){ MPK_DTYPE_UINT, 8, 1 };
-	char type[MPK_DTYPE_TEXT];
-
-	mpk_strbuf_printf(c->in->out, "\"%s: %s%s", c->names[i], v->read_only ? "in " : "",
-			  mpk_dtype_print(t, type));
-	if (v->kind == MPK_CFUNCTION_POINTER)
-		calls_put_extents(c, i);
-	mpk_strbuf_putc(c->in->out, '"');
-}
-
 static void calls_put_lists(struct call *c)
 {
 	struct mpk_strbuf *out = c->in->out;
@@ -194,7 +159,18 @@ static void calls_put_lists(struct call *c)
 		if (c->is_extent[i])
 			continue;
 		mpk_strbuf_puts(out, between);
-		calls_put_param(c, i);
+
+		const struct mpk_cfunction_value *v = &c->f->params[i];
+		struct mpk_dtype t =
+			v->dtype.bits ? v->dtype : (struct mpk_dtype){ MPK_DTYPE_UINT, 8, 1 };
+		char type[MPK_DTYPE_TEXT];
+
+		mpk_strbuf_printf(c->in->out, "\"%s: %s%s", c->names[i], v->read_only ? "in " : "",
+				  mpk_dtype_print(t, type));
+		if (v->kind == MPK_CFUNCTION_POINTER)
+			calls_put_extents(c, i);
+		mpk_strbuf_putc(c->in->out, '"');
+
 		between = ", ";
 	}
 	mpk_strbuf_puts(out, "]\n");
@@ -278,22 +254,6 @@ static void put_open_doubts(struct call *c)
 				  count > 1 ? "they point" : "it points");
 }
 
-static void calls_put_doubts(struct call *c)
-{
-	struct mpk_strbuf *out = c->in->out;
-
-	if (c->f->condition.len) {
-		mpk_strbuf_puts(out, "# decide: it stands within '");
-		mpk_escape(out, c->f->condition);
-		mpk_strbuf_puts(out, "': whether there is one depends on who compiles the text\n");
-	}
-	put_open_doubts(c);
-	if (is_int(&c->f->result) && !c->f->is_defined)
-		mpk_strbuf_puts(
-			out,
-			"# decide: 0 is taken for success, and all else for an error; \"value\" makes it the result\n");
-}
-
 /* --- functions ---------------------------------------------------------------------------------- */
 
 static void put_returns(struct call *c)
@@ -307,28 +267,56 @@ static void put_returns(struct call *c)
 		mpk_strbuf_puts(c->in->out, "returns = \"nothing\" # it is a pointer\n");
 }
 
-/* In generations without a prefix the symbol of a function is its name. */
-static const char *function_name(struct call *c)
+void mpk_init_put_call(struct mpk_init *in, const struct mpk_cfunction *f)
 {
+	struct call whole = { .in = in, .f = f }, *c = &whole;
+
+	/* In generations without a prefix the symbol of a function is its name. */
 	const char *own = mpk_arena_text(c->in->arena, c->f->name);
 
 	if (own && c->in->abi && strcmp(c->in->abi, "ffi") != 0)
 		own = mpk_arena_printf(c->in->arena, "call_%s", own);
-	return own ? mpk_init_take_name(c->in, mpk_span_str(own)) : NULL;
-}
-
-void mpk_init_put_call(struct mpk_init *in, const struct mpk_cfunction *f)
-{
-	struct call whole = { .in = in, .f = f }, *c = &whole;
-	const char *name = function_name(c);
+	const char *name = own ? mpk_init_take_name(c->in, mpk_span_str(own)) : NULL;
 
 	if (!name || !calls_choose_names(c)) {
 		in->out->failed = true;
 		return;
 	}
-	calls_choose_extents(c);
+
+	/* A number that a single array tells need not be passed; a name counts only where no
+	 * body tells more. */
+	bool open = false, told = false;
+
+	for (size_t i = 0; i < c->f->param_count; i++) {
+		const struct mpk_cfunction_value *v = &c->f->params[i];
+
+		open |= is_open_pointer(v);
+		for (size_t d = 0; d < v->dim_count; d++) {
+			if (v->dims[d].param == SIZE_MAX)
+				continue;
+			c->is_extent[v->dims[d].param] = true;
+			told = true;
+		}
+	}
+	c->length = open && !told ? calls_find_length(c) : SIZE_MAX;
+	if (c->length != SIZE_MAX)
+		c->is_extent[c->length] = true;
+
 	mpk_strbuf_putc(c->in->out, '\n');
-	calls_put_doubts(c);
+
+	struct mpk_strbuf *out = c->in->out;
+
+	if (c->f->condition.len) {
+		mpk_strbuf_puts(out, "# decide: it stands within '");
+		mpk_escape(out, c->f->condition);
+		mpk_strbuf_puts(out, "': whether there is one depends on who compiles the text\n");
+	}
+	put_open_doubts(c);
+	if (is_int(&c->f->result) && !c->f->is_defined)
+		mpk_strbuf_puts(
+			out,
+			"# decide: 0 is taken for success, and all else for an error; \"value\" makes it the result\n");
+
 	mpk_strbuf_puts(c->in->out, "[[function]]\nname    = ");
 	mpk_init_put_text(c->in->out, mpk_span_str(name));
 	mpk_strbuf_putc(c->in->out, '\n');

@@ -309,35 +309,6 @@ static const struct mpk_code_info *most_telling(const struct mpk_code_info *code
 	return lister;
 }
 
-static enum mpk_code init_add_module(struct mpk_init *in, const struct mpk_init_file *file,
-				     const struct mpk_code_format *f)
-{
-	static const char *const hip[] = { ".hip", NULL };
-	struct mpk_init_module *m = &in->modules[in->module_count];
-	struct mpk_code_info *code = mpk_arena_alloc(in->arena, sizeof *code);
-	const struct mpk_error *problem;
-
-	MPK_TRY_ALLOC(code, in->err);
-	*m = (struct mpk_init_module){ .file = file,
-				       .id = choose_id(in, file->path),
-				       .kind = f->claims[0].kind,
-				       .format = f->claims[0].format };
-	MPK_TRY_ALLOC(m->id, in->err);
-	if (f == &mpk_format_cuda && mpk_path_has_suffix(file->path, hip))
-		m->kind = m->format = "hip";
-	*code = (struct mpk_code_info){ .bytes = file->bytes };
-	MPK_TRY(mpk_code_info_read_as(f, in->arena, code, in->err));
-	problem = mpk_code_info_problem(code);
-	if (problem) {
-		*in->err = *problem;
-		return problem->code;
-	}
-	m->code = most_telling(code);
-	MPK_TRY(mpk_init_read_kernels(in, m));
-	in->module_count++;
-	return MPK_OK;
-}
-
 static enum mpk_code add_base(struct mpk_init *in, const struct mpk_init_file *file)
 {
 	struct mpk_image image;
@@ -378,8 +349,32 @@ static enum mpk_code init_add_file(struct mpk_init *in, const struct mpk_init_fi
 	}
 	if (f == &mpk_format_elf)
 		return add_base(in, file);
-	if (f->claims[0].kind && f->read)
-		return init_add_module(in, file, f);
+	if (f->claims[0].kind && f->read) {
+		static const char *const hip[] = { ".hip", NULL };
+		struct mpk_init_module *m = &in->modules[in->module_count];
+		struct mpk_code_info *code = mpk_arena_alloc(in->arena, sizeof *code);
+		const struct mpk_error *problem;
+
+		MPK_TRY_ALLOC(code, in->err);
+		*m = (struct mpk_init_module){ .file = file,
+					       .id = choose_id(in, file->path),
+					       .kind = f->claims[0].kind,
+					       .format = f->claims[0].format };
+		MPK_TRY_ALLOC(m->id, in->err);
+		if (f == &mpk_format_cuda && mpk_path_has_suffix(file->path, hip))
+			m->kind = m->format = "hip";
+		*code = (struct mpk_code_info){ .bytes = file->bytes };
+		MPK_TRY(mpk_code_info_read_as(f, in->arena, code, in->err));
+		problem = mpk_code_info_problem(code);
+		if (problem) {
+			*in->err = *problem;
+			return problem->code;
+		}
+		m->code = most_telling(code);
+		MPK_TRY(mpk_init_read_kernels(in, m));
+		in->module_count++;
+		return MPK_OK;
+	}
 	if (mpk_path_has_suffix(file->path, library))
 		return add_base(in, file);
 	return mpk_fail(

@@ -284,31 +284,6 @@ static void put_grid_of_several(struct function *f)
 	put_block(f, block, k->dims);
 }
 
-/* With a bound in the code the grid may be rounded up; without one it is rounded down, and
- * blocks have one thread unless the kernel demands another block. */
-static void init_functions_put_extents(struct function *f)
-{
-	const struct mpk_init_kernel *k = f->k;
-	uint32_t most = k->threads && k->threads < BLOCK_USUAL ? k->threads : BLOCK_USUAL;
-	uint32_t block = k->block[0] ? k->block[0] : f->guarded ? limit_block(k, most) : 1;
-
-	if (k->dims > 1) {
-		put_grid_of_several(f);
-	} else {
-		mpk_strbuf_printf(f->in->out, "%sgrid   = [", f->off);
-		if (f->guarded || block == 1)
-			put_ceildiv(f, f->total, block);
-		else
-			mpk_strbuf_printf(f->in->out, "\"%s / %" PRIu32 "\"", f->total, block);
-		mpk_strbuf_puts(f->in->out, "]\n");
-		put_block(f, (uint32_t[3]){ block, 1, 1 }, 1);
-	}
-	if (k->shared)
-		mpk_strbuf_printf(f->in->out,
-				  "%sshared = \"0\" # decide: bytes of dynamic shared memory\n",
-				  f->off);
-}
-
 /* --- what a person is to decide ------------------------------------------------------------ */
 
 /* Prints "a, b and c": the names of the parameters that is_one selects.
@@ -346,40 +321,6 @@ static bool is_used_otherwise(const struct function *f, size_t i)
 	return f->k->reach && is_buffer(&f->k->params[i]) && f->k->reach->otherwise[i];
 }
 
-/* Lists what the code does not prove, as lines that a person must answer. */
-static void put_doubts(struct function *f)
-{
-	const struct mpk_source_code_reach *reach = f->k->reach;
-	struct mpk_strbuf *out = f->in->out;
-	size_t count = init_functions_put_names(f, is_used_otherwise);
-
-	if (count)
-		mpk_strbuf_printf(
-			out,
-			": how long %s: the kernel takes other elements of %s than the thread's own\n",
-			count > 1 ? "they are" : "it is", count > 1 ? "them" : "it");
-	count = init_functions_put_names(f, is_unchecked);
-	if (count)
-		mpk_strbuf_printf(
-			out,
-			" %s passed as %s: with a wrong value the kernel goes outside of a buffer\n",
-			count > 1 ? "are" : "is", count > 1 ? "they come" : "it comes");
-	if (f->k->hides_threads)
-		mpk_strbuf_puts(out, "# decide: blocks of one thread, as the most that the kernel "
-				     "allows is no number in the text\n");
-	if (!reach || !reach->group_memory || f->k->block[0])
-		return;
-	if (reach->hides_group_memory)
-		mpk_strbuf_puts(out, "# decide: blocks of one thread, as the size of the kernel's "
-				     "work-group memory is no number in the text\n");
-	else
-		mpk_strbuf_printf(
-			out,
-			"# decide: the block, as the kernel's work-group memory is made for one: %" PRIu32
-			" elements\n",
-			reach->group_extent);
-}
-
 static void put_what_runs(struct function *f)
 {
 	struct mpk_strbuf *out = f->in->out;
@@ -414,7 +355,37 @@ static void put_why(struct function *f)
 	}
 	mpk_strbuf_puts(f->in->out, "# decide: ");
 	put_what_runs(f);
-	put_doubts(f);
+
+	/* Lists what the code does not prove, as lines that a person must answer. */
+	const struct mpk_source_code_reach *reach = f->k->reach;
+	struct mpk_strbuf *out = f->in->out;
+	size_t count = init_functions_put_names(f, is_used_otherwise);
+
+	if (count)
+		mpk_strbuf_printf(
+			out,
+			": how long %s: the kernel takes other elements of %s than the thread's own\n",
+			count > 1 ? "they are" : "it is", count > 1 ? "them" : "it");
+	count = init_functions_put_names(f, is_unchecked);
+	if (count)
+		mpk_strbuf_printf(
+			out,
+			" %s passed as %s: with a wrong value the kernel goes outside of a buffer\n",
+			count > 1 ? "are" : "is", count > 1 ? "they come" : "it comes");
+	if (f->k->hides_threads)
+		mpk_strbuf_puts(out, "# decide: blocks of one thread, as the most that the kernel "
+				     "allows is no number in the text\n");
+	if (!reach || !reach->group_memory || f->k->block[0])
+		return;
+	if (reach->hides_group_memory)
+		mpk_strbuf_puts(out, "# decide: blocks of one thread, as the size of the kernel's "
+				     "work-group memory is no number in the text\n");
+	else
+		mpk_strbuf_printf(
+			out,
+			"# decide: the block, as the kernel's work-group memory is made for one: %" PRIu32
+			" elements\n",
+			reach->group_extent);
 }
 
 static void init_functions_put_function(struct function *f)
@@ -434,7 +405,28 @@ static void init_functions_put_function(struct function *f)
 	mpk_init_put_text(out, mpk_span_of(kernel.data, kernel.len));
 	mpk_strbuf_putc(out, '\n');
 	put_lists(f);
-	init_functions_put_extents(f);
+
+	/* With a bound in the code the grid may be rounded up; without one it is rounded down,
+	 * and blocks have one thread unless the kernel demands another block. */
+	const struct mpk_init_kernel *k = f->k;
+	uint32_t most = k->threads && k->threads < BLOCK_USUAL ? k->threads : BLOCK_USUAL;
+	uint32_t block = k->block[0] ? k->block[0] : f->guarded ? limit_block(k, most) : 1;
+
+	if (k->dims > 1) {
+		put_grid_of_several(f);
+	} else {
+		mpk_strbuf_printf(f->in->out, "%sgrid   = [", f->off);
+		if (f->guarded || block == 1)
+			put_ceildiv(f, f->total, block);
+		else
+			mpk_strbuf_printf(f->in->out, "\"%s / %" PRIu32 "\"", f->total, block);
+		mpk_strbuf_puts(f->in->out, "]\n");
+		put_block(f, (uint32_t[3]){ block, 1, 1 }, 1);
+	}
+	if (k->shared)
+		mpk_strbuf_printf(f->in->out,
+				  "%sshared = \"0\" # decide: bytes of dynamic shared memory\n",
+				  f->off);
 }
 
 /* A kernel that launch functions cannot call gets no proposal. */

@@ -78,35 +78,30 @@ static enum mpk_code init_launch_add_shared(struct mpk_init *in, struct mpk_init
 	return mpk_strmap_put(&m->shared, name, 0, &found) < 0 ? mpk_fail_nomem(in->err) : MPK_OK;
 }
 
-/* PTX declares shared memory for a kernel or for the module; an array without a size is
- * dynamic. */
-static enum mpk_code list_ptx_shared(struct mpk_init *in, struct mpk_init_module *m)
-{
-	bool *owns = mpk_arena_array(in->arena, m->code->kernel_count, sizeof *owns);
-	struct mpk_ptx p;
-
-	MPK_TRY_ALLOC(owns, in->err);
-	MPK_TRY(mpk_ptx_read(m->code->bytes, in->arena, &p, in->err));
-	for (size_t i = 0; i < p.shared_count; i++) {
-		const struct mpk_ptx_shared *v = &p.shared[i];
-
-		if (v->dynamic && v->kernel == MPK_PTX_MODULE)
-			MPK_TRY(init_launch_add_shared(in, m, v->name));
-		else if (v->dynamic && v->kernel < m->code->kernel_count)
-			owns[v->kernel] = true;
-	}
-	m->owns_shared = owns;
-	m->has_shared = true;
-	return MPK_OK;
-}
-
 /* Variables outside of kernels count for the kernels that name them, and for those that call
  * functions which may. */
 static enum mpk_code find_ptx_shared(struct mpk_init *in, struct mpk_init_module *m, size_t kernel,
 				     struct mpk_span body, bool *out)
 {
-	if (!m->has_shared)
-		MPK_TRY(list_ptx_shared(in, m));
+	if (!m->has_shared) {
+		/* PTX declares shared memory for a kernel or for the module; an array without a
+		 * size is dynamic. */
+		bool *owns = mpk_arena_array(in->arena, m->code->kernel_count, sizeof *owns);
+		struct mpk_ptx p;
+
+		MPK_TRY_ALLOC(owns, in->err);
+		MPK_TRY(mpk_ptx_read(m->code->bytes, in->arena, &p, in->err));
+		for (size_t i = 0; i < p.shared_count; i++) {
+			const struct mpk_ptx_shared *v = &p.shared[i];
+
+			if (v->dynamic && v->kernel == MPK_PTX_MODULE)
+				MPK_TRY(init_launch_add_shared(in, m, v->name));
+			else if (v->dynamic && v->kernel < m->code->kernel_count)
+				owns[v->kernel] = true;
+		}
+		m->owns_shared = owns;
+		m->has_shared = true;
+	}
 	*out = m->owns_shared[kernel] ||
 	       (m->shared.count &&
 		(mpk_source_code_mentions_any(body, &m->shared) || contains(body, "call")));
@@ -125,58 +120,30 @@ static struct mpk_span name_before(const uint8_t *begin, const uint8_t *bracket)
 	return mpk_span_of(end, (size_t)(bracket - end));
 }
 
-static enum mpk_code list_source_shared(struct mpk_init *in, struct mpk_init_module *m)
-{
-	static const char opening[] = "extern __shared__";
-	struct mpk_span text = m->code->source->index.bytes;
-	const uint8_t *at = text.data, *end = at + text.len, *bracket = at;
-
-	m->has_shared = true;
-	while ((at = memmem(at, (size_t)(end - at), opening, sizeof opening - 1))) {
-		struct mpk_span name;
-
-		at += sizeof opening - 1;
-		if (bracket < at) /* Otherwise the one that was found before. */
-			bracket = memchr(at, '[', (size_t)(end - at));
-		if (!bracket)
-			break;
-		name = name_before(at, bracket);
-		if (name.len)
-			MPK_TRY(init_launch_add_shared(in, m, name));
-	}
-	return MPK_OK;
-}
-
 static enum mpk_code find_source_shared(struct mpk_init *in, struct mpk_init_module *m,
 					struct mpk_span body, bool *out)
 {
-	if (!m->has_shared)
-		MPK_TRY(list_source_shared(in, m));
+	if (!m->has_shared) {
+		static const char opening[] = "extern __shared__";
+		struct mpk_span text = m->code->source->index.bytes;
+		const uint8_t *at = text.data, *end = at + text.len, *bracket = at;
+
+		m->has_shared = true;
+		while ((at = memmem(at, (size_t)(end - at), opening, sizeof opening - 1))) {
+			struct mpk_span name;
+
+			at += sizeof opening - 1;
+			if (bracket < at) /* Otherwise the one that was found before. */
+				bracket = memchr(at, '[', (size_t)(end - at));
+			if (!bracket)
+				break;
+			name = name_before(at, bracket);
+			if (name.len)
+				MPK_TRY(init_launch_add_shared(in, m, name));
+		}
+	}
 	*out = contains(body, "HIP_DYNAMIC_SHARED") ||
 	       mpk_source_code_mentions_any(body, &m->shared);
-	return MPK_OK;
-}
-
-/* --- a kernel ------------------------------------------------------------------------------- */
-
-static enum mpk_code init_launch_read_source(struct mpk_init *in, struct mpk_init_module *m,
-					     size_t i, struct mpk_init_kernel *k)
-{
-	const struct mpk_source_code *source = m->code->content;
-	const struct mpk_source_code_kernel *s = &source->kernels[i];
-	struct mpk_source_code_reach *reach = mpk_arena_alloc(in->arena, sizeof *reach);
-
-	MPK_TRY_ALLOC(reach, in->err);
-	MPK_TRY(mpk_source_code_reach_read(s, &m->code->source->index, in->arena, reach, in->err));
-	k->reach = reach;
-	k->text = s->params;
-	k->hides_block = s->hides_group;
-	k->hides_threads = s->hides_max_threads;
-	k->bounded = reach->guarded;
-	if (m->code->format == &mpk_format_cuda)
-		MPK_TRY(find_source_shared(in, m, s->body, &k->shared));
-	k->dims = count_dims(s->body, indices[m->code->format == &mpk_format_opencl ? 0 : 1],
-			     k->block);
 	return MPK_OK;
 }
 
@@ -192,8 +159,27 @@ static enum mpk_code read_launch(struct mpk_init *in, struct mpk_init_module *m,
 	threads *= code->max_threads[1] ? code->max_threads[1] : 1;
 	threads *= code->max_threads[2] ? code->max_threads[2] : 1;
 	k->threads = threads < 1024 ? (uint32_t)threads : 1024;
-	if (f->is_source)
-		return init_launch_read_source(in, m, i, k);
+	if (f->is_source) {
+		/* --- a kernel -----------------------------------------------------------------
+		 * -------------- */
+		const struct mpk_source_code *source = m->code->content;
+		const struct mpk_source_code_kernel *s = &source->kernels[i];
+		struct mpk_source_code_reach *reach = mpk_arena_alloc(in->arena, sizeof *reach);
+
+		MPK_TRY_ALLOC(reach, in->err);
+		MPK_TRY(mpk_source_code_reach_read(s, &m->code->source->index, in->arena, reach,
+						   in->err));
+		k->reach = reach;
+		k->text = s->params;
+		k->hides_block = s->hides_group;
+		k->hides_threads = s->hides_max_threads;
+		k->bounded = reach->guarded;
+		if (m->code->format == &mpk_format_cuda)
+			MPK_TRY(find_source_shared(in, m, s->body, &k->shared));
+		k->dims = count_dims(
+			s->body, indices[m->code->format == &mpk_format_opencl ? 0 : 1], k->block);
+		return MPK_OK;
+	}
 	if (f == &mpk_format_ptx) {
 		body = ptx_body(m, code);
 		MPK_TRY(find_ptx_shared(in, m, i, body, &k->shared));

@@ -130,7 +130,7 @@ static const char *kept_name(struct mpk_arena *arena, const char *name)
 }
 
 /* Names may be anything in C, so the variables have numbers. An assembler name removes the
- * attribute that would hide the symbol, so the assembler is told directly. */
+ * attribute that would hide the symbol, so the directive goes to the assembler directly. */
 static enum mpk_code put_table(const struct linking *l, struct mpk_strbuf *out,
 			       struct mpk_error *err)
 {

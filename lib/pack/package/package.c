@@ -61,14 +61,6 @@ static const struct mpk_memory_file *loader_memory_file(const struct mpk_loader 
 									      : NULL;
 }
 
-/* A map's values are numbers; a file's is its address, which is valid as long as the arena. */
-static struct mpk_file *opened_before(const struct mpk_loader *l, const char *path)
-{
-	size_t at;
-
-	return mpk_strmap_find(&l->opened, mpk_span_str(path), &at) ? (struct mpk_file *)at : NULL;
-}
-
 /* One struct for each path, so that all modules that name a file see the same bytes and its code
  * is read once. */
 static struct mpk_file *package_remember(struct mpk_loader *l, struct mpk_file *f)
@@ -89,7 +81,12 @@ struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
 
 	if (!path)
 		return NULL;
-	f = opened_before(l, path);
+
+	/* A map's values are numbers; a file's is its address, which is valid as long as the
+	 * arena. */
+	size_t at;
+
+	f = mpk_strmap_find(&l->opened, mpk_span_str(path), &at) ? (struct mpk_file *)at : NULL;
 	if (f)
 		return f;
 	f = mpk_arena_alloc(l->arena, sizeof *f);
@@ -280,15 +277,6 @@ static struct mpk_manifest_module *own_modules(struct mpk_loader *l, struct mpk_
 	return own;
 }
 
-/* A module with other errors cannot be packed, but its files may be missing, too. */
-static void look_for_payload(struct mpk_loader *l, const struct mpk_manifest_module *m)
-{
-	if (m->payload.text)
-		(void)loader_look_for(l, m->payload, true);
-	if (m->data.text)
-		(void)loader_look_for(l, m->data, true);
-}
-
 /* Modules that the manifest's checks refused get an empty content, so that indices stay those of
  * the manifest. */
 static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest_module *own)
@@ -310,8 +298,14 @@ static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest
 		ropes[i] = mpk_rope_of(l->arena);
 		if (!m->is_host && m->valid)
 			mpk_loader_put_payload(l, m, &ropes[i]);
-		else if (!m->is_host)
-			look_for_payload(l, m);
+		else if (!m->is_host) {
+			/* A module with other errors cannot be packed, but its files may be
+			 * missing, too. */
+			if (m->payload.text)
+				(void)loader_look_for(l, m->payload, true);
+			if (m->data.text)
+				(void)loader_look_for(l, m->data, true);
+		}
 		l->failed |= ropes[i].failed;
 		modules[i] = (struct mpk_module){
 			.name = mpk_toml_str_span(m->id),
@@ -347,21 +341,6 @@ static enum mpk_code fail_with_first(const struct mpk_report *report, size_t fro
 	return first->code;
 }
 
-/* A content is one of the ropes of load_modules, in the order of the manifest. */
-static enum mpk_code map_nodes(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
-{
-	size_t *of = mpk_arena_array(l->arena, out->tree.count, sizeof *of);
-
-	MPK_TRY_ALLOC(of, err);
-	for (size_t i = 0; i < out->tree.count; i++) {
-		const struct mpk_rope *content = out->tree.nodes[i].content;
-
-		of[i] = content ? (size_t)(content - l->contents) : SIZE_MAX;
-	}
-	out->node_module = of;
-	return MPK_OK;
-}
-
 /* The order is needed: modules before launch functions, which read the code; both before the
  * order of the tree. */
 static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out,
@@ -381,7 +360,18 @@ static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out
 					err));
 		out->needs_blob = mpk_graph_needs_blob(&graph, &out->tree);
 	}
-	MPK_TRY(map_nodes(l, out, err));
+
+	/* A content is one of the ropes of load_modules, in the order of the manifest. */
+	size_t *of = mpk_arena_array(l->arena, out->tree.count, sizeof *of);
+
+	MPK_TRY_ALLOC(of, err);
+	for (size_t i = 0; i < out->tree.count; i++) {
+		const struct mpk_rope *content = out->tree.nodes[i].content;
+
+		of[i] = content ? (size_t)(content - l->contents) : SIZE_MAX;
+	}
+	out->node_module = of;
+
 	list_sources(l, unreached, out);
 	if (manifest->base.text)
 		out->base = loader_look_for(l, manifest->base, true);

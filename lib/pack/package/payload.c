@@ -189,16 +189,6 @@ static void check_pieces(struct mpk_device_code *d, const struct mpk_source_code
 				 QUOTE(d->m->data), count, d->m->function_count);
 }
 
-/* Splits a source without separating lines: one copy of it for each kernel. */
-static void put_pieces(struct mpk_device_code *d, struct mpk_rope *code)
-{
-	for (size_t i = 0; i < d->m->function_count; i++) {
-		mpk_pieces_put(code, mpk_toml_str_span(d->m->functions[i].name),
-			       d->files[i]->map.bytes);
-		mpk_mapping_use_file(&d->files[i]->map, code);
-	}
-}
-
 /* Each kernel of one source brings all of it along, into the blob and to the driver's compiler. */
 static void warn_copies(struct mpk_device_code *d)
 {
@@ -233,7 +223,13 @@ static void put_opencl(struct mpk_device_code *d, struct mpk_rope *code)
 		put_file_range(first, 0, first->map.bytes.len, code);
 	} else {
 		warn_copies(d);
-		put_pieces(d, code);
+
+		/* Splits a source without separating lines: one copy of it for each kernel. */
+		for (size_t i = 0; i < d->m->function_count; i++) {
+			mpk_pieces_put(code, mpk_toml_str_span(d->m->functions[i].name),
+				       d->files[i]->map.bytes);
+			mpk_mapping_use_file(&d->files[i]->map, code);
+		}
 	}
 }
 
@@ -278,20 +274,6 @@ static void put_plain(struct mpk_device_code *d, struct mpk_rope *code)
 	put_file_range(f, 0, f->map.bytes.len, code);
 }
 
-static struct mpk_kernel_source *build_sources(struct mpk_device_code *d)
-{
-	size_t count = d->m->function_count;
-	struct mpk_kernel_source *sources = mpk_arena_array(d->l->arena, count, sizeof *sources);
-
-	for (size_t i = 0; sources && i < count; i++)
-		sources[i] = (struct mpk_kernel_source){
-			.key = mpk_toml_str_span(d->m->functions[i].name),
-			.data = d->files[i]->map.bytes,
-			.flag = d->m->functions[i].uniform_buffer,
-		};
-	return sources;
-}
-
 /* Only a module without findings is encoded; a failed allocation shows in functions or code. */
 static void encode(struct mpk_device_code *d, struct mpk_rope *rope)
 {
@@ -308,26 +290,23 @@ static void encode(struct mpk_device_code *d, struct mpk_rope *rope)
 
 	if (d->layout == MPK_KERNELS_PLAIN)
 		put_plain(d, &code);
-	else
-		k.sources = build_sources(d);
+	else {
+		size_t count = d->m->function_count;
+		struct mpk_kernel_source *sources =
+			mpk_arena_array(d->l->arena, count, sizeof *sources);
+
+		for (size_t i = 0; sources && i < count; i++)
+			sources[i] = (struct mpk_kernel_source){
+				.key = mpk_toml_str_span(d->m->functions[i].name),
+				.data = d->files[i]->map.bytes,
+				.flag = d->m->functions[i].uniform_buffer,
+			};
+		k.sources = sources;
+	}
 	if (!k.functions || code.failed || (d->layout != MPK_KERNELS_PLAIN && !k.sources))
 		d->l->failed = true;
 	else
 		mpk_kernels_write(&k, rope);
-}
-
-static void put_device_code(struct mpk_loader *l, struct mpk_manifest_module *m,
-			    struct mpk_rope *rope)
-{
-	struct mpk_device_code d = { .l = l,
-				     .m = m,
-				     .kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind)),
-				     .valid = true };
-
-	d.layout = layout_of(d.kind->key, l->manifest->gen);
-	if (mpk_device_code_read(&d) && d.valid &&
-	    d.format) /* without files, which the manifest refuses, there is none */
-		encode(&d, rope);
 }
 
 /* --- one module ---------------------------------------------------------------------------- */
@@ -345,7 +324,16 @@ void mpk_loader_put_payload(struct mpk_loader *l, struct mpk_manifest_module *m,
 		if (f)
 			put_file_range(f, 0, f->map.bytes.len, rope);
 	} else if (kind && kind->device) {
-		put_device_code(l, m, rope);
+		struct mpk_device_code d = { .l = l,
+					     .m = m,
+					     .kind = mpk_manifest_kind_find(
+						     mpk_toml_str_span(m->kind)),
+					     .valid = true };
+
+		d.layout = layout_of(d.kind->key, l->manifest->gen);
+		if (mpk_device_code_read(&d) && d.valid &&
+		    d.format) /* without files, which the manifest refuses, there is none */
+			encode(&d, rope);
 	} else if (kind && kind->keys[0].name) {
 		put_executor(l, m, rope);
 	}

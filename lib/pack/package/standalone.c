@@ -48,26 +48,6 @@ static void carrier_fini(struct carrier *c)
 
 /* --- tensors ---------------------------------------------------------------------------------- */
 
-/* Parts come in stored order. */
-static enum mpk_code take_tensors(struct carrier *c, const struct mpk_payload *p)
-{
-	struct mpk_extracted_files parts;
-
-	MPK_TRY(mpk_payload_parts(p, c->arena, &parts, c->err));
-	for (size_t i = 0; i < parts.count; i++) {
-		const struct mpk_extracted_file *f = &parts.items[i];
-
-		if (!f->tensor || !f->stored || f->data.len < MPK_STANDALONE_TENSOR_MIN)
-			continue;
-		MPK_TRY_ALLOC(mpk_vec_reserve(&c->tensors, &c->tensor_cap, c->tensor_count + 1,
-					      sizeof *c->tensors),
-			      c->err);
-		c->tensors[c->tensor_count++] =
-			(struct mpk_standalone_tensor){ f->off, f->data.len };
-	}
-	return MPK_OK;
-}
-
 static int by_offset(const void *a, const void *b)
 {
 	const struct mpk_standalone_tensor *x = a, *y = b;
@@ -137,29 +117,25 @@ static void put_schema_type(struct mpk_strbuf *out, const struct mpk_type *t, bo
 		mpk_strbuf_printf(out, "{\"type\":\"%s\"}", name);
 }
 
-static void put_schema_body(struct mpk_strbuf *out, const struct mpk_signature *s)
-{
-	mpk_strbuf_puts(out, "{\"type\":\"ffi.Function\",\"named_args\":{\"return\":[");
-	if (s->outputs_known && s->output_count == 1)
-		put_schema_type(out, &s->outputs[0].type, false);
-	else if (s->outputs_known && s->output_count > 1)
-		mpk_strbuf_puts(out, schema_array);
-	else
-		mpk_strbuf_puts(out, "{\"type\":\"Any\"}");
-	mpk_strbuf_puts(out, "],\"params\":[");
-	for (size_t i = 0; i < s->input_count; i++) {
-		mpk_strbuf_puts(out, i ? "," : "");
-		put_schema_type(out, &s->inputs[i].type, true);
-	}
-	mpk_strbuf_puts(out, "]}}");
-}
-
 /* The inner text is JSON once more. */
 static void put_metadata(struct mpk_strbuf *out, const struct mpk_signature *s)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf body = { 0 };
 
-	put_schema_body(&body, s);
+	mpk_strbuf_puts(&body, "{\"type\":\"ffi.Function\",\"named_args\":{\"return\":[");
+	if (s->outputs_known && s->output_count == 1)
+		put_schema_type(&body, &s->outputs[0].type, false);
+	else if (s->outputs_known && s->output_count > 1)
+		mpk_strbuf_puts(&body, schema_array);
+	else
+		mpk_strbuf_puts(&body, "{\"type\":\"Any\"}");
+	mpk_strbuf_puts(&body, "],\"params\":[");
+	for (size_t i = 0; i < s->input_count; i++) {
+		mpk_strbuf_puts(&body, i ? "," : "");
+		put_schema_type(&body, &s->inputs[i].type, true);
+	}
+	mpk_strbuf_puts(&body, "]}}");
+
 	mpk_strbuf_puts(out, MPK_SCHEMA_BEGIN "\"");
 	for (size_t i = 0; i < body.len; i++) {
 		if (body.data[i] == '"')
@@ -293,15 +269,6 @@ static bool mentions_state(struct mpk_span code)
 	return false;
 }
 
-/* What is beside the blob. */
-static bool code_mentions_state(struct mpk_span library, struct mpk_span blob)
-{
-	size_t before = (size_t)(blob.data - library.data), after = before + blob.len;
-
-	return mentions_state(mpk_span_of(library.data, before)) ||
-	       mentions_state(mpk_span_of(library.data + after, library.len - after));
-}
-
 /* --- the library ------------------------------------------------------------------------------ */
 
 static enum mpk_code take_node(struct carrier *c, const struct mpk_node *node)
@@ -313,26 +280,27 @@ static enum mpk_code take_node(struct carrier *c, const struct mpk_node *node)
 	if (!kind || node->is_lib || !mpk_model_is_kind(node->kind))
 		return MPK_OK;
 	MPK_TRY(mpk_payload_decode(kind, c->tree.gen, mpk_source_of(node), c->arena, &p, c->err));
-	MPK_TRY(take_tensors(c, &p));
+
+	/* Parts come in stored order. */
+	struct mpk_extracted_files parts;
+
+	MPK_TRY(mpk_payload_parts(&p, c->arena, &parts, c->err));
+	for (size_t i = 0; i < parts.count; i++) {
+		const struct mpk_extracted_file *f = &parts.items[i];
+
+		if (!f->tensor || !f->stored || f->data.len < MPK_STANDALONE_TENSOR_MIN)
+			continue;
+		MPK_TRY_ALLOC(mpk_vec_reserve(&c->tensors, &c->tensor_cap, c->tensor_count + 1,
+					      sizeof *c->tensors),
+			      c->err);
+		c->tensors[c->tensor_count++] =
+			(struct mpk_standalone_tensor){ f->off, f->data.len };
+	}
+
 	c->has_state |= calls_state(&p);
 	MPK_TRY(mpk_models_of(&p, c->arena, &models, c->err));
 	for (size_t i = 0; i < models.count; i++)
 		MPK_TRY(put_entry(c, models.items[i].name, &models.items[i]));
-	return MPK_OK;
-}
-
-static enum mpk_code take_host_functions(struct carrier *c)
-{
-	for (size_t i = 0; i < c->image.function_count; i++)
-		if (!c->image.functions[i].alias_of)
-			MPK_TRY(put_entry(c, mpk_span_str(c->image.functions[i].name), NULL));
-	return MPK_OK;
-}
-
-static enum mpk_code put_state_entries(struct carrier *c)
-{
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(state_builtins); i++)
-		MPK_TRY(put_entry(c, mpk_span_str(state_builtins[i]), NULL));
 	return MPK_OK;
 }
 
@@ -355,12 +323,24 @@ static enum mpk_code read_carried(struct carrier *c, struct mpk_span library)
 	MPK_TRY(mpk_blob_read(mpk_image_blob(image), image->gen, c->arena, &c->tree, c->err));
 	for (size_t i = 0; i < c->tree.count; i++)
 		MPK_TRY(take_node(c, &c->tree.nodes[i]));
-	if (!c->function_count)
-		MPK_TRY(take_host_functions(c));
-	else if (!c->has_state)
-		c->has_state = code_mentions_state(library, mpk_image_blob(image));
-	if (c->has_state)
-		MPK_TRY(put_state_entries(c));
+	if (!c->function_count) {
+		for (size_t i = 0; i < c->image.function_count; i++)
+			if (!c->image.functions[i].alias_of)
+				MPK_TRY(put_entry(c, mpk_span_str(c->image.functions[i].name),
+						  NULL));
+	} else if (!c->has_state) {
+		/* What is beside the blob. */
+		struct mpk_span blob = mpk_image_blob(image);
+		size_t before = (size_t)(blob.data - library.data), after = before + blob.len;
+
+		c->has_state =
+			mentions_state(mpk_span_of(library.data, before)) ||
+			mentions_state(mpk_span_of(library.data + after, library.len - after));
+	}
+	if (c->has_state) {
+		for (size_t i = 0; i < MPK_ARRAY_COUNT(state_builtins); i++)
+			MPK_TRY(put_entry(c, mpk_span_str(state_builtins[i]), NULL));
+	}
 	if (!c->function_count)
 		return mpk_fail(c->err, MPK_E_NOTFOUND, "no function of it can be called");
 	if (c->tensor_count)
@@ -484,28 +464,6 @@ static bool needs_cxx(const struct mpk_image *image)
 	return false;
 }
 
-static enum mpk_code write_model(struct carrier *c, const struct mpk_standalone_input *input,
-				 struct mpk_standalone_plan *out, struct mpk_error *err)
-{
-	struct mpk_standalone_facts facts = {
-		.gen = c->image.gen,
-		.executor = input->executor,
-		.is_linked = input->is_linked || (input->archive.len && !out->unlinked),
-		.pack = input->compress ? pack_piece : NULL,
-	};
-	const struct mpk_standalone_tensor *tensors =
-		mpk_arena_keep(c->arena, c->tensors, c->tensor_count, sizeof *c->tensors);
-	uint64_t saved;
-
-	MPK_TRY_ALLOC(tensors, err);
-	MPK_TRY(mpk_standalone_write(input->library, mpk_image_blob(&c->image), &facts, tensors,
-				     c->tensor_count, &saved, &out->model, err));
-	out->is_packed = saved > 0;
-	if (input->compress)
-		out->packing = judge_packing(c->arena, out->model.len + saved, saved);
-	return mpk_rope_status(&out->model, err);
-}
-
 enum mpk_code mpk_standalone_plan(const struct mpk_standalone_input *input, struct mpk_arena *arena,
 				  struct mpk_standalone_plan *out, struct mpk_error *err)
 {
@@ -520,6 +478,24 @@ enum mpk_code mpk_standalone_plan(const struct mpk_standalone_input *input, stru
 	out->needs_cxx = needs_cxx(&c.image);
 	out->has_state = c.has_state;
 	out->is_cpu = is_cpu(&c);
-	MPK_TRY(write_model(&c, input, out, err));
+
+	struct mpk_standalone_facts facts = {
+		.gen = c.image.gen,
+		.executor = input->executor,
+		.is_linked = input->is_linked || (input->archive.len && !out->unlinked),
+		.pack = input->compress ? pack_piece : NULL,
+	};
+	const struct mpk_standalone_tensor *tensors =
+		mpk_arena_keep(c.arena, c.tensors, c.tensor_count, sizeof *c.tensors);
+	uint64_t saved;
+
+	MPK_TRY_ALLOC(tensors, err);
+	MPK_TRY(mpk_standalone_write(input->library, mpk_image_blob(&c.image), &facts, tensors,
+				     c.tensor_count, &saved, &out->model, err));
+	out->is_packed = saved > 0;
+	if (input->compress)
+		out->packing = judge_packing(c.arena, out->model.len + saved, saved);
+	MPK_TRY(mpk_rope_status(&out->model, err));
+
 	return finish_source(&c, &table, out, err);
 }

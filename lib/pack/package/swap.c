@@ -89,28 +89,6 @@ static enum mpk_code count_pieces(const struct job *j, struct mpk_span text, siz
 	return mpk_source_code_split(text, j->s->arena, &pieces, count, j->err);
 }
 
-/* A source without separating lines becomes a piece for each kernel, as in mpack build, unless
- * TVM up to 0.7, which compiles one text, may have written the old one without them. */
-static enum mpk_code source_rope(const struct job *j, const struct mpk_kernels *k,
-				 const struct mpk_rope **out)
-{
-	struct mpk_rope *rope = new_rope(j);
-	size_t now, before;
-
-	MPK_TRY_ALLOC(rope, j->err);
-	MPK_TRY(count_pieces(j, j->file->bytes, &now));
-	MPK_TRY(count_pieces(j, k->data, &before));
-	bool adds = !now && (before || k->gen != MPK_GEN_LEGACY);
-
-	for (size_t i = 0; adds && i < k->function_count; i++)
-		mpk_pieces_put(rope, k->functions[i].key, j->file->bytes);
-	if (!adds)
-		mpk_rope_put_view(rope, j->file->bytes);
-	mpk_mapping_use_file(j->file, rope);
-	*out = rope;
-	return MPK_OK;
-}
-
 /* All kernels of a module share one file here. */
 static enum mpk_code swap_code(const struct job *j)
 {
@@ -126,9 +104,26 @@ static enum mpk_code swap_code(const struct job *j)
 			MPK_QUOTE(j->node->kind), j->path,
 			k->source_count ? MPK_QUOTE(k->sources[0].key) : "KERNEL");
 	MPK_TRY(mpk_code_format_check(j->file->bytes, j->node->kind, k->fmt, j->err));
-	if (mpk_span_is(k->fmt, "cl"))
-		MPK_TRY(source_rope(j, k, &k->content));
-	else
+	if (mpk_span_is(k->fmt, "cl")) {
+		/* A source without separating lines becomes a piece for each kernel, as in mpack
+		 * build, unless TVM up to 0.7, which compiles one text, may have written the old
+		 * one without them. */
+		const struct mpk_rope **out = &k->content;
+		struct mpk_rope *rope = new_rope(j);
+		size_t now, before;
+
+		MPK_TRY_ALLOC(rope, j->err);
+		MPK_TRY(count_pieces(j, j->file->bytes, &now));
+		MPK_TRY(count_pieces(j, k->data, &before));
+		bool adds = !now && (before || k->gen != MPK_GEN_LEGACY);
+
+		for (size_t i = 0; adds && i < k->function_count; i++)
+			mpk_pieces_put(rope, k->functions[i].key, j->file->bytes);
+		if (!adds)
+			mpk_rope_put_view(rope, j->file->bytes);
+		mpk_mapping_use_file(j->file, rope);
+		*out = rope;
+	} else
 		k->content = file_rope(j);
 	return k->content ? swap_put_kernels(j, k) : mpk_fail_nomem(j->err);
 }
@@ -233,21 +228,6 @@ static enum mpk_code check_payload(const struct job *j, const struct mpk_kind *k
 	return code;
 }
 
-/* A module without kernels: the file is the payload. */
-static enum mpk_code swap_whole(const struct job *j, const struct mpk_kind *kind)
-{
-	if (j->node->content)
-		return swapped_twice(j);
-	if (j->kernel)
-		return mpk_fail(j->err, MPK_E_USAGE,
-				"the module at '%s' is of kind '%s' and has no kernels", j->path,
-				MPK_QUOTE(j->node->kind));
-	MPK_TRY(check_payload(j, kind));
-	j->node->content = file_rope(j);
-	return j->node->content ? mpk_rope_status(j->node->content, j->err)
-				: mpk_fail_nomem(j->err);
-}
-
 /* Finds a module by its path in the tree, as minspect prints it. */
 static enum mpk_code swap(struct job *j)
 {
@@ -263,8 +243,19 @@ static enum mpk_code swap(struct job *j)
 				"'%s' is the library's own code, which has no payload", j->path);
 
 	const struct mpk_kind *kind = mpk_kind_find(j->node->kind);
-	if (!kind || kind->role != MPK_ROLE_DEVICE)
-		return swap_whole(j, kind);
+	if (!kind || kind->role != MPK_ROLE_DEVICE) {
+		/* A module without kernels: the file is the payload. */
+		if (j->node->content)
+			return swapped_twice(j);
+		if (j->kernel)
+			return mpk_fail(j->err, MPK_E_USAGE,
+					"the module at '%s' is of kind '%s' and has no kernels",
+					j->path, MPK_QUOTE(j->node->kind));
+		MPK_TRY(check_payload(j, kind));
+		j->node->content = file_rope(j);
+		return j->node->content ? mpk_rope_status(j->node->content, j->err)
+					: mpk_fail_nomem(j->err);
+	}
 	return j->kernel ? swap_kernel(j) : swap_code(j);
 }
 
@@ -290,25 +281,6 @@ enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *what, const struc
 }
 
 /* --- code beside the blob --------------------------------------------------------- */
-
-/* Adds the name that was probably meant. */
-static enum mpk_code no_such_code(const struct mpk_image *image, const char *name,
-				  struct mpk_arena *arena, struct mpk_error *err)
-{
-	struct mpk_span *names = mpk_arena_array(arena, image->embedded_count, sizeof *names);
-	char hint[160] = "";
-	size_t near;
-
-	MPK_TRY_ALLOC(names, err);
-	for (size_t i = 0; i < image->embedded_count; i++)
-		names[i] = mpk_span_str(image->embedded[i].name);
-	near = mpk_closest(mpk_span_str(name), names, image->embedded_count);
-	if (near < image->embedded_count)
-		(void)snprintf(hint, sizeof hint, "; did you mean '" MPK_SWAP_CODE "%s'?",
-			       MPK_QUOTE(names[near]));
-	return mpk_fail(err, MPK_E_USAGE, "no code '%s' is embedded in this file%s",
-			MPK_QUOTE(mpk_span_str(name)), hint);
-}
 
 /* An error of `minspect verify` about such code is an error here, too. */
 static enum mpk_code swap_verify(const struct mpk_code_info *code, const char *what,
@@ -392,24 +364,6 @@ static enum mpk_code check_room(const struct mpk_image_code *at, const struct mp
 		need, at->room_bytes, at->name);
 }
 
-static enum mpk_code swap_put(const struct mpk_private *file, const struct mpk_image *image,
-			      const struct mpk_image_code *at, struct mpk_span bytes,
-			      struct mpk_error *err)
-{
-	uint64_t keep_end = file->keep_off + file->keep_len;
-
-	if (image->is_packed || at->off > file->len || at->room_bytes > file->len - at->off)
-		return mpk_fail(
-			err, MPK_E_UNSUPPORTED,
-			"code in an archive is not replaced; build it anew from its objects");
-	if (at->off < keep_end && at->off + at->room_bytes > file->keep_off)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", at->off,
-				       "the blob covers the code of " MPK_SWAP_CODE "%s", at->name);
-	memcpy(file->data + at->off, bytes.data, bytes.len);
-	memset(file->data + at->off + bytes.len, 0, (size_t)at->room_bytes - bytes.len);
-	return MPK_OK;
-}
-
 enum mpk_code mpk_swap_code(const struct mpk_image *image, const struct mpk_private *file,
 			    const char *what, struct mpk_span bytes, const char *name,
 			    struct mpk_arena *arena, struct mpk_report *report,
@@ -424,8 +378,23 @@ enum mpk_code mpk_swap_code(const struct mpk_image *image, const struct mpk_priv
 	for (size_t i = 0; i < image->embedded_count && !at; i++)
 		if (strcmp(image->embedded[i].name, wanted) == 0)
 			at = &image->embedded[i];
-	if (!at)
-		return no_such_code(image, wanted, arena, err);
+	if (!at) {
+		/* Adds the name that was probably meant. */
+		struct mpk_span *names =
+			mpk_arena_array(arena, image->embedded_count, sizeof *names);
+		char hint[160] = "";
+		size_t near;
+
+		MPK_TRY_ALLOC(names, err);
+		for (size_t i = 0; i < image->embedded_count; i++)
+			names[i] = mpk_span_str(image->embedded[i].name);
+		near = mpk_closest(mpk_span_str(wanted), names, image->embedded_count);
+		if (near < image->embedded_count)
+			(void)snprintf(hint, sizeof hint, "; did you mean '" MPK_SWAP_CODE "%s'?",
+				       MPK_QUOTE(names[near]));
+		return mpk_fail(err, MPK_E_USAGE, "no code '%s' is embedded in this file%s",
+				MPK_QUOTE(mpk_span_str(wanted)), hint);
+	}
 	code = read_new(bytes, arena, &new, err);
 	if (code == MPK_OK)
 		code = swap_verify(&new, what, name, report, err);
@@ -436,5 +405,17 @@ enum mpk_code mpk_swap_code(const struct mpk_image *image, const struct mpk_priv
 		return code;
 	}
 	MPK_TRY(swap_compare_kernels(at, &new, arena, report, err));
-	return swap_put(file, image, at, bytes, err);
+
+	uint64_t keep_end = file->keep_off + file->keep_len;
+
+	if (image->is_packed || at->off > file->len || at->room_bytes > file->len - at->off)
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"code in an archive is not replaced; build it anew from its objects");
+	if (at->off < keep_end && at->off + at->room_bytes > file->keep_off)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", at->off,
+				       "the blob covers the code of " MPK_SWAP_CODE "%s", at->name);
+	memcpy(file->data + at->off, bytes.data, bytes.len);
+	memset(file->data + at->off + bytes.len, 0, (size_t)at->room_bytes - bytes.len);
+	return MPK_OK;
 }

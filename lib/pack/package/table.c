@@ -233,36 +233,6 @@ static size_t count_steps(const struct mpk_manifest *manifest)
 	return count;
 }
 
-/* Sorts all steps by module, once: each device module asks for its own, and both may be
- * thousands. */
-static void list_steps(struct mpk_loader *l)
-{
-	struct mpk_loader_step *steps =
-		mpk_arena_array(l->arena, count_steps(l->manifest), sizeof *steps);
-
-	for (size_t i = 0; steps && i < l->manifest->launch_count; i++) {
-		const struct mpk_manifest_launch *launch = &l->manifest->launches[i];
-
-		for (size_t s = 0; s < launch->step_count; s++) {
-			struct mpk_span text = mpk_toml_str_span(launch->steps[s].kernel);
-			const uint8_t *dot = text.len ? memchr(text.data, '.', text.len) : NULL;
-			size_t id = dot ? (size_t)(dot - text.data) : 0;
-
-			if (id && text.len > id + 1)
-				steps[l->step_count++] = (struct mpk_loader_step){
-					.id = mpk_span_of(text.data, id),
-					.kernel = mpk_span_of(dot + 1, text.len - id - 1),
-					.launch = launch,
-					.step = &launch->steps[s],
-				};
-		}
-	}
-	if (steps && l->step_count)
-		qsort(steps, l->step_count, sizeof *steps, compare_steps);
-	l->steps = steps;
-	l->failed |= !steps;
-}
-
 /* Returns the steps of module m; *count of them. */
 static const struct mpk_loader_step *steps_of(struct mpk_loader *l,
 					      const struct mpk_manifest_module *m, size_t *count)
@@ -270,8 +240,35 @@ static const struct mpk_loader_step *steps_of(struct mpk_loader *l,
 	struct mpk_loader_step key = { .id = mpk_toml_str_span(m->id) };
 	size_t first, end;
 
-	if (!l->steps)
-		list_steps(l);
+	if (!l->steps) {
+		/* Sorts all steps by module, once: each device module asks for its own, and both
+		 * may be thousands. */
+		struct mpk_loader_step *steps =
+			mpk_arena_array(l->arena, count_steps(l->manifest), sizeof *steps);
+
+		for (size_t i = 0; steps && i < l->manifest->launch_count; i++) {
+			const struct mpk_manifest_launch *launch = &l->manifest->launches[i];
+
+			for (size_t s = 0; s < launch->step_count; s++) {
+				struct mpk_span text = mpk_toml_str_span(launch->steps[s].kernel);
+				const uint8_t *dot =
+					text.len ? memchr(text.data, '.', text.len) : NULL;
+				size_t id = dot ? (size_t)(dot - text.data) : 0;
+
+				if (id && text.len > id + 1)
+					steps[l->step_count++] = (struct mpk_loader_step){
+						.id = mpk_span_of(text.data, id),
+						.kernel = mpk_span_of(dot + 1, text.len - id - 1),
+						.launch = launch,
+						.step = &launch->steps[s],
+					};
+			}
+		}
+		if (steps && l->step_count)
+			qsort(steps, l->step_count, sizeof *steps, compare_steps);
+		l->steps = steps;
+		l->failed |= !steps;
+	}
 	first = end = mpk_lower_bound(l->steps, l->step_count, sizeof key, &key, compare_steps);
 
 	while (end < l->step_count && mpk_span_equal(l->steps[end].id, key.id))

@@ -278,41 +278,6 @@ static enum mpk_code choose_bodies(struct unpacker *u)
 	return MPK_OK;
 }
 
-/* --- the manifest ---------------------------------------------------------------------- */
-
-/* Characters that names may have on every system; the user may choose a better name. */
-static void package_unpack_put_name(struct mpk_strbuf *out, const char *name)
-{
-	mpk_strbuf_puts(out, "name = \"");
-	for (const char *p = *name ? name : "package"; *p; p++) {
-		bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-			     (*p >= '0' && *p <= '9') || strchr("._-+", *p);
-
-		mpk_strbuf_putc(out, plain ? *p : '_');
-	}
-	mpk_strbuf_puts(out, "\"\n");
-}
-
-static void package_unpack_put_package(const struct unpacker *u, bool keep_order,
-				       struct mpk_strbuf *out)
-{
-	mpk_strbuf_puts(out, "[package]\n");
-	package_unpack_put_name(out, u->in->name);
-	mpk_strbuf_printf(out, "abi = \"%s\"\nroot = \"%s\"\n",
-			  mpk_generation_get(u->in->tree->gen)->abi, u->folders[0]);
-	if (u->in->target)
-		mpk_strbuf_printf(out, "target = \"%s\"\n", u->in->target);
-	if (u->in->standalone)
-		mpk_strbuf_puts(out, "standalone = true\n");
-	if (u->in->compress)
-		mpk_strbuf_puts(out, "compress = \"zstd\"\n");
-	if (keep_order)
-		mpk_strbuf_puts(out, "keep_order = true\n");
-	if (u->in->library.len)
-		mpk_strbuf_puts(out, "base = \"" MPK_UNPACK_BASE
-				     "\" # its code is kept, its blob replaced\n");
-}
-
 /* Imports are met last to first (manifest/manifest.h), so the first index is last. */
 static void put_imports(const struct unpacker *u, const struct mpk_node *n, struct mpk_strbuf *out)
 {
@@ -348,13 +313,6 @@ static bool is_lone_host(const struct unpacker *u)
 
 #define IMPORTED "imported"
 
-static void put_imported(const struct unpacker *u, struct mpk_strbuf *out)
-{
-	mpk_strbuf_puts(out, "\n[[module]]\nid = \"" IMPORTED "\"\nkind = \"host\"\n");
-	if (!u->in->library.len)
-		mpk_strbuf_puts(out, "sources = [] # its code is among that above\n");
-}
-
 static void package_unpack_put_module(const struct unpacker *u, size_t node, struct mpk_strbuf *out)
 {
 	const struct mpk_node *n = &u->in->tree->nodes[node];
@@ -378,11 +336,43 @@ static enum mpk_code print_manifest(struct unpacker *u, bool keep_order, struct 
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
-	package_unpack_put_package(u, keep_order, &text);
+	/* --- the manifest
+	 * ---------------------------------------------------------------------- */
+	mpk_strbuf_puts(&text, "[package]\n");
+
+	/* Characters that names may have on every system; the user may choose a better name. */
+	const char *name = u->in->name;
+
+	mpk_strbuf_puts(&text, "name = \"");
+	for (const char *p = *name ? name : "package"; *p; p++) {
+		bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+			     (*p >= '0' && *p <= '9') || strchr("._-+", *p);
+
+		mpk_strbuf_putc(&text, plain ? *p : '_');
+	}
+	mpk_strbuf_puts(&text, "\"\n");
+
+	mpk_strbuf_printf(&text, "abi = \"%s\"\nroot = \"%s\"\n",
+			  mpk_generation_get(u->in->tree->gen)->abi, u->folders[0]);
+	if (u->in->target)
+		mpk_strbuf_printf(&text, "target = \"%s\"\n", u->in->target);
+	if (u->in->standalone)
+		mpk_strbuf_puts(&text, "standalone = true\n");
+	if (u->in->compress)
+		mpk_strbuf_puts(&text, "compress = \"zstd\"\n");
+	if (keep_order)
+		mpk_strbuf_puts(&text, "keep_order = true\n");
+	if (u->in->library.len)
+		mpk_strbuf_puts(&text, "base = \"" MPK_UNPACK_BASE
+				       "\" # its code is kept, its blob replaced\n");
+
 	for (size_t i = 0; i < u->in->tree->count; i++)
 		package_unpack_put_module(u, i, &text);
-	if (is_lone_host(u))
-		put_imported(u, &text);
+	if (is_lone_host(u)) {
+		mpk_strbuf_puts(&text, "\n[[module]]\nid = \"" IMPORTED "\"\nkind = \"host\"\n");
+		if (!u->in->library.len)
+			mpk_strbuf_puts(&text, "sources = [] # its code is among that above\n");
+	}
 	MPK_TRY(mpk_strbuf_status(&text, u->err));
 
 	const char *copy = mpk_arena_copy(u->arena, text.data, text.len);

@@ -176,28 +176,23 @@ static const char *factor(const struct mpk_wrap *w, const struct wrap_launch *l,
 	return bracketed ? bracketed : text; /* The next allocation fails, too. */
 }
 
-/* Counts clusters in the caller's grid, as Triton does. */
-static enum mpk_code multiply_grid(const struct mpk_wrap *w, const uint32_t *cluster,
-				   struct wrap_launch *l)
-{
-	for (unsigned i = 0; i < 3; i++) {
-		if (cluster[i] == 1)
-			continue;
-		l->grid[i] =
-			mpk_arena_printf(w->arena, "%s * %" PRIu32, factor(w, l, i), cluster[i]);
-		MPK_TRY_ALLOC(l->grid[i], w->err);
-	}
-	return put_numbers(w, cluster, 3, l->cluster);
-}
-
 static enum mpk_code choose_cluster(const struct mpk_wrap *w, struct wrap_launch *l)
 {
 	const uint32_t *cluster = w->triton ? w->triton->cluster : NULL;
 
 	if (w->how->cluster)
 		return read_expressions(w, w->how->cluster, "cluster", l->cluster);
-	if (cluster && (cluster[0] > 1 || cluster[1] > 1 || cluster[2] > 1))
-		return multiply_grid(w, cluster, l);
+	if (cluster && (cluster[0] > 1 || cluster[1] > 1 || cluster[2] > 1)) {
+		/* Counts clusters in the caller's grid, as Triton does. */
+		for (unsigned i = 0; i < 3; i++) {
+			if (cluster[i] == 1)
+				continue;
+			l->grid[i] = mpk_arena_printf(w->arena, "%s * %" PRIu32, factor(w, l, i),
+						      cluster[i]);
+			MPK_TRY_ALLOC(l->grid[i], w->err);
+		}
+		return put_numbers(w, cluster, 3, l->cluster);
+	}
 	/* A size that is compiled in needs no attribute. */
 	return MPK_OK;
 }
@@ -210,25 +205,6 @@ static enum mpk_code choose_grid(const struct mpk_wrap *w, struct wrap_launch *l
 	l->grid[1] = "grid_y";
 	l->grid[2] = "grid_z";
 	l->grid_is_argument = true;
-	return MPK_OK;
-}
-
-/* The code does not tell the size of dynamic shared memory: a note has it, or the user gives it. */
-static enum mpk_code choose_shared(const struct mpk_wrap *w, struct wrap_launch *l)
-{
-	const char *texts[3] = { 0 };
-
-	if (w->triton && w->triton->shared_bytes) {
-		l->shared = mpk_arena_printf(w->arena, "%" PRIu64, w->triton->shared_bytes);
-		MPK_TRY_ALLOC(l->shared, w->err);
-	} else if (w->how->shared) {
-		MPK_TRY(read_expressions(w, w->how->shared, "shared", texts));
-		l->shared = texts[0];
-	} else if (w->source && mpk_span_has(w->source->bytes, "extern __shared__")) {
-		return mpk_fail(
-			w->err, MPK_E_UNSUPPORTED,
-			"its source has dynamic shared memory, and nothing says of how many bytes: give them, also when they are 0");
-	}
 	return MPK_OK;
 }
 
@@ -250,7 +226,23 @@ static enum mpk_code choose_launch(const struct mpk_wrap *w, struct wrap_launch 
 	MPK_TRY(choose_grid(w, l));
 	MPK_TRY(choose_block(w, l));
 	MPK_TRY(choose_cluster(w, l));
-	MPK_TRY(choose_shared(w, l));
+
+	/* The code does not tell the size of dynamic shared memory: a note has it, or the user
+	 * gives it. */
+	const char *texts[3] = { 0 };
+
+	if (w->triton && w->triton->shared_bytes) {
+		l->shared = mpk_arena_printf(w->arena, "%" PRIu64, w->triton->shared_bytes);
+		MPK_TRY_ALLOC(l->shared, w->err);
+	} else if (w->how->shared) {
+		MPK_TRY(read_expressions(w, w->how->shared, "shared", texts));
+		l->shared = texts[0];
+	} else if (w->source && mpk_span_has(w->source->bytes, "extern __shared__")) {
+		return mpk_fail(
+			w->err, MPK_E_UNSUPPORTED,
+			"its source has dynamic shared memory, and nothing says of how many bytes: give them, also when they are 0");
+	}
+
 	l->blocks = mpk_arena_printf(w->arena, "%s * %s * %s", factor(w, l, 0), factor(w, l, 1),
 				     factor(w, l, 2));
 	MPK_TRY_ALLOC(l->blocks, w->err);
@@ -298,29 +290,6 @@ static void put_kernel(struct mpk_strbuf *out, const struct mpk_wrap *w,
 	mpk_strbuf_puts(out, "]\n");
 }
 
-/* Says where the following comes from, and what a reader may want to change. */
-static void put_origin(struct mpk_strbuf *out, const struct mpk_wrap *w)
-{
-	bool tensors = false;
-
-	mpk_strbuf_puts(out, "\n# ");
-	mpk_escape(out, mpk_span_str(w->file->meta_path ? w->file->meta_path : w->file->path));
-	if (w->triton)
-		mpk_strbuf_printf(out, ": Triton%s%s, for sm_%u", w->triton->version ? " " : "",
-				  w->triton->version ? w->triton->version : "", w->cubin->sm);
-	mpk_strbuf_putc(out, '\n');
-	for (size_t i = 0; i < w->given; i++) {
-		tensors |= w->args[i].declaration && w->args[i].type.code == MPK_DTYPE_HANDLE;
-		if (w->args[i].doubt)
-			mpk_strbuf_printf(out, "# decide: '%s': %s\n", w->args[i].text,
-					  w->args[i].doubt);
-	}
-	if (tensors)
-		mpk_strbuf_puts(
-			out,
-			"# decide: 'in' or 'out' before a type where the kernel only reads or only writes a tensor\n");
-}
-
 static void put_params(struct mpk_strbuf *out, const struct mpk_wrap *w,
 		       const struct wrap_launch *l)
 {
@@ -346,22 +315,6 @@ static void put_params(struct mpk_strbuf *out, const struct mpk_wrap *w,
 	mpk_strbuf_puts(out, "]\n");
 }
 
-static void put_temps(struct mpk_strbuf *out, const struct mpk_wrap *w, const struct wrap_launch *l)
-{
-	const char *between = "temps   = [";
-
-	for (size_t i = w->given; w->triton && i < w->kernel->param_count; i++) {
-		if (strcmp(w->args[i].text, "none") == 0)
-			continue;
-		mpk_strbuf_printf(out, "%s\"%s: uint8[%s * %" PRIu64 "]\"", between,
-				  w->args[i].text, l->blocks,
-				  i == w->given ? w->triton->global.bytes
-						: w->triton->profile.bytes);
-		between = ", ";
-	}
-	mpk_strbuf_puts(out, *between == ',' ? "]\n" : "");
-}
-
 static enum mpk_code put_wrapped(struct wraps *ws, const struct mpk_wrap *w, const char *id)
 {
 	struct mpk_strbuf *out = &ws->functions;
@@ -372,7 +325,27 @@ static enum mpk_code put_wrapped(struct wraps *ws, const struct mpk_wrap *w, con
 	name = wish ? wrap_take(ws, &ws->names, wish) : NULL;
 	MPK_TRY_ALLOC(name, ws->err);
 	put_kernel(ws->out, w, &l);
-	put_origin(out, w);
+
+	/* Says where the following comes from, and what a reader may want to change. */
+	bool tensors = false;
+
+	mpk_strbuf_puts(out, "\n# ");
+	mpk_escape(out, mpk_span_str(w->file->meta_path ? w->file->meta_path : w->file->path));
+	if (w->triton)
+		mpk_strbuf_printf(out, ": Triton%s%s, for sm_%u", w->triton->version ? " " : "",
+				  w->triton->version ? w->triton->version : "", w->cubin->sm);
+	mpk_strbuf_putc(out, '\n');
+	for (size_t i = 0; i < w->given; i++) {
+		tensors |= w->args[i].declaration && w->args[i].type.code == MPK_DTYPE_HANDLE;
+		if (w->args[i].doubt)
+			mpk_strbuf_printf(out, "# decide: '%s': %s\n", w->args[i].text,
+					  w->args[i].doubt);
+	}
+	if (tensors)
+		mpk_strbuf_puts(
+			out,
+			"# decide: 'in' or 'out' before a type where the kernel only reads or only writes a tensor\n");
+
 	mpk_strbuf_printf(out, "[[function]]\nname    = \"%s\"\nkernel  = ", name);
 
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf kernel = { 0 };
@@ -381,7 +354,20 @@ static enum mpk_code put_wrapped(struct wraps *ws, const struct mpk_wrap *w, con
 	MPK_TRY(mpk_strbuf_status(&kernel, ws->err));
 	mpk_init_put_text(out, mpk_span_of(kernel.data, kernel.len));
 	put_params(out, w, &l);
-	put_temps(out, w, &l);
+
+	const char *between = "temps   = [";
+
+	for (size_t i = w->given; w->triton && i < w->kernel->param_count; i++) {
+		if (strcmp(w->args[i].text, "none") == 0)
+			continue;
+		mpk_strbuf_printf(out, "%s\"%s: uint8[%s * %" PRIu64 "]\"", between,
+				  w->args[i].text, l.blocks,
+				  i == w->given ? w->triton->global.bytes
+						: w->triton->profile.bytes);
+		between = ", ";
+	}
+	mpk_strbuf_puts(out, *between == ',' ? "]\n" : "");
+
 	put_list(out, "grid", l.grid);
 	put_list(out, "block", l.block);
 	put_list(out, "cluster", l.cluster);

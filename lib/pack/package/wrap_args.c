@@ -135,34 +135,6 @@ static enum mpk_code add_typed(struct mpk_wrap *w, const struct mpk_triton_param
 		});
 }
 
-/* --- notes ------------------------------------------------------------------------------------ */
-
-static enum mpk_code read_triton(struct mpk_wrap *w)
-{
-	struct mpk_triton *t = mpk_arena_alloc(w->arena, sizeof *t);
-
-	MPK_TRY_ALLOC(t, w->err);
-	MPK_TRY(mpk_triton_read(w->file->meta, w->arena, t, w->err));
-	if (t->descriptor_count)
-		return mpk_fail(
-			w->err, MPK_E_UNSUPPORTED,
-			"kernel '%s' takes descriptors of tensors, which only Triton's launcher makes",
-			MPK_QUOTE(mpk_span_str(t->name)));
-	if (t->global.align > DRIVER_ALIGN || t->profile.align > DRIVER_ALIGN)
-		return mpk_fail(
-			w->err, MPK_E_UNSUPPORTED,
-			"kernel '%s' takes memory aligned to more than the %d bytes that a driver gives",
-			MPK_QUOTE(mpk_span_str(t->name)), DRIVER_ALIGN);
-	if (t->arch && t->arch != w->cubin->sm)
-		return mpk_fail(
-			w->err, MPK_E_CONFLICT,
-			"Triton's metadata are for sm_%u, and the cubin for sm_%u: they are of another kernel",
-			t->arch, w->cubin->sm);
-	w->triton = t;
-	w->ir = w->file->ir;
-	return MPK_OK;
-}
-
 /* The bytes of the notes tell their kind. */
 enum mpk_code mpk_wrap_read_notes(struct mpk_wrap *w)
 {
@@ -173,8 +145,32 @@ enum mpk_code mpk_wrap_read_notes(struct mpk_wrap *w)
 		text = mpk_span_of(text.data + 1, text.len - 1);
 	if (!w->file->meta_path)
 		return MPK_OK;
-	if (mpk_span_starts(text, "{"))
-		return read_triton(w);
+	if (mpk_span_starts(text, "{")) {
+		/* --- notes --------------------------------------------------------------------
+		 * ---------------- */
+		struct mpk_triton *t = mpk_arena_alloc(w->arena, sizeof *t);
+
+		MPK_TRY_ALLOC(t, w->err);
+		MPK_TRY(mpk_triton_read(w->file->meta, w->arena, t, w->err));
+		if (t->descriptor_count)
+			return mpk_fail(
+				w->err, MPK_E_UNSUPPORTED,
+				"kernel '%s' takes descriptors of tensors, which only Triton's launcher makes",
+				MPK_QUOTE(mpk_span_str(t->name)));
+		if (t->global.align > DRIVER_ALIGN || t->profile.align > DRIVER_ALIGN)
+			return mpk_fail(
+				w->err, MPK_E_UNSUPPORTED,
+				"kernel '%s' takes memory aligned to more than the %d bytes that a driver gives",
+				MPK_QUOTE(mpk_span_str(t->name)), DRIVER_ALIGN);
+		if (t->arch && t->arch != w->cubin->sm)
+			return mpk_fail(
+				w->err, MPK_E_CONFLICT,
+				"Triton's metadata are for sm_%u, and the cubin for sm_%u: they are of another kernel",
+				t->arch, w->cubin->sm);
+		w->triton = t;
+		w->ir = w->file->ir;
+		return MPK_OK;
+	}
 	if (mpk_span_has(text, "tt.func ")) {
 		w->ir = text;
 		return MPK_OK;
@@ -275,21 +271,6 @@ static enum mpk_code read_signature(struct mpk_wrap *w)
 	return MPK_OK;
 }
 
-/* --- what a compiler left -------------------------------------------------------------------------- */
-
-static enum mpk_code read_ir(struct mpk_wrap *w)
-{
-	const struct mpk_triton_param *list;
-	const char *name = mpk_arena_text(w->arena, w->kernel->name);
-	size_t count;
-
-	MPK_TRY_ALLOC(name, w->err);
-	MPK_TRY(mpk_triton_read_ir(w->ir, name, w->arena, &list, &count, w->err));
-	for (size_t i = 0; i < count; i++)
-		MPK_TRY(add_typed(w, &list[i], ""));
-	return MPK_OK;
-}
-
 /* Types that TileLang's headers define: "const half_t* __restrict__ A". */
 static void read_tilelang(const struct mpk_code_param *p, struct mpk_triton_param *out)
 {
@@ -360,20 +341,37 @@ static const char *sizes_text(struct mpk_wrap *w)
 	return text.failed ? NULL : mpk_arena_copy(w->arena, mpk_strbuf_text(&text), text.len);
 }
 
-static enum mpk_code no_types(struct mpk_wrap *w)
+enum mpk_code mpk_wrap_read_args(struct mpk_wrap *w)
 {
-	const char *sizes = sizes_text(w);
+	w->args = mpk_arena_array(w->arena, w->kernel->param_count + 1, sizeof *w->args);
+	w->given = 0;
+	MPK_TRY_ALLOC(w->args, w->err);
+	if (w->how->signature)
+		MPK_TRY(read_signature(w));
+	else if (w->ir.len) {
+		/* --- what a compiler left
+		 * -------------------------------------------------------------------------- */
+		const struct mpk_triton_param *list;
+		const char *name = mpk_arena_text(w->arena, w->kernel->name);
+		size_t count;
 
-	MPK_TRY_ALLOC(sizes, w->err);
-	return mpk_fail(
-		w->err, MPK_E_UNSUPPORTED,
-		"nothing says what kernel '%s' takes; the cubin has sizes alone, %s bytes: give a signature, such as '*fp32, i32'%s",
-		MPK_QUOTE(w->kernel->name), w->kernel->param_count ? sizes : "0",
-		w->triton ? ", or the .ttir that Triton keeps beside the metadata" : "");
-}
+		MPK_TRY_ALLOC(name, w->err);
+		MPK_TRY(mpk_triton_read_ir(w->ir, name, w->arena, &list, &count, w->err));
+		for (size_t i = 0; i < count; i++)
+			MPK_TRY(add_typed(w, &list[i], ""));
+	} else if (w->source)
+		MPK_TRY(read_source(w));
+	else {
+		const char *sizes = sizes_text(w);
 
-static enum mpk_code check_sizes(struct mpk_wrap *w)
-{
+		MPK_TRY_ALLOC(sizes, w->err);
+		return mpk_fail(
+			w->err, MPK_E_UNSUPPORTED,
+			"nothing says what kernel '%s' takes; the cubin has sizes alone, %s bytes: give a signature, such as '*fp32, i32'%s",
+			MPK_QUOTE(w->kernel->name), w->kernel->param_count ? sizes : "0",
+			w->triton ? ", or the .ttir that Triton keeps beside the metadata" : "");
+	}
+
 	for (size_t i = 0; i < w->given; i++) {
 		const struct mpk_wrap_arg *a = &w->args[i];
 		char type[MPK_DTYPE_TEXT];
@@ -386,55 +384,37 @@ static enum mpk_code check_sizes(struct mpk_wrap *w)
 				mpk_dtype_bytes(a->type), mpk_dtype_print(a->type, type),
 				w->kernel->params[i].bytes);
 	}
-	return MPK_OK;
-}
 
-/* Triton's launcher adds global scratch memory, then a profiler's. */
-static enum mpk_code add_scratch(struct mpk_wrap *w)
-{
-	const struct mpk_triton_scratch *scratch[] = { &w->triton->global, &w->triton->profile };
-	static const char *const names[] = { "global_scratch", "profile_scratch" };
-	size_t given = w->given, hidden = w->kernel->param_count - given;
+	if (w->triton) {
+		/* Triton's launcher adds global scratch memory, then a profiler's. */
+		const struct mpk_triton_scratch *scratch[] = { &w->triton->global,
+							       &w->triton->profile };
+		static const char *const names[] = { "global_scratch", "profile_scratch" };
+		size_t given = w->given, hidden = w->kernel->param_count - given;
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(scratch); i++)
-		if (scratch[i]->bytes && i >= hidden)
-			return mpk_fail(w->err, MPK_E_CONFLICT,
+		for (size_t i = 0; i < MPK_ARRAY_COUNT(scratch); i++)
+			if (scratch[i]->bytes && i >= hidden)
+				return mpk_fail(
+					w->err, MPK_E_CONFLICT,
 					"Triton's metadata have a '%s', and the cubin takes none",
 					names[i]);
-	for (size_t i = 0; i < hidden; i++) {
-		bool is_pointer = w->kernel->params[given + i].bytes == 8;
+		for (size_t i = 0; i < hidden; i++) {
+			bool is_pointer = w->kernel->params[given + i].bytes == 8;
 
-		if (i >= MPK_ARRAY_COUNT(scratch) || !is_pointer)
-			return mpk_fail(
-				w->err, MPK_E_CONFLICT,
-				"%zu arguments are listed, and kernel '%s' takes %zu: what Triton adds are two pointers at most",
-				given, MPK_QUOTE(w->kernel->name), w->kernel->param_count);
-		MPK_TRY(wrap_add(w, (struct mpk_wrap_arg){
-					    .text = scratch[i]->bytes ? names[i] : "none",
-					    .title = names[i],
-					    .type = handle,
-				    }));
+			if (i >= MPK_ARRAY_COUNT(scratch) || !is_pointer)
+				return mpk_fail(
+					w->err, MPK_E_CONFLICT,
+					"%zu arguments are listed, and kernel '%s' takes %zu: what Triton adds are two pointers at most",
+					given, MPK_QUOTE(w->kernel->name), w->kernel->param_count);
+			MPK_TRY(wrap_add(w, (struct mpk_wrap_arg){
+						    .text = scratch[i]->bytes ? names[i] : "none",
+						    .title = names[i],
+						    .type = handle,
+					    }));
+		}
+		w->given = given;
+		return MPK_OK;
 	}
-	w->given = given;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_wrap_read_args(struct mpk_wrap *w)
-{
-	w->args = mpk_arena_array(w->arena, w->kernel->param_count + 1, sizeof *w->args);
-	w->given = 0;
-	MPK_TRY_ALLOC(w->args, w->err);
-	if (w->how->signature)
-		MPK_TRY(read_signature(w));
-	else if (w->ir.len)
-		MPK_TRY(read_ir(w));
-	else if (w->source)
-		MPK_TRY(read_source(w));
-	else
-		return no_types(w);
-	MPK_TRY(check_sizes(w));
-	if (w->triton)
-		return add_scratch(w);
 	if (w->given < w->kernel->param_count)
 		return mpk_fail(w->err, MPK_E_CONFLICT,
 				"%zu arguments are listed, and kernel '%s' takes %zu", w->given,

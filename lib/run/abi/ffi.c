@@ -147,30 +147,6 @@ static void destroy_foreign(struct mpk_function *self)
 	free(f);
 }
 
-/* A function that was ours comes back as itself, so that calling it does not cross the boundary
- * twice. */
-static enum mpk_code decode_function(enum mpk_convention conv, void *object, struct mpk_value *out,
-				     struct mpk_error *err)
-{
-	struct mpk_function *own = own_function(conv, object);
-	struct foreign *f;
-
-	if (own) {
-		*out = mpk_value_of_function(mpk_function_hold(own));
-		return MPK_OK;
-	}
-	f = calloc(1, sizeof *f);
-	MPK_TRY_ALLOC(f, err);
-	atomic_init(&f->function.refs, 1);
-	f->function.call = call_foreign;
-	f->function.destroy = destroy_foreign;
-	f->conv = conv;
-	f->object = object;
-	mpk_ffi_hold(conv, object);
-	*out = mpk_value_of_function(&f->function);
-	return MPK_OK;
-}
-
 static mpk_ffi_safe_call enter_021;
 
 static mpk_ffi_safe_call *code_of(enum mpk_convention conv, const struct mpk_function *f)
@@ -221,71 +197,7 @@ void *mpk_conv_handle(enum mpk_convention conv, struct mpk_function *f)
 	return kept;
 }
 
-/* As a value the function lives as long as module code has the object; what module code looks up
- * is borrowed (mpk_conv_handle). */
-static enum mpk_code encode_function(enum mpk_convention conv, struct mpk_function *f,
-				     struct mpk_ffi_any *out, struct mpk_error *err)
-{
-	void *object = make_held_function(conv, code_of(conv, f), f);
-
-	MPK_TRY_ALLOC(object, err);
-	*out = (struct mpk_ffi_any){ .type_index = MPK_FFI_FUNCTION, .v_ptr = object };
-	return MPK_OK;
-}
-
 /* --- arrays --------------------------------------------------------------------------- */
-
-/* How an array lies in memory is tvm-ffi's own business: where C++ code may look into it, the
- * real library makes it; else it is ours to carry. */
-static enum mpk_code encode_array(enum mpk_convention conv, const struct mpk_value *v,
-				  struct mpk_ffi_any *out, struct mpk_error *err)
-{
-	size_t count = v->array->count;
-	struct mpk_ffi_any *cells;
-	enum mpk_code code = MPK_OK;
-
-	if (!mpk_conv_real()) {
-		void *box = mpk_ffi_make_box(conv, mpk_ffi_types_of(conv)->array, v);
-
-		MPK_TRY_ALLOC(box, err);
-		*out = (struct mpk_ffi_any){ .type_index = mpk_ffi_types_of(conv)->array,
-					     .v_ptr = box };
-		return MPK_OK;
-	}
-	cells = calloc(count + 1, sizeof *cells);
-	MPK_TRY_ALLOC(cells, err);
-	for (size_t i = 0; i < count && code == MPK_OK; i++)
-		code = mpk_ffi_encode(conv, &v->array->items[i], &cells[i], err);
-	if (code == MPK_OK && !call_real("ffi.Array", cells, count, out))
-		code = mpk_fail(err, MPK_E_UNSUPPORTED, "this libtvm_ffi.so makes no arrays");
-	drop_cells(conv, cells, count);
-	return code;
-}
-
-/* Items are asked for through functions of the registry, which exist only with the real library. */
-static enum mpk_code decode_array(const struct mpk_ffi_any *any, struct mpk_value *out,
-				  struct mpk_error *err)
-{
-	struct mpk_ffi_any args[2] = { *any, { .type_index = MPK_FFI_INT } }, got;
-	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
-
-	if (!call_real("ffi.ArraySize", args, 1, &got) || got.v_int64 < 0)
-		return mpk_ffi_decode_data(MPK_CONV_FFI, any, MPK_LIFETIME_OWNED, out, err);
-	MPK_TRY(mpk_value_of_array((size_t)got.v_int64, &v, err));
-	for (size_t i = 0; i < v.array->count; i++) {
-		args[1].v_int64 = (int64_t)i;
-		if (!call_real("ffi.ArrayGetItem", args, 2, &got))
-			return mpk_fail(err, MPK_E_RAISED, "item %zu of an array is missing", i);
-
-		enum mpk_code rc = mpk_ffi_decode(MPK_CONV_FFI, &got, MPK_LIFETIME_OWNED,
-						  &v.array->items[i], err);
-		mpk_ffi_any_drop(MPK_CONV_FFI, &got);
-		MPK_TRY(rc);
-	}
-	*out = v;
-	v = (struct mpk_value){ 0 };
-	return MPK_OK;
-}
 
 /* --- any value ------------------------------------------------------------------------ */
 
@@ -293,10 +205,41 @@ static enum mpk_code decode_array(const struct mpk_ffi_any *any, struct mpk_valu
 enum mpk_code mpk_ffi_encode(enum mpk_convention conv, const struct mpk_value *v,
 			     struct mpk_ffi_any *out, struct mpk_error *err)
 {
-	if (v->kind == MPK_VALUE_FUNCTION)
-		return encode_function(conv, v->function, out, err);
-	if (v->kind == MPK_VALUE_ARRAY)
-		return encode_array(conv, v, out, err);
+	if (v->kind == MPK_VALUE_FUNCTION) {
+		/* As a value the function lives as long as module code has the object; what
+		 * module code looks up is borrowed (mpk_conv_handle). */
+		struct mpk_function *f = v->function;
+		void *object = make_held_function(conv, code_of(conv, f), f);
+
+		MPK_TRY_ALLOC(object, err);
+		*out = (struct mpk_ffi_any){ .type_index = MPK_FFI_FUNCTION, .v_ptr = object };
+		return MPK_OK;
+	}
+	if (v->kind == MPK_VALUE_ARRAY) {
+		/* How an array lies in memory is tvm-ffi's own business: where C++ code may look
+		 * into it, the real library makes it; else it is ours to carry. */
+		size_t count = v->array->count;
+		struct mpk_ffi_any *cells;
+		enum mpk_code code = MPK_OK;
+
+		if (!mpk_conv_real()) {
+			void *box = mpk_ffi_make_box(conv, mpk_ffi_types_of(conv)->array, v);
+
+			MPK_TRY_ALLOC(box, err);
+			*out = (struct mpk_ffi_any){ .type_index = mpk_ffi_types_of(conv)->array,
+						     .v_ptr = box };
+			return MPK_OK;
+		}
+		cells = calloc(count + 1, sizeof *cells);
+		MPK_TRY_ALLOC(cells, err);
+		for (size_t i = 0; i < count && code == MPK_OK; i++)
+			code = mpk_ffi_encode(conv, &v->array->items[i], &cells[i], err);
+		if (code == MPK_OK && !call_real("ffi.Array", cells, count, out))
+			code = mpk_fail(err, MPK_E_UNSUPPORTED,
+					"this libtvm_ffi.so makes no arrays");
+		drop_cells(conv, cells, count);
+		return code;
+	}
 	if ((v->kind == MPK_VALUE_MODULE || v->kind == MPK_VALUE_STORAGE ||
 	     (v->kind == MPK_VALUE_OBJECT && !v->object->handle)) &&
 	    mpk_conv_real())
@@ -310,11 +253,53 @@ enum mpk_code mpk_ffi_decode(enum mpk_convention conv, const struct mpk_ffi_any 
 			     enum mpk_lifetime lifetime, struct mpk_value *out,
 			     struct mpk_error *err)
 {
-	if (any->type_index == MPK_FFI_FUNCTION && any->v_ptr)
-		return decode_function(conv, any->v_ptr, out, err);
+	if (any->type_index == MPK_FFI_FUNCTION && any->v_ptr) {
+		/* A function that was ours comes back as itself, so that calling it does not
+		 * cross the boundary twice. */
+		void *object = any->v_ptr;
+		struct mpk_function *own = own_function(conv, object);
+		struct foreign *f;
+
+		if (own) {
+			*out = mpk_value_of_function(mpk_function_hold(own));
+			return MPK_OK;
+		}
+		f = calloc(1, sizeof *f);
+		MPK_TRY_ALLOC(f, err);
+		atomic_init(&f->function.refs, 1);
+		f->function.call = call_foreign;
+		f->function.destroy = destroy_foreign;
+		f->conv = conv;
+		f->object = object;
+		mpk_ffi_hold(conv, object);
+		*out = mpk_value_of_function(&f->function);
+		return MPK_OK;
+	}
 	if (any->type_index == mpk_ffi_types_of(conv)->array && any->v_ptr &&
-	    !mpk_ffi_box_value(conv, any->v_ptr))
-		return decode_array(any, out, err);
+	    !mpk_ffi_box_value(conv, any->v_ptr)) {
+		/* Items are asked for through functions of the registry, which exist only with
+		 * the real library. */
+		struct mpk_ffi_any args[2] = { *any, { .type_index = MPK_FFI_INT } }, got;
+		MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
+
+		if (!call_real("ffi.ArraySize", args, 1, &got) || got.v_int64 < 0)
+			return mpk_ffi_decode_data(MPK_CONV_FFI, any, MPK_LIFETIME_OWNED, out, err);
+		MPK_TRY(mpk_value_of_array((size_t)got.v_int64, &v, err));
+		for (size_t i = 0; i < v.array->count; i++) {
+			args[1].v_int64 = (int64_t)i;
+			if (!call_real("ffi.ArrayGetItem", args, 2, &got))
+				return mpk_fail(err, MPK_E_RAISED,
+						"item %zu of an array is missing", i);
+
+			enum mpk_code rc = mpk_ffi_decode(MPK_CONV_FFI, &got, MPK_LIFETIME_OWNED,
+							  &v.array->items[i], err);
+			mpk_ffi_any_drop(MPK_CONV_FFI, &got);
+			MPK_TRY(rc);
+		}
+		*out = v;
+		v = (struct mpk_value){ 0 };
+		return MPK_OK;
+	}
 	return mpk_ffi_decode_data(conv, any, lifetime, out, err);
 }
 

@@ -205,24 +205,6 @@ static void release_kept(struct mpk_object *object)
 	free(k);
 }
 
-/* What nobody here understands is carried: module code may want it back. */
-static enum mpk_code keep_object(enum mpk_convention conv, void *handle, struct mpk_value *out,
-				 struct mpk_error *err)
-{
-	struct kept *k = calloc(1, sizeof *k);
-
-	MPK_TRY_ALLOC(k, err);
-	atomic_init(&k->object.refs, 1);
-	k->conv = conv;
-	(void)snprintf(k->type, sizeof k->type, "object of type %d", object_type(conv, handle));
-	k->object.type = k->type;
-	k->object.handle = handle;
-	k->object.release = release_kept;
-	mpk_ffi_hold(conv, handle);
-	*out = (struct mpk_value){ .kind = MPK_VALUE_OBJECT, .object = &k->object };
-	return MPK_OK;
-}
-
 static void release_object(void *object)
 {
 	mpk_ffi_drop(MPK_CONV_FFI, object);
@@ -231,30 +213,6 @@ static void release_object(void *object)
 static void release_object_021(void *object)
 {
 	mpk_ffi_drop(MPK_CONV_FFI021, object);
-}
-
-/* A tensor object: a view of its memory, which knows how many hold it where it is one of ours, and holds the object of the
- * module otherwise. */
-static enum mpk_code decode_tensor(enum mpk_convention conv, void *object, struct mpk_value *out,
-				   struct mpk_error *err)
-{
-	const struct mpk_dltensor *dl = mpk_ffi_cell(conv, object);
-	struct mpk_storage *storage = conv == MPK_CONV_FFI ? mpk_ffi_storage_of(object) : NULL;
-
-	if (storage)
-		return mpk_dltensor_decode(dl, storage, MPK_LIFETIME_CALL, out, err);
-	mpk_ffi_hold(conv, object);
-	enum mpk_code code = mpk_storage_wrap(
-		dl->data, UINT64_MAX, dl->device, object,
-		conv == MPK_CONV_FFI021 ? release_object_021 : release_object, &storage, err);
-
-	if (code != MPK_OK) {
-		mpk_ffi_drop(conv, object);
-		return code;
-	}
-	code = mpk_dltensor_decode(dl, storage, MPK_LIFETIME_CALL, out, err);
-	mpk_storage_drop(storage);
-	return code;
 }
 
 static enum mpk_code decode_text(bool is_bytes, const void *data, size_t len, struct mpk_value *out,
@@ -283,9 +241,43 @@ static enum mpk_code decode_object(enum mpk_convention conv, const struct mpk_ff
 				   err);
 	if (any->type_index == types->shape)
 		return mpk_value_of_shape(shape->data, shape->size, out, err);
-	if (any->type_index == types->tensor)
-		return decode_tensor(conv, object, out, err);
-	return keep_object(conv, object, out, err);
+	if (any->type_index == types->tensor) {
+		/* A tensor object: a view of its memory, which knows how many hold it where it
+		 * is one of ours, and holds the object of the module otherwise. */
+		const struct mpk_dltensor *dl = mpk_ffi_cell(conv, object);
+		struct mpk_storage *storage =
+			conv == MPK_CONV_FFI ? mpk_ffi_storage_of(object) : NULL;
+
+		if (storage)
+			return mpk_dltensor_decode(dl, storage, MPK_LIFETIME_CALL, out, err);
+		mpk_ffi_hold(conv, object);
+		enum mpk_code code = mpk_storage_wrap(dl->data, UINT64_MAX, dl->device, object,
+						      conv == MPK_CONV_FFI021 ? release_object_021
+									      : release_object,
+						      &storage, err);
+
+		if (code != MPK_OK) {
+			mpk_ffi_drop(conv, object);
+			return code;
+		}
+		code = mpk_dltensor_decode(dl, storage, MPK_LIFETIME_CALL, out, err);
+		mpk_storage_drop(storage);
+		return code;
+	}
+
+	/* What nobody here understands is carried: module code may want it back. */
+	struct kept *k = calloc(1, sizeof *k);
+
+	MPK_TRY_ALLOC(k, err);
+	atomic_init(&k->object.refs, 1);
+	k->conv = conv;
+	(void)snprintf(k->type, sizeof k->type, "object of type %d", object_type(conv, object));
+	k->object.type = k->type;
+	k->object.handle = object;
+	k->object.release = release_kept;
+	mpk_ffi_hold(conv, object);
+	*out = (struct mpk_value){ .kind = MPK_VALUE_OBJECT, .object = &k->object };
+	return MPK_OK;
 }
 
 /* The length comes from module code. */

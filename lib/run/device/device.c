@@ -124,23 +124,6 @@ static const struct back_end *back_end_of(enum mpk_device_kind kind)
 	return NULL;
 }
 
-static enum mpk_code fail_unknown_kind(struct mpk_span word, struct mpk_error *err)
-{
-	struct mpk_span names[MPK_ARRAY_COUNT(back_ends)];
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(back_ends); i++)
-		names[i] = mpk_span_str(back_ends[i].name);
-	size_t near = mpk_closest(word, names, MPK_ARRAY_COUNT(names));
-
-	/* "gpu" is one letter away from "cpu" and the very opposite of it */
-	if (near < MPK_ARRAY_COUNT(names) && back_ends[near].kind != MPK_DEVICE_CPU)
-		return mpk_fail(err, MPK_E_USAGE, "unknown device '%s'; did you mean '%s'?",
-				MPK_QUOTE(word), back_ends[near].name);
-	return mpk_fail(err, MPK_E_USAGE,
-			"unknown device '%s'; there are %s, and opencl:N for others than the first",
-			MPK_QUOTE(word), mpk_device_kind_names());
-}
-
 /* The number is bounded because it becomes an int of the driver; no machine has a thousand
  * devices. */
 enum mpk_code mpk_device_parse(struct mpk_span text, enum mpk_device_kind *kind, unsigned *ordinal,
@@ -155,8 +138,22 @@ enum mpk_code mpk_device_parse(struct mpk_span text, enum mpk_device_kind *kind,
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(back_ends); i++)
 		if (mpk_span_is(word, back_ends[i].name))
 			found = back_ends[i].kind;
-	if (found == MPK_DEVICE_NONE)
-		return fail_unknown_kind(word, err);
+	if (found == MPK_DEVICE_NONE) {
+		struct mpk_span names[MPK_ARRAY_COUNT(back_ends)];
+
+		for (size_t i = 0; i < MPK_ARRAY_COUNT(back_ends); i++)
+			names[i] = mpk_span_str(back_ends[i].name);
+		size_t near = mpk_closest(word, names, MPK_ARRAY_COUNT(names));
+
+		/* "gpu" is one letter away from "cpu" and the very opposite of it */
+		if (near < MPK_ARRAY_COUNT(names) && back_ends[near].kind != MPK_DEVICE_CPU)
+			return mpk_fail(err, MPK_E_USAGE, "unknown device '%s'; did you mean '%s'?",
+					MPK_QUOTE(word), back_ends[near].name);
+		return mpk_fail(
+			err, MPK_E_USAGE,
+			"unknown device '%s'; there are %s, and opencl:N for others than the first",
+			MPK_QUOTE(word), mpk_device_kind_names());
+	}
 	if (colon &&
 	    (!mpk_parse_u64(mpk_span_of(colon + 1, text.len - len - 1), &number) || number > 1024))
 		return mpk_fail(err, MPK_E_USAGE, "'%s': the device number must be 0 to 1024",

@@ -269,24 +269,6 @@ static enum mpk_code check_axis(const struct mpk_gpu_kernel *kernel, const char 
 	return MPK_OK;
 }
 
-/* A launch counts the threads along an axis with 32 bits in HIP. */
-static enum mpk_code check_threads(const struct mpk_gpu_kernel *kernel,
-				   const struct mpk_launch_shape *shape, struct mpk_error *err)
-{
-	uint64_t limit = mpk_gpu_kernel_device(kernel)->maker->axis_threads;
-
-	for (unsigned axis = 0; limit && axis < 3; axis++)
-		if (shape->grid[axis] > limit / shape->block[axis])
-			return mpk_fail(err, MPK_E_RAISED,
-					"kernel '%s': %" PRIu64 " blocks of %" PRIu64
-					" threads along %c, but %s allows at most %" PRIu64
-					" threads",
-					kernel->base.shown, shape->grid[axis], shape->block[axis],
-					"xyz"[axis],
-					mpk_gpu_kernel_device(kernel) -> base.info.name, limit);
-	return MPK_OK;
-}
-
 static enum mpk_code check_limits(const struct mpk_gpu_kernel *kernel,
 				  const struct mpk_launch_shape *shape, struct mpk_error *err)
 {
@@ -298,8 +280,21 @@ static enum mpk_code check_limits(const struct mpk_gpu_kernel *kernel,
 	MPK_TRY(check_axis(kernel, "cluster", shape->cluster, device->block_limits, err));
 	MPK_TRY(check_axis(kernel, "preferred cluster", shape->preferred_cluster,
 			   device->block_limits, err));
-	if (MPK_RUN_ROCM)
-		MPK_TRY(check_threads(kernel, shape, err));
+	if (MPK_RUN_ROCM) {
+		/* A launch counts the threads along an axis with 32 bits in HIP. */
+		uint64_t limit = mpk_gpu_kernel_device(kernel)->maker->axis_threads;
+
+		for (unsigned axis = 0; limit && axis < 3; axis++)
+			if (shape->grid[axis] > limit / shape->block[axis])
+				return mpk_fail(err, MPK_E_RAISED,
+						"kernel '%s': %" PRIu64 " blocks of %" PRIu64
+						" threads along %c, but %s allows at most %" PRIu64
+						" threads",
+						kernel->base.shown, shape->grid[axis],
+						shape->block[axis], "xyz"[axis],
+						mpk_gpu_kernel_device(kernel) -> base.info.name,
+						limit);
+	}
 	if (kernel->thread_limit && threads > kernel->thread_limit)
 		return mpk_fail(err, MPK_E_RAISED,
 				"kernel '%s': a block of %" PRIu64 "x%" PRIu64 "x%" PRIu64
@@ -335,24 +330,6 @@ static uint64_t cluster_size(const uint64_t dims[3])
 	return dims[0] * dims[1] * dims[2]; /* each at most a block dimension: cannot wrap */
 }
 
-/* Both attributes stay set: they only allow more, and setting one costs a call of the driver. */
-static enum mpk_code gpu_prepare(struct mpk_gpu_kernel *kernel,
-				 const struct mpk_launch_shape *shape, struct mpk_error *err)
-{
-	MPK_TRY(check_limits(kernel, shape, err));
-	if (shape->shared_bytes + kernel->static_shared > kernel->dynamic_shared) {
-		MPK_TRY(set_function_attribute(kernel, MPK_CU_FUNC_MAX_DYNAMIC_SHARED,
-					       (int)shape->shared_bytes, err));
-		kernel->dynamic_shared = (unsigned)shape->shared_bytes + kernel->static_shared;
-	}
-	if (!kernel->big_cluster && (cluster_size(shape->cluster) > CLUSTER_PORTABLE ||
-				     cluster_size(shape->preferred_cluster) > CLUSTER_PORTABLE)) {
-		MPK_TRY(set_function_attribute(kernel, MPK_CU_FUNC_NON_PORTABLE_CLUSTER, 1, err));
-		kernel->big_cluster = true;
-	}
-	return MPK_OK;
-}
-
 /* An attribute for a cluster of one block would keep the kernel from the plain launch. */
 static void add_cluster(struct mpk_cu_launch_config *config, unsigned id, const uint64_t dims[3])
 {
@@ -376,34 +353,6 @@ static void add_flag(struct mpk_cu_launch_config *config, unsigned id, bool want
 	a->value.flag = 1;
 }
 
-/* The driver returns when the kernel is queued; errors that it reports may be of an earlier one. */
-static enum mpk_code launch_plain(const struct mpk_gpu_kernel *kernel,
-				  const struct mpk_cu_launch_config *c, struct mpk_error *err)
-{
-	const struct mpk_gpu_device *device = mpk_gpu_kernel_device(kernel);
-	unsigned status = device->cu->cuLaunchKernel(
-		kernel->function, c->grid_x, c->grid_y, c->grid_z, c->block_x, c->block_y,
-		c->block_z, c->shared_bytes, c->stream, kernel->params, NULL);
-
-	if (status != MPK_CU_SUCCESS)
-		return mpk_gpu_fail(device->maker, err, status, "cannot launch kernel '%s'",
-				    kernel->base.shown);
-	return MPK_OK;
-}
-
-static void pack_params(struct mpk_gpu_kernel *kernel, const uint64_t *slots)
-{
-	const struct mpk_launch_plan *plan = &kernel->base.plan;
-
-	for (size_t i = 0; i < plan->arg_count; i++) {
-		mpk_launch_pack(&plan->args[i], slots[i], &kernel->values[i]);
-		/* A tensor map is passed by value: the driver reads it where it lies. */
-		kernel->params[i] = plan->args[i].form == MPK_PARAM_TENSOR_MAP
-					    ? (void *)(uintptr_t)slots[i]
-					    : &kernel->values[i];
-	}
-}
-
 /* Nothing is allocated here, and the driver copies the arguments before it returns. */
 enum mpk_code mpk_gpu_launch(struct mpk_device_kernel *base, const uint64_t *slots,
 			     const struct mpk_launch_shape *shape, struct mpk_error *err)
@@ -413,7 +362,21 @@ enum mpk_code mpk_gpu_launch(struct mpk_device_kernel *base, const uint64_t *slo
 	struct mpk_cu_launch_config config = { .attributes = attributes };
 
 	MPK_TRY(mpk_gpu_enter(mpk_gpu_kernel_device(kernel), err));
-	MPK_TRY(gpu_prepare(kernel, shape, err));
+
+	/* Both attributes stay set: they only allow more, and setting one costs a call of the
+	 * driver. */
+	MPK_TRY(check_limits(kernel, shape, err));
+	if (shape->shared_bytes + kernel->static_shared > kernel->dynamic_shared) {
+		MPK_TRY(set_function_attribute(kernel, MPK_CU_FUNC_MAX_DYNAMIC_SHARED,
+					       (int)shape->shared_bytes, err));
+		kernel->dynamic_shared = (unsigned)shape->shared_bytes + kernel->static_shared;
+	}
+	if (!kernel->big_cluster && (cluster_size(shape->cluster) > CLUSTER_PORTABLE ||
+				     cluster_size(shape->preferred_cluster) > CLUSTER_PORTABLE)) {
+		MPK_TRY(set_function_attribute(kernel, MPK_CU_FUNC_NON_PORTABLE_CLUSTER, 1, err));
+		kernel->big_cluster = true;
+	}
+
 	config.grid_x = (unsigned)shape->grid[0];
 	config.grid_y = (unsigned)shape->grid[1];
 	config.grid_z = (unsigned)shape->grid[2];
@@ -427,8 +390,30 @@ enum mpk_code mpk_gpu_launch(struct mpk_device_kernel *base, const uint64_t *slo
 	add_cluster(&config, MPK_CU_LAUNCH_PREFERRED_CLUSTER, shape->preferred_cluster);
 	add_flag(&config, MPK_CU_LAUNCH_PROGRAMMATIC, base->plan.programmatic);
 	add_flag(&config, MPK_CU_LAUNCH_COOPERATIVE, base->plan.cooperative);
-	pack_params(kernel, slots);
-	if (config.attribute_count == 0)
-		return launch_plain(kernel, &config, err);
+
+	const struct mpk_launch_plan *plan = &kernel->base.plan;
+
+	for (size_t i = 0; i < plan->arg_count; i++) {
+		mpk_launch_pack(&plan->args[i], slots[i], &kernel->values[i]);
+		/* A tensor map is passed by value: the driver reads it where it lies. */
+		kernel->params[i] = plan->args[i].form == MPK_PARAM_TENSOR_MAP
+					    ? (void *)(uintptr_t)slots[i]
+					    : &kernel->values[i];
+	}
+
+	if (config.attribute_count == 0) {
+		/* The driver returns when the kernel is queued; errors that it reports may be of
+		 * an earlier one. */
+		const struct mpk_gpu_device *device = mpk_gpu_kernel_device(kernel);
+		unsigned status = device->cu->cuLaunchKernel(
+			kernel->function, config.grid_x, config.grid_y, config.grid_z,
+			config.block_x, config.block_y, config.block_z, config.shared_bytes,
+			config.stream, kernel->params, NULL);
+
+		if (status != MPK_CU_SUCCESS)
+			return mpk_gpu_fail(device->maker, err, status, "cannot launch kernel '%s'",
+					    kernel->base.shown);
+		return MPK_OK;
+	}
 	return mpk_gpu_kernel_device(kernel)->maker->launch_extended(kernel, &config, err);
 }

@@ -55,26 +55,6 @@ static bool arg_form(struct mpk_dtype t, int32_t extra, struct mpk_kernel_param 
 	}
 }
 
-/* Each argument is studied when the kernel is bound, so that a launch does not look at types. */
-static enum mpk_code plan_args(const struct mpk_function_info *info, struct mpk_arena *arena,
-			       struct mpk_launch_plan *plan, struct mpk_error *err)
-{
-	plan->args = mpk_arena_array(arena, info->arg_count + 1, sizeof *plan->args);
-	MPK_TRY_ALLOC(plan->args, err);
-	plan->arg_count = info->arg_count;
-	for (size_t i = 0; i < info->arg_count; i++) {
-		int32_t extra = i < info->extra_tag_count ? info->extra_tags[i] : 0;
-		char type[MPK_DTYPE_TEXT];
-
-		if (!arg_form(info->arg_types[i], extra, &plan->args[i]))
-			return mpk_fail(
-				err, MPK_E_UNSUPPORTED,
-				"kernel '%s': parameter %zu has type %s, which cannot be passed to a kernel",
-				MPK_QUOTE(info->key), i, mpk_dtype_print(info->arg_types[i], type));
-	}
-	return MPK_OK;
-}
-
 /* The axis (0 - 2) of grid and block tags; -1 for others. */
 static int tag_axis(enum mpk_launch_tag tag)
 {
@@ -110,7 +90,22 @@ enum mpk_code mpk_launch_plan_make(const struct mpk_function_info *info, struct 
 {
 	struct mpk_launch_plan made = { .key = info->key, .work_dim = 1 };
 
-	MPK_TRY(plan_args(info, arena, &made, err));
+	/* Each argument is studied when the kernel is bound, so that a launch does not look at
+	 * types. */
+	made.args = mpk_arena_array(arena, info->arg_count + 1, sizeof *made.args);
+	MPK_TRY_ALLOC(made.args, err);
+	made.arg_count = info->arg_count;
+	for (size_t i = 0; i < info->arg_count; i++) {
+		int32_t extra = i < info->extra_tag_count ? info->extra_tags[i] : 0;
+		char type[MPK_DTYPE_TEXT];
+
+		if (!arg_form(info->arg_types[i], extra, &made.args[i]))
+			return mpk_fail(
+				err, MPK_E_UNSUPPORTED,
+				"kernel '%s': parameter %zu has type %s, which cannot be passed to a kernel",
+				MPK_QUOTE(info->key), i, mpk_dtype_print(info->arg_types[i], type));
+	}
+
 	made.tags = mpk_arena_array(arena, info->launch_tag_count, sizeof *made.tags);
 	MPK_TRY_ALLOC(made.tags, err);
 	for (size_t i = 0; i < info->launch_tag_count; i++)
@@ -272,25 +267,6 @@ void mpk_device_unload(struct mpk_device_module *module)
 	ops->code->unload(module);
 }
 
-/* The name that was nearly meant, since kernels are named by compilers. */
-static enum mpk_code fail_key(const struct mpk_device_module *module, struct mpk_span key,
-			      struct mpk_error *err)
-{
-	const struct mpk_kernels *k = &module->kernels;
-	struct mpk_span *names = calloc(k->function_count + 1, sizeof *names);
-
-	MPK_TRY_ALLOC(names, err);
-	for (size_t i = 0; i < k->function_count; i++)
-		names[i] = k->functions[i].key;
-	size_t near = mpk_closest(key, names, k->function_count);
-
-	free(names);
-	if (near < k->function_count)
-		return mpk_fail(err, MPK_E_NOTFOUND, "no kernel '%s'; did you mean '%s'?",
-				MPK_QUOTE(key), MPK_QUOTE(k->functions[near].key));
-	return mpk_fail(err, MPK_E_NOTFOUND, "no kernel '%s' in this module", MPK_QUOTE(key));
-}
-
 /* Drivers take names that end in NUL: a key with one in it would silently name another kernel. */
 static enum mpk_code bind_kernel(struct mpk_device_module *module,
 				 const struct mpk_function_info *info,
@@ -320,8 +296,23 @@ enum mpk_code mpk_device_get_kernel(struct mpk_device_module *module, struct mpk
 {
 	const struct mpk_function_info *info = mpk_kernels_find(&module->kernels, key);
 
-	if (!info)
-		return fail_key(module, key, err);
+	if (!info) {
+		/* The name that was nearly meant, since kernels are named by compilers. */
+		const struct mpk_kernels *k = &module->kernels;
+		struct mpk_span *names = calloc(k->function_count + 1, sizeof *names);
+
+		MPK_TRY_ALLOC(names, err);
+		for (size_t i = 0; i < k->function_count; i++)
+			names[i] = k->functions[i].key;
+		size_t near = mpk_closest(key, names, k->function_count);
+
+		free(names);
+		if (near < k->function_count)
+			return mpk_fail(err, MPK_E_NOTFOUND, "no kernel '%s'; did you mean '%s'?",
+					MPK_QUOTE(key), MPK_QUOTE(k->functions[near].key));
+		return mpk_fail(err, MPK_E_NOTFOUND, "no kernel '%s' in this module",
+				MPK_QUOTE(key));
+	}
 	size_t index = (size_t)(info - module->kernels.functions);
 
 	if (!module->bound[index])

@@ -119,14 +119,6 @@ struct options {
 	bool is_ptx;
 };
 
-/* NULL is fine: what failed before it was made has none. */
-static void options_free(struct options *o)
-{
-	for (size_t i = 0; o && i < o->own_count; i++)
-		free(o->own[i]);
-	free(o);
-}
-
 /* Options of the source itself, copied because NVRTC wants C strings. */
 static enum mpk_code read_own(struct options *o, struct mpk_span text, struct mpk_error *err)
 {
@@ -179,27 +171,6 @@ static void add_toolkit(struct options *o, size_t i, const char *dir)
 	add_folder(o, i + 1, dir, "include/cccl");
 }
 
-/* A toolkit that the user named comes first, then what belongs to the compiler. */
-static void add_folders(struct options *o, const char *home)
-{
-	Dl_info info;
-	void *address;
-	char *real = NULL, *slash;
-
-	memcpy(&address, &api.nvrtcCompileProgram, sizeof address);
-	if (dladdr(address, &info))
-		real = realpath(info.dli_fname, NULL);
-	slash = real ? strrchr(real, '/') : NULL;
-	if (slash)
-		*slash = '\0';
-	if (home)
-		add_toolkit(o, FOLDERS + 2, home);
-	for (size_t i = 0; slash && i < FOLDERS; i++)
-		add_folder(o, i, real, folders[i]);
-	add_toolkit(o, FOLDERS, "/usr/local/cuda");
-	free(real);
-}
-
 /* --- the architecture ------------------------------------------------------------------------- */
 
 /* Features of one architecture alone, which TVM's kernels use from Hopper on, have a letter after
@@ -239,21 +210,6 @@ static void add_arch(struct options *o, unsigned sm)
 	(void)snprintf(o->arch, sizeof o->arch, "--gpu-architecture=%s_%u%s",
 		       o->is_ptx ? "compute" : "sm", known, o->is_ptx ? "" : suffix_of(sm));
 	o->list[o->count++] = o->arch;
-}
-
-/* In the order in which later options win, and in which folders are searched. */
-static void fill_options(struct options *o, const struct mpk_nvrtc_source *source)
-{
-	add_arch(o, source->sm);
-	if (!own_value(o, "-std", "--std"))
-		o->list[o->count++] = "--std=c++17";
-	o->list[o->count++] = "--device-as-default-execution-space";
-	o->list[o->count++] = "--device-int128";
-	o->list[o->count++] = "--pre-include=mpk_prelude.h";
-	/* the first folder that has a header gives it */
-	for (size_t i = 0; i < o->own_count; i++)
-		o->list[o->count++] = o->own[i];
-	add_folders(o, source->home);
 }
 
 /* The log has the line and column; the status alone says only that compilation failed. */
@@ -338,9 +294,42 @@ enum mpk_code mpk_nvrtc_compile(const struct mpk_nvrtc_source *source, char **ou
 	enum mpk_code code = read_own(o, source->text, err);
 
 	if (code == MPK_OK) {
-		fill_options(o, source);
+		/* In the order in which later options win, and in which folders are searched. */
+		add_arch(o, source->sm);
+		if (!own_value(o, "-std", "--std"))
+			o->list[o->count++] = "--std=c++17";
+		o->list[o->count++] = "--device-as-default-execution-space";
+		o->list[o->count++] = "--device-int128";
+		o->list[o->count++] = "--pre-include=mpk_prelude.h";
+		/* the first folder that has a header gives it */
+		for (size_t i = 0; i < o->own_count; i++)
+			o->list[o->count++] = o->own[i];
+
+		/* A toolkit that the user named comes first, then what belongs to the compiler. */
+		const char *home = source->home;
+		Dl_info info;
+		void *address;
+		char *real = NULL, *slash;
+
+		memcpy(&address, &api.nvrtcCompileProgram, sizeof address);
+		if (dladdr(address, &info))
+			real = realpath(info.dli_fname, NULL);
+		slash = real ? strrchr(real, '/') : NULL;
+		if (slash)
+			*slash = '\0';
+		if (home)
+			add_toolkit(o, FOLDERS + 2, home);
+		for (size_t i = 0; slash && i < FOLDERS; i++)
+			add_folder(o, i, real, folders[i]);
+		add_toolkit(o, FOLDERS, "/usr/local/cuda");
+		free(real);
+
 		code = compile(source, o, out, out_bytes, err);
 	}
-	options_free(o);
+
+	/* NULL is fine: what failed before it was made has none. */
+	for (size_t i = 0; o && i < o->own_count; i++)
+		free(o->own[i]);
+	free(o);
 	return code;
 }

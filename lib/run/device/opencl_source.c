@@ -58,44 +58,78 @@ static bool uses_types(struct mpk_span text, const char *const *types, const cha
 	return false;
 }
 
-/* What a driver's compiler would stop at: the listing of devices says it before. */
-static enum mpk_code check_types(const struct mpk_device_info *info, struct mpk_span text,
-				 struct mpk_error *err)
-{
-	static const struct {
-		const char *what, *extension, *types[8];
-	} needs[] = {
-		{ "half", "cl_khr_fp16", { "half", "half2", "half3", "half4", "half8", "half16" } },
-		{ "double",
-		  "cl_khr_fp64",
-		  { "double", "double2", "double3", "double4", "double8", "double16" } },
-		{ "images",
-		  "__IMAGE_SUPPORT__",
-		  { "image1d_t", "image2d_t", "image2d_array_t", "image3d_t" } },
-	};
-	const bool has[] = { info->has_half, info->has_double, info->has_images };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(needs); i++)
-		if (!has[i] && uses_types(text, needs[i].types, needs[i].extension))
-			return mpk_fail(err, MPK_E_UNSUPPORTED,
-					"the kernels use %s, which '%s' does not have (%s)",
-					needs[i].what, info->name, needs[i].extension);
-	return MPK_OK;
-}
-
 enum mpk_code mpk_opencl_check(const struct mpk_device_info *info, const struct mpk_kernels *k,
 			       struct mpk_error *err)
 {
 	MPK_TRY(check_payload_form(info, k, err));
-	if (k->layout == MPK_KERNELS_PLAIN && mpk_span_is(k->fmt, "cl") && k->data.len)
-		return check_types(info, k->data, err);
+	if (k->layout == MPK_KERNELS_PLAIN && mpk_span_is(k->fmt, "cl") && k->data.len) {
+		/* What a driver's compiler would stop at: the listing of devices says it before. */
+		struct mpk_span text = k->data;
+		static const struct {
+			const char *what, *extension, *types[8];
+		} needs[] = {
+			{ "half",
+			  "cl_khr_fp16",
+			  { "half", "half2", "half3", "half4", "half8", "half16" } },
+			{ "double",
+			  "cl_khr_fp64",
+			  { "double", "double2", "double3", "double4", "double8", "double16" } },
+			{ "images",
+			  "__IMAGE_SUPPORT__",
+			  { "image1d_t", "image2d_t", "image2d_array_t", "image3d_t" } },
+		};
+		const bool has[] = { info->has_half, info->has_double, info->has_images };
+
+		for (size_t i = 0; i < MPK_ARRAY_COUNT(needs); i++)
+			if (!has[i] && uses_types(text, needs[i].types, needs[i].extension))
+				return mpk_fail(err, MPK_E_UNSUPPORTED,
+						"the kernels use %s, which '%s' does not have (%s)",
+						needs[i].what, info->name, needs[i].extension);
+		return MPK_OK;
+	}
 	return MPK_OK;
 }
 
-/* What TVM's loader does not take does not run here either, or a test here would pass that proves
- * nothing. */
-static enum mpk_code check_pieces(const struct mpk_kernels *k, size_t count, struct mpk_error *err)
+static enum mpk_code make_programs(struct mpk_opencl_module *module, const struct mpk_kernels *k,
+				   struct mpk_error *err)
 {
+	if (k->layout == MPK_KERNELS_OPENCL_SPIRV) {
+		/* SPIR-V has one module a kernel. */
+		module->form = MPK_OPENCL_SPIRV;
+		module->program_count = k->source_count;
+		module->programs = mpk_arena_array(&module->base.arena, k->source_count + 1,
+						   sizeof *module->programs);
+		MPK_TRY_ALLOC(module->programs, err);
+		for (size_t i = 0; i < k->source_count; i++) {
+			module->programs[i].name = k->sources[i].key;
+			module->programs[i].code = k->sources[i].data;
+		}
+		return MPK_OK;
+	}
+	if (is_binary(k->fmt)) {
+		/* One binary has all kernels. */
+		struct mpk_span code = k->data;
+
+		module->form = MPK_OPENCL_BINARY;
+		module->program_count = 1;
+		module->programs =
+			mpk_arena_array(&module->base.arena, 1, sizeof *module->programs);
+		MPK_TRY_ALLOC(module->programs, err);
+		module->programs[0].code = code;
+		return MPK_OK;
+	}
+
+	/* Text without delimiters (TVM up to 0.7) is one program for all kernels. */
+	struct mpk_arena *arena = &module->base.arena;
+	const struct mpk_source_code_piece *pieces;
+	struct mpk_span text = k->data;
+
+	MPK_TRY(mpk_source_code_split(text, arena, &pieces, &module->program_count, err));
+
+	/* What TVM's loader does not take does not run here either, or a test here would pass
+	 * that proves nothing. */
+	size_t count = module->program_count;
+
 	if (!count && k->gen != MPK_GEN_LEGACY)
 		return mpk_fail(err, MPK_E_LOAD,
 				"the OpenCL source has no '" MPK_SOURCE_CODE_DELIMITER
@@ -106,19 +140,7 @@ static enum mpk_code check_pieces(const struct mpk_kernels *k, size_t count, str
 			"the OpenCL source has %zu '" MPK_SOURCE_CODE_DELIMITER
 			"NAME' lines for %zu kernels, which TVM does not load: it wants one for each",
 			count, k->function_count);
-	return MPK_OK;
-}
 
-/* Text without delimiters (TVM up to 0.7) is one program for all kernels. */
-static enum mpk_code programs_of_source(struct mpk_opencl_module *module,
-					const struct mpk_kernels *k, struct mpk_error *err)
-{
-	struct mpk_arena *arena = &module->base.arena;
-	const struct mpk_source_code_piece *pieces;
-	struct mpk_span text = k->data;
-
-	MPK_TRY(mpk_source_code_split(text, arena, &pieces, &module->program_count, err));
-	MPK_TRY(check_pieces(k, module->program_count, err));
 	bool is_whole = module->program_count == 0;
 
 	if (is_whole)
@@ -132,44 +154,6 @@ static enum mpk_code programs_of_source(struct mpk_opencl_module *module,
 		module->programs[i].code = pieces[i].text;
 	}
 	return MPK_OK;
-}
-
-/* SPIR-V has one module a kernel. */
-static enum mpk_code programs_of_spirv(struct mpk_opencl_module *module,
-				       const struct mpk_kernels *k, struct mpk_error *err)
-{
-	module->form = MPK_OPENCL_SPIRV;
-	module->program_count = k->source_count;
-	module->programs =
-		mpk_arena_array(&module->base.arena, k->source_count + 1, sizeof *module->programs);
-	MPK_TRY_ALLOC(module->programs, err);
-	for (size_t i = 0; i < k->source_count; i++) {
-		module->programs[i].name = k->sources[i].key;
-		module->programs[i].code = k->sources[i].data;
-	}
-	return MPK_OK;
-}
-
-/* One binary has all kernels. */
-static enum mpk_code programs_of_binary(struct mpk_opencl_module *module, struct mpk_span code,
-					struct mpk_error *err)
-{
-	module->form = MPK_OPENCL_BINARY;
-	module->program_count = 1;
-	module->programs = mpk_arena_array(&module->base.arena, 1, sizeof *module->programs);
-	MPK_TRY_ALLOC(module->programs, err);
-	module->programs[0].code = code;
-	return MPK_OK;
-}
-
-static enum mpk_code make_programs(struct mpk_opencl_module *module, const struct mpk_kernels *k,
-				   struct mpk_error *err)
-{
-	if (k->layout == MPK_KERNELS_OPENCL_SPIRV)
-		return programs_of_spirv(module, k, err);
-	if (is_binary(k->fmt))
-		return programs_of_binary(module, k->data, err);
-	return programs_of_source(module, k, err);
 }
 
 enum mpk_code mpk_opencl_split(struct mpk_opencl_module *module, const struct mpk_device_info *info,

@@ -98,40 +98,7 @@ static enum mpk_code unknown_name(const struct mpk_signature *m, struct mpk_span
 	return executor_check_refuse(m, &said, err);
 }
 
-static enum mpk_code bind_named(const struct mpk_signature *m, const struct mpk_args *args,
-				const struct mpk_value **bound, struct mpk_error *err)
-{
-	for (size_t i = 0; args->names && i < args->count; i++) {
-		struct mpk_span name = args->names[i];
-		size_t at = 0;
-
-		if (!name.len)
-			continue;
-		while (at < place_count(m) &&
-		       !mpk_span_equal(executor_check_place(m, at)->name, name))
-			at++;
-		if (at == place_count(m))
-			return unknown_name(m, name, err);
-		if (bound[at])
-			return mpk_fail(err, MPK_E_USAGE, "input '%s' is given twice",
-					MPK_QUOTE(name));
-		bound[at] = &args->values[i];
-	}
-	return MPK_OK;
-}
-
 /* --- by position ---------------------------------------------------------------------------- */
-
-/* Names what is missing by number alone: without names there is no telling which value is too
- * many. */
-static enum mpk_code wrong_count(const struct mpk_signature *m, size_t came, struct mpk_error *err)
-{
-	struct mpk_strbuf said = { 0 };
-
-	mpk_strbuf_printf(&said, "%zu value%s for %zu input%s", came, came == 1 ? "" : "s",
-			  m->input_count, m->input_count == 1 ? "" : "s");
-	return executor_check_refuse(m, &said, err);
-}
 
 /* The first input that got no value, with its type, which tells what to pass. */
 static enum mpk_code executor_check_missing(const struct mpk_signature *m, size_t at,
@@ -157,8 +124,17 @@ static enum mpk_code bind_positional(const struct mpk_signature *m, const struct
 		/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Branch): set by mpk_signature_bind() */
 		while (at < m->input_count && bound[at])
 			at++;
-		if (at == m->input_count)
-			return wrong_count(m, args->count, err);
+		if (at == m->input_count) {
+			/* Names what is missing by number alone: without names there is no
+			 * telling which value is too many. */
+			size_t came = args->count;
+			struct mpk_strbuf said = { 0 };
+
+			mpk_strbuf_printf(&said, "%zu value%s for %zu input%s", came,
+					  came == 1 ? "" : "s", m->input_count,
+					  m->input_count == 1 ? "" : "s");
+			return executor_check_refuse(m, &said, err);
+		}
 		bound[at] = &args->values[i];
 	}
 	for (at = 0; at < m->input_count; at++)
@@ -273,21 +249,6 @@ static bool executor_check_fits(struct sizes *sizes, const struct mpk_type *want
 	return true;
 }
 
-static enum mpk_code misfit(const struct mpk_signature *m, const struct mpk_value *const *bound,
-			    size_t at, const struct mpk_strbuf *symbols, struct mpk_error *err)
-{
-	struct mpk_strbuf said = { 0 };
-
-	mpk_strbuf_puts(&said, at < m->input_count ? "input '" : "parameter '");
-	mpk_escape(&said, executor_check_place(m, at)->name);
-	mpk_strbuf_puts(&said, "' takes ");
-	mpk_type_text(&executor_check_place(m, at)->type, &said);
-	mpk_strbuf_puts(&said, mpk_strbuf_text(symbols));
-	mpk_strbuf_puts(&said, ", not ");
-	executor_check_put_value(bound[at], 0, &said);
-	return executor_check_refuse(m, &said, err);
-}
-
 enum mpk_code mpk_signature_bind(const struct mpk_signature *m, const struct mpk_args *args,
 				 const struct mpk_value **bound, struct mpk_error *err)
 {
@@ -300,14 +261,41 @@ enum mpk_code mpk_signature_bind(const struct mpk_signature *m, const struct mpk
 
 	if (count)
 		memset(bound, 0, count * sizeof bound[0]);
-	MPK_TRY(bind_named(m, args, bound, err));
+
+	for (size_t i = 0; args->names && i < args->count; i++) {
+		struct mpk_span name = args->names[i];
+		size_t at = 0;
+
+		if (!name.len)
+			continue;
+		while (at < place_count(m) &&
+		       !mpk_span_equal(executor_check_place(m, at)->name, name))
+			at++;
+		if (at == place_count(m))
+			return unknown_name(m, name, err);
+		if (bound[at])
+			return mpk_fail(err, MPK_E_USAGE, "input '%s' is given twice",
+					MPK_QUOTE(name));
+		bound[at] = &args->values[i];
+	}
+
 	MPK_TRY(bind_positional(m, args, bound, err));
 	for (size_t i = 0; i < count; i++) {
 		if (m->names_are_local)
 			sizes.count = 0;
 		if (bound[i] &&
-		    !executor_check_fits(&sizes, &executor_check_place(m, i)->type, bound[i], 0))
-			return misfit(m, bound, i, &symbols, err);
+		    !executor_check_fits(&sizes, &executor_check_place(m, i)->type, bound[i], 0)) {
+			struct mpk_strbuf said = { 0 };
+
+			mpk_strbuf_puts(&said, i < m->input_count ? "input '" : "parameter '");
+			mpk_escape(&said, executor_check_place(m, i)->name);
+			mpk_strbuf_puts(&said, "' takes ");
+			mpk_type_text(&executor_check_place(m, i)->type, &said);
+			mpk_strbuf_puts(&said, mpk_strbuf_text(&symbols));
+			mpk_strbuf_puts(&said, ", not ");
+			executor_check_put_value(bound[i], 0, &said);
+			return executor_check_refuse(m, &said, err);
+		}
 	}
 	return MPK_OK;
 }

@@ -35,20 +35,6 @@ static void release_host(void *host)
 	mpk_host_drop(host);
 }
 
-/* A storage over the mapped file itself, which the host keeps open as long as the storage lives. */
-static enum mpk_code in_place(struct mpk_host *host, struct mpk_span content,
-			      struct mpk_storage **out, struct mpk_error *err)
-{
-	struct mpk_host *owner = mpk_host_hold(host);
-	enum mpk_code code = mpk_storage_wrap((void *)(uintptr_t)content.data, content.len,
-					      (struct mpk_dldevice){ MPK_DL_CPU, 0 }, owner,
-					      release_host, out, err);
-
-	if (code != MPK_OK)
-		mpk_host_drop(owner);
-	return code;
-}
-
 /* A constant that is copied, by several threads where that is worth it. */
 struct copy {
 	uint8_t *to;
@@ -92,27 +78,27 @@ static int copy_part(int task, struct mpk_parallel_env *env, void *data)
 	return 0;
 }
 
-/* Most of the time goes into the first touch of pages, here and there: cores share it. */
-static void copy_bytes(uint8_t *to, struct mpk_span from)
-{
-	unsigned cores = mpk_parallel_cores(), count = cores < COPY_TASKS ? cores : COPY_TASKS;
-	struct copy c = { to, from, from.len / count / MPK_STORAGE_ALIGN * MPK_STORAGE_ALIGN, -1 };
-
-	if (from.len >= GIVE_LEAST)
-		c.pages = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	if (from.len < COPY_LEAST || mpk_parallel_launch(copy_part, &c, (int)count) != 0)
-		(void)copy_part(0, &(struct mpk_parallel_env){ .num_task = 1 }, &c);
-	if (c.pages >= 0)
-		(void)close(c.pages);
-}
-
 /* Private memory with the content in the machine's byte order. */
 static enum mpk_code copied(struct mpk_span content, size_t unit, struct mpk_storage **out,
 			    struct mpk_error *err)
 {
 	MPK_TRY(mpk_storage_create(content.len, MPK_STORAGE_PRIVATE, out, err));
-	if (content.len)
-		copy_bytes((*out)->data, content);
+	if (content.len) {
+		/* Most of the time goes into the first touch of pages, here and there: cores
+		 * share it. */
+		uint8_t *to = (*out)->data;
+		unsigned cores = mpk_parallel_cores(),
+			 count = cores < COPY_TASKS ? cores : COPY_TASKS;
+		struct copy c = { to, content,
+				  content.len / count / MPK_STORAGE_ALIGN * MPK_STORAGE_ALIGN, -1 };
+
+		if (content.len >= GIVE_LEAST)
+			c.pages = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+		if (content.len < COPY_LEAST || mpk_parallel_launch(copy_part, &c, (int)count) != 0)
+			(void)copy_part(0, &(struct mpk_parallel_env){ .num_task = 1 }, &c);
+		if (c.pages >= 0)
+			(void)close(c.pages);
+	}
 	mpk_native_from_little((*out)->data, content.len, unit);
 	return MPK_OK;
 }
@@ -164,8 +150,18 @@ static enum mpk_code constant_load(struct mpk_host *host, struct mpk_span conten
 				   err);
 	if (!mpk_dldevice_is_host(where))
 		return sent(mpk_runtime_devices(host->runtime), content, where, out, err);
-	if (is_native && content.len && (uintptr_t)content.data % MPK_STORAGE_ALIGN == 0)
-		return in_place(host, content, out, err);
+	if (is_native && content.len && (uintptr_t)content.data % MPK_STORAGE_ALIGN == 0) {
+		/* A storage over the mapped file itself, which the host keeps open as long as
+		 * the storage lives. */
+		struct mpk_host *owner = mpk_host_hold(host);
+		enum mpk_code code = mpk_storage_wrap((void *)(uintptr_t)content.data, content.len,
+						      (struct mpk_dldevice){ MPK_DL_CPU, 0 }, owner,
+						      release_host, out, err);
+
+		if (code != MPK_OK)
+			mpk_host_drop(owner);
+		return code;
+	}
 	return copied(content, unit, out, err);
 }
 

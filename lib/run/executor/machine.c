@@ -30,19 +30,6 @@ struct mpk_shared_constant {
 	struct mpk_shared_constant *next;
 };
 
-static void drop_shared(struct mpk_program *p)
-{
-	while (p->last_shared) {
-		struct mpk_shared_constant *next = p->last_shared->next;
-
-		mpk_storage_drop(p->last_shared->storage);
-		free(p->last_shared);
-		p->last_shared = next;
-	}
-	mpk_strmap_fini(&p->shared);
-	(void)pthread_mutex_destroy(&p->lock);
-}
-
 /* The program is locked. */
 static enum mpk_code share(struct mpk_program *p, const struct mpk_shared_constant *like,
 			   struct mpk_dtype type, struct mpk_shared_constant **out,
@@ -96,7 +83,17 @@ static void program_drop(struct mpk_program *p)
 	if (!p || mpk_refs_drop(&p->refs))
 		return;
 	p->kind->unload(p);
-	drop_shared(p);
+
+	while (p->last_shared) {
+		struct mpk_shared_constant *next = p->last_shared->next;
+
+		mpk_storage_drop(p->last_shared->storage);
+		free(p->last_shared);
+		p->last_shared = next;
+	}
+	mpk_strmap_fini(&p->shared);
+	(void)pthread_mutex_destroy(&p->lock);
+
 	mpk_arena_fini(&p->arena);
 	/* last: views of the blob may have been read by unload */
 	mpk_host_drop(p->host);

@@ -31,20 +31,26 @@ static bool numpy_has(struct mpk_dtype dtype)
 	return mpk_npy_write_header(&rope, dtype, NULL, 0, NULL) == MPK_OK;
 }
 
-/* The same bytes under a type that NumPy has; takes the reference over. */
-static enum mpk_code as_numpy(struct mpk_tensor *t, struct mpk_tensor **out, struct mpk_error *err)
+/* A copy, as the next kernel may write to the tensor. */
+static enum mpk_code result_fetch(struct mpk_devices *devices, const struct mpk_tensor *t,
+				  struct mpk_tensor **out, struct mpk_error *err)
 {
+	struct mpk_tensor *copy;
+
+	MPK_TRY(mpk_devices_copy_to_host(devices, &t->dl, &copy, err));
+
+	/* The same bytes under a type that NumPy has; takes the reference over. */
 	static const struct mpk_dtype boolean = { MPK_DTYPE_BOOL, 8, 1 },
 				      byte = { MPK_DTYPE_UINT, 8, 1 };
 	int64_t shape[MPK_TENSOR_NDIM_MAX + 1];
-	size_t ndim = (size_t)t->dl.ndim;
-	struct mpk_dltensor dl = t->dl;
+	size_t ndim = (size_t)copy->dl.ndim;
+	struct mpk_dltensor dl = copy->dl;
 	enum mpk_code code;
 
 	if (mpk_dtype_is_bool(dl.dtype)) {
 		dl.dtype = boolean;
 	} else if (mpk_dtype_is_packed(dl.dtype)) {
-		shape[0] = (int64_t)t->bytes;
+		shape[0] = (int64_t)copy->bytes;
 		dl.dtype = byte;
 		dl.shape = shape;
 		dl.ndim = 1;
@@ -56,24 +62,14 @@ static enum mpk_code as_numpy(struct mpk_tensor *t, struct mpk_tensor **out, str
 		dl.shape = shape;
 		dl.ndim++;
 	}
-	if (mpk_dtype_equal(dl.dtype, t->dl.dtype)) {
-		*out = t;
+	if (mpk_dtype_equal(dl.dtype, copy->dl.dtype)) {
+		*out = copy;
 		return MPK_OK;
 	}
 	dl.strides = NULL;
-	code = mpk_tensor_wrap(&dl, t->storage, out, err);
-	mpk_tensor_drop(t);
+	code = mpk_tensor_wrap(&dl, copy->storage, out, err);
+	mpk_tensor_drop(copy);
 	return code;
-}
-
-/* A copy, as the next kernel may write to the tensor. */
-static enum mpk_code result_fetch(struct mpk_devices *devices, const struct mpk_tensor *t,
-				  struct mpk_tensor **out, struct mpk_error *err)
-{
-	struct mpk_tensor *copy;
-
-	MPK_TRY(mpk_devices_copy_to_host(devices, &t->dl, &copy, err));
-	return as_numpy(copy, out, err);
 }
 
 /* Characters that a file's name may have on every system. */
@@ -106,26 +102,6 @@ struct walk {
 	void *user;
 };
 
-static enum mpk_code give_result(struct walk *w, const struct mpk_tensor *t, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
-	struct mpk_result *r = &w->result;
-	enum mpk_code code = MPK_OK;
-
-	r->fetched = result_fetch(w->devices, t, &r->tensor, err);
-	if (r->fetched == MPK_OK) {
-		put_file_name(r, &name);
-		code = mpk_strbuf_status(&name, err);
-	}
-	r->file = mpk_strbuf_text(&name);
-	if (code == MPK_OK)
-		code = w->fn(w->user, r, err);
-	if (r->fetched == MPK_OK)
-		mpk_tensor_drop(r->tensor);
-	r->index++;
-	return code;
-}
-
 /* Tuples in tuples may be deep in a damaged model: below NEST_MAX they are left out. */
 static enum mpk_code walk_value(struct walk *w, const struct mpk_value *v, unsigned depth,
 				struct mpk_error *err)
@@ -135,8 +111,25 @@ static enum mpk_code walk_value(struct walk *w, const struct mpk_value *v, unsig
 		MPK_TRY(walk_value(w, &v->array->items[i], depth + 1, err));
 	if (v->kind != MPK_VALUE_TENSOR)
 		return MPK_OK;
-	if (w->fn)
-		return give_result(w, v->tensor, err);
+	if (w->fn) {
+		const struct mpk_tensor *t = v->tensor;
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
+		struct mpk_result *r = &w->result;
+		enum mpk_code code = MPK_OK;
+
+		r->fetched = result_fetch(w->devices, t, &r->tensor, err);
+		if (r->fetched == MPK_OK) {
+			put_file_name(r, &name);
+			code = mpk_strbuf_status(&name, err);
+		}
+		r->file = mpk_strbuf_text(&name);
+		if (code == MPK_OK)
+			code = w->fn(w->user, r, err);
+		if (r->fetched == MPK_OK)
+			mpk_tensor_drop(r->tensor);
+		r->index++;
+		return code;
+	}
 	w->total++;
 	return MPK_OK;
 }

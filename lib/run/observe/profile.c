@@ -78,21 +78,6 @@ static enum mpk_code profile_begin(struct mpk_observer *self, const struct mpk_o
 	return MPK_OK;
 }
 
-static enum mpk_code profile_add_row(struct mpk_profiler *p, const struct mpk_operator *op,
-				     struct mpk_dldevice device, struct mpk_error *err)
-{
-	struct mpk_profile *profile = &p->profile;
-	char *name = mpk_arena_text(&profile->arena, op->name);
-
-	MPK_TRY_ALLOC(name && mpk_vec_reserve(&profile->rows, &profile->row_cap,
-					      profile->row_count + 1, sizeof *profile->rows),
-		      err);
-	profile->rows[profile->row_count++] = (struct mpk_profile_row){
-		.name = mpk_span_of(name, op->name.len), .kind = op->kind, .device = device
-	};
-	return MPK_OK;
-}
-
 /* A row for each name on each device: the key is both as text, made anew in one buffer. */
 static enum mpk_code profile_find_row(struct mpk_profiler *p, const struct mpk_operator *op,
 				      struct mpk_dldevice device, size_t *out,
@@ -112,21 +97,16 @@ static enum mpk_code profile_find_row(struct mpk_profiler *p, const struct mpk_o
 	MPK_TRY_ALLOC(key, err);
 	put = mpk_strmap_put(&p->index, mpk_span_of(key, p->key.len), p->profile.row_count, out);
 	MPK_TRY_ALLOC(put > 0, err);
-	return profile_add_row(p, op, device, err);
-}
 
-static enum mpk_code add_event(struct mpk_profiler *p, size_t row, double start, double seconds,
-			       struct mpk_error *err)
-{
 	struct mpk_profile *profile = &p->profile;
+	char *name = mpk_arena_text(&profile->arena, op->name);
 
-	if (!p->keeps_events)
-		return MPK_OK;
-	MPK_TRY_ALLOC(mpk_vec_reserve(&profile->events, &profile->event_cap,
-				      profile->event_count + 1, sizeof *profile->events),
+	MPK_TRY_ALLOC(name && mpk_vec_reserve(&profile->rows, &profile->row_cap,
+					      profile->row_count + 1, sizeof *profile->rows),
 		      err);
-	profile->events[profile->event_count++] =
-		(struct mpk_profile_event){ (uint32_t)row, start - p->origin, seconds };
+	profile->rows[profile->row_count++] = (struct mpk_profile_row){
+		.name = mpk_span_of(name, op->name.len), .kind = op->kind, .device = device
+	};
 	return MPK_OK;
 }
 
@@ -153,7 +133,18 @@ static enum mpk_code profile_end(struct mpk_observer *self, const struct mpk_ope
 	r->max = r->max > own ? r->max : own;
 	r->total += own;
 	r->calls++;
-	return add_event(p, row, open->start, seconds, err);
+
+	double start = open->start;
+	struct mpk_profile *profile = &p->profile;
+
+	if (!p->keeps_events)
+		return MPK_OK;
+	MPK_TRY_ALLOC(mpk_vec_reserve(&profile->events, &profile->event_cap,
+				      profile->event_count + 1, sizeof *profile->events),
+		      err);
+	profile->events[profile->event_count++] =
+		(struct mpk_profile_event){ (uint32_t)row, start - p->origin, seconds };
+	return MPK_OK;
 }
 
 /* --- as bytes ------------------------------------------------------------------------------- */
@@ -281,23 +272,6 @@ static enum mpk_code get_row(struct mpk_cursor *c, struct mpk_profile *p,
 	return MPK_OK;
 }
 
-static enum mpk_code get_events(struct mpk_cursor *c, struct mpk_profile *p, uint64_t count,
-				struct mpk_error *err)
-{
-	/* events come last and fill the rest: any other count is a damaged one */
-	if (count != mpk_cursor_left(c) / sizeof *p->events ||
-	    mpk_cursor_left(c) % sizeof *p->events)
-		return profile_damaged(err);
-	p->events = calloc((size_t)count + 1, sizeof *p->events);
-	MPK_TRY_ALLOC(p->events, err);
-	p->event_count = (size_t)count;
-	MPK_TRY(profile_get(c, p->events, (size_t)count * sizeof *p->events, err));
-	for (size_t i = 0; i < p->event_count; i++)
-		if (p->events[i].row >= p->row_count)
-			return profile_damaged(err);
-	return MPK_OK;
-}
-
 /* By total; rows of the same by name, so that the order is always the same. */
 static int profile_larger_first(const void *a, const void *b)
 {
@@ -307,36 +281,6 @@ static int profile_larger_first(const void *a, const void *b)
 		return (*x)->total > (*y)->total ? -1 : 1;
 	int order = mpk_span_compare((*x)->name, (*y)->name);
 	return order ? order : (*x > *y) - (*x < *y); /* as they came */
-}
-
-/* Events name rows by number, so the numbers change with the order. */
-static enum mpk_code sort(struct mpk_profile *p, struct mpk_error *err)
-{
-	struct mpk_profile_row *sorted = calloc(p->row_count + 1, sizeof *sorted);
-	const struct mpk_profile_row **order =
-		calloc(p->row_count + 1, sizeof(const struct mpk_profile_row *));
-	uint32_t *at = calloc(p->row_count + 1, sizeof *at);
-	bool ok = sorted && order && at;
-
-	for (size_t i = 0; ok && i < p->row_count; i++)
-		order[i] = &p->rows[i];
-	if (ok)
-		qsort(order, p->row_count, sizeof order[0], profile_larger_first);
-	for (size_t i = 0; ok && i < p->row_count; i++) {
-		sorted[i] = *order[i];
-		at[order[i] - p->rows] = (uint32_t)i;
-	}
-	for (size_t i = 0; ok && i < p->event_count; i++)
-		p->events[i].row = at[p->events[i].row];
-	free(order);
-	free(at);
-	if (!ok) {
-		free(sorted);
-		return mpk_fail_nomem(err);
-	}
-	free(p->rows);
-	p->rows = sorted;
-	return MPK_OK;
 }
 
 static enum mpk_code profile_decode(struct mpk_span bytes, struct mpk_seen *seen,
@@ -357,8 +301,47 @@ static enum mpk_code profile_decode(struct mpk_span bytes, struct mpk_seen *seen
 	out->seconds = head.seconds;
 	for (; out->row_count < head.rows; out->row_count++)
 		MPK_TRY(get_row(&c, out, &out->rows[out->row_count], err));
-	MPK_TRY(get_events(&c, out, head.events, err));
-	return sort(out, err);
+
+	uint64_t count = head.events;
+
+	/* events come last and fill the rest: any other count is a damaged one */
+	if (count != mpk_cursor_left(&c) / sizeof *out->events ||
+	    mpk_cursor_left(&c) % sizeof *out->events)
+		return profile_damaged(err);
+	out->events = calloc((size_t)count + 1, sizeof *out->events);
+	MPK_TRY_ALLOC(out->events, err);
+	out->event_count = (size_t)count;
+	MPK_TRY(profile_get(&c, out->events, (size_t)count * sizeof *out->events, err));
+	for (size_t i = 0; i < out->event_count; i++)
+		if (out->events[i].row >= out->row_count)
+			return profile_damaged(err);
+
+	/* Events name rows by number, so the numbers change with the order. */
+	struct mpk_profile_row *sorted = calloc(out->row_count + 1, sizeof *sorted);
+	const struct mpk_profile_row **order =
+		calloc(out->row_count + 1, sizeof(const struct mpk_profile_row *));
+	uint32_t *at = calloc(out->row_count + 1, sizeof *at);
+	bool ok = sorted && order && at;
+
+	for (size_t i = 0; ok && i < out->row_count; i++)
+		order[i] = &out->rows[i];
+	if (ok)
+		qsort(order, out->row_count, sizeof order[0], profile_larger_first);
+	for (size_t i = 0; ok && i < out->row_count; i++) {
+		sorted[i] = *order[i];
+		at[order[i] - out->rows] = (uint32_t)i;
+	}
+	for (size_t i = 0; ok && i < out->event_count; i++)
+		out->events[i].row = at[out->events[i].row];
+	free(order);
+	free(at);
+	if (!ok) {
+		free(sorted);
+		return mpk_fail_nomem(err);
+	}
+	free(out->rows);
+	out->rows = sorted;
+	return MPK_OK;
 }
 
 static void seen_profile_fini(struct mpk_seen *seen)

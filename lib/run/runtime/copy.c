@@ -188,41 +188,6 @@ static enum mpk_code fail_dlopen(const char *text, struct mpk_error *err)
 	return mpk_fail(err, MPK_E_LOAD, "%s", MPK_QUOTE(mpk_span_str(text)));
 }
 
-/* The dynamic linker knows an open library by its name, and that has the descriptor's number in it. */
-static enum mpk_code open_copy(struct mpk_host *host, const struct mpk_elfdyn *object,
-			       unsigned parts, bool runs, struct mpk_error *err)
-{
-	int file = take_file(mpk_runtime_options(host->runtime)->spare_file);
-	char name[40];
-
-	if (file < 0 || !put_file(file, object) || !weaken(file, object, parts) ||
-	    (runs && !leave_constructors(file, object))) {
-		int why = errno;
-
-		if (file >= 0)
-			(void)close(file);
-		return mpk_fail_errno(err, MPK_E_LOAD, why,
-				      "no copy of the library can be made in memory");
-	}
-	open_needed(object, host->code.path);
-	(void)snprintf(name, sizeof name, "/proc/self/fd/%d", file);
-	host->handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-	if (host->handle) {
-		host->copy = file;
-		return MPK_OK;
-	}
-	const char *text = dlerror();
-
-	if (!has_proc())
-		text = "a copy in memory is opened by way of /proc, which is not there";
-	if (strncmp(text, name, strlen(name)) == 0)
-		text += strlen(name) + 2; /* ": " */
-	enum mpk_code code = fail_dlopen(text, err);
-
-	(void)close(file);
-	return code;
-}
-
 /* --- the file itself ------------------------------------------------------------------------ */
 
 /* Two that find a file not open yet would both open it. */
@@ -274,5 +239,36 @@ enum mpk_code mpk_object_open(struct mpk_host *host, const struct mpk_elfdyn *ob
 		if (host->handle)
 			return MPK_OK;
 	}
-	return open_copy(host, object, parts, runs, err);
+
+	/* The dynamic linker knows an open library by its name, and that has the descriptor's
+	 * number in it. */
+	int file = take_file(mpk_runtime_options(host->runtime)->spare_file);
+	char name[40];
+
+	if (file < 0 || !put_file(file, object) || !weaken(file, object, parts) ||
+	    (runs && !leave_constructors(file, object))) {
+		int why = errno;
+
+		if (file >= 0)
+			(void)close(file);
+		return mpk_fail_errno(err, MPK_E_LOAD, why,
+				      "no copy of the library can be made in memory");
+	}
+	open_needed(object, host->code.path);
+	(void)snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+	host->handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+	if (host->handle) {
+		host->copy = file;
+		return MPK_OK;
+	}
+	const char *text = dlerror();
+
+	if (!has_proc())
+		text = "a copy in memory is opened by way of /proc, which is not there";
+	if (strncmp(text, name, strlen(name)) == 0)
+		text += strlen(name) + 2; /* ": " */
+	enum mpk_code code = fail_dlopen(text, err);
+
+	(void)close(file);
+	return code;
 }

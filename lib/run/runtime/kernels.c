@@ -95,50 +95,39 @@ static enum mpk_code code_create(struct mpk_runtime *runtime, const struct mpk_t
 	return MPK_OK;
 }
 
-/* --- values to slots ----------------------------------------------------------------------- */
-
-/* 0 is a null pointer, as compiled code passes it for tensors without elements. */
-static bool slot_of_handle(const struct mpk_value *v, uint64_t *out)
+static bool kernels_slot_of(const struct mpk_value *v, struct mpk_dtype type, uint64_t *out)
 {
-	const void *data = NULL;
+	if (type.code == MPK_DTYPE_HANDLE) {
+		/* 0 is a null pointer, as compiled code passes it for tensors without elements. */
+		const void *data = NULL;
 
-	if (v->kind == MPK_VALUE_OPAQUE)
-		data = v->opaque;
-	else if (v->kind == MPK_VALUE_TENSOR)
-		data = v->tensor->dl.data;
-	else if (v->kind != MPK_VALUE_NONE && !(v->kind == MPK_VALUE_INT && v->integer == 0))
-		return false;
-	*out = (uint64_t)(uintptr_t)data;
-	return true;
-}
+		if (v->kind == MPK_VALUE_OPAQUE)
+			data = v->opaque;
+		else if (v->kind == MPK_VALUE_TENSOR)
+			data = v->tensor->dl.data;
+		else if (v->kind != MPK_VALUE_NONE &&
+			 !(v->kind == MPK_VALUE_INT && v->integer == 0))
+			return false;
+		*out = (uint64_t)(uintptr_t)data;
+		return true;
+	}
+	if (type.code == MPK_DTYPE_FLOAT || type.code == MPK_DTYPE_BFLOAT) {
+		double real = v->real;
 
-static bool slot_of_integer(const struct mpk_value *v, uint64_t *out)
-{
+		if (v->kind == MPK_VALUE_INT)
+			real = (double)v->integer;
+		else if (v->kind != MPK_VALUE_FLOAT)
+			return false;
+		memcpy(out, &real, sizeof real);
+		return true;
+	}
+
+	/* --- values to slots
+	 * ----------------------------------------------------------------------- */
 	if (v->kind != MPK_VALUE_INT && v->kind != MPK_VALUE_BOOL)
 		return false;
 	*out = v->kind == MPK_VALUE_INT ? (uint64_t)v->integer : v->boolean;
 	return true;
-}
-
-static bool slot_of_real(const struct mpk_value *v, uint64_t *out)
-{
-	double real = v->real;
-
-	if (v->kind == MPK_VALUE_INT)
-		real = (double)v->integer;
-	else if (v->kind != MPK_VALUE_FLOAT)
-		return false;
-	memcpy(out, &real, sizeof real);
-	return true;
-}
-
-static bool kernels_slot_of(const struct mpk_value *v, struct mpk_dtype type, uint64_t *out)
-{
-	if (type.code == MPK_DTYPE_HANDLE)
-		return slot_of_handle(v, out);
-	if (type.code == MPK_DTYPE_FLOAT || type.code == MPK_DTYPE_BFLOAT)
-		return slot_of_real(v, out);
-	return slot_of_integer(v, out);
 }
 
 /* Arguments have the types of the table; what follows them are extents. */
@@ -322,41 +311,6 @@ static const uint64_t *given(const struct mpk_kernel_extents *e, enum mpk_launch
 	return tag == MPK_TAG_DYN_SHARED ? &e->shared_bytes : NULL;
 }
 
-/* An extent for an axis that the kernel does not have would be dropped silently. */
-static enum mpk_code check_axes(const struct mpk_function_info *info,
-				const struct mpk_kernel_extents *e, struct mpk_error *err)
-{
-	bool has[MPK_TAG_UNKNOWN + 1] = { false };
-
-	for (size_t i = 0; i < info->launch_tag_count; i++)
-		has[mpk_launch_tag_parse(info->launch_tags[i])] = true;
-	for (unsigned axis = 0; axis < 3; axis++) {
-		if (e->grid[axis] > 1 && !has[MPK_TAG_GRID_X + axis])
-			return mpk_fail(err, MPK_E_USAGE, "kernel '%s' has no axis blockIdx.%c",
-					MPK_QUOTE(info->key), "xyz"[axis]);
-		if (e->block[axis] > 1 && !has[MPK_TAG_BLOCK_X + axis])
-			return mpk_fail(err, MPK_E_USAGE, "kernel '%s' has no axis threadIdx.%c",
-					MPK_QUOTE(info->key), "xyz"[axis]);
-	}
-	if (e->shared_bytes && !has[MPK_TAG_DYN_SHARED])
-		return mpk_fail(err, MPK_E_USAGE, "kernel '%s' takes no dynamic shared memory",
-				MPK_QUOTE(info->key));
-	return MPK_OK;
-}
-
-static void fix_extents(struct kernel_function *f, const struct mpk_kernel_extents *e)
-{
-	f->is_direct = true;
-	f->extent_count = 0;
-	for (size_t i = 0; i < f->info->launch_tag_count; i++) {
-		enum mpk_launch_tag tag = mpk_launch_tag_parse(f->info->launch_tags[i]);
-		const uint64_t *extent = given(e, tag);
-
-		if (mpk_launch_tag_takes_argument(tag))
-			f->extents[f->extent_count++] = extent ? *extent : 1;
-	}
-}
-
 /* --- direct calls: which kernel is meant ------------------------------------------------------ */
 
 enum { PATH_BYTES = 256 };
@@ -493,9 +447,36 @@ enum mpk_code mpk_kernel_set_find(struct mpk_kernel_set *set, const char *name,
 		return mpk_fail(err, MPK_E_USAGE, "kernel '%s' is code for %s, not for %s",
 				MPK_QUOTE(info->key), mpk_device_kind_name(code->kind),
 				mpk_device_kind_name(mpk_device_kind_from(asked.type)));
-	MPK_TRY(check_axes(info, extents, err));
+
+	/* An extent for an axis that the kernel does not have would be dropped silently. */
+	bool has[MPK_TAG_UNKNOWN + 1] = { false };
+
+	for (size_t i = 0; i < info->launch_tag_count; i++)
+		has[mpk_launch_tag_parse(info->launch_tags[i])] = true;
+	for (unsigned axis = 0; axis < 3; axis++) {
+		if (extents->grid[axis] > 1 && !has[MPK_TAG_GRID_X + axis])
+			return mpk_fail(err, MPK_E_USAGE, "kernel '%s' has no axis blockIdx.%c",
+					MPK_QUOTE(info->key), "xyz"[axis]);
+		if (extents->block[axis] > 1 && !has[MPK_TAG_BLOCK_X + axis])
+			return mpk_fail(err, MPK_E_USAGE, "kernel '%s' has no axis threadIdx.%c",
+					MPK_QUOTE(info->key), "xyz"[axis]);
+	}
+	if (extents->shared_bytes && !has[MPK_TAG_DYN_SHARED])
+		return mpk_fail(err, MPK_E_USAGE, "kernel '%s' takes no dynamic shared memory",
+				MPK_QUOTE(info->key));
+
 	MPK_TRY(kernels_make(code, info, info->launch_tag_count, &f, err));
-	fix_extents(f, extents);
+
+	f->is_direct = true;
+	f->extent_count = 0;
+	for (size_t i = 0; i < f->info->launch_tag_count; i++) {
+		enum mpk_launch_tag tag = mpk_launch_tag_parse(f->info->launch_tags[i]);
+		const uint64_t *extent = given(extents, tag);
+
+		if (mpk_launch_tag_takes_argument(tag))
+			f->extents[f->extent_count++] = extent ? *extent : 1;
+	}
+
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): where search() succeeds it has set this */
 	*out = (struct mpk_kernel_found){ &f->base, info, { (int32_t)code->kind, asked.id } };
 	return MPK_OK;

@@ -50,21 +50,6 @@ struct mpk_host *mpk_host_hold(struct mpk_host *host)
 	return host;
 }
 
-/* A copy that the linker keeps, as standalone libraries ask it to (-z nodelete), keeps its name, too: the descriptor of the
- * next copy must not have the same number, or that name would give the old one. */
-static void close_copy(const struct mpk_host *host)
-{
-	char name[32];
-	void *kept;
-
-	(void)snprintf(name, sizeof name, "/proc/self/fd/%d", host->copy);
-	kept = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-	if (kept)
-		(void)dlclose(kept);
-	else
-		(void)close(host->copy);
-}
-
 void mpk_host_drop(struct mpk_host *host)
 {
 	if (!host || atomic_fetch_sub_explicit(&host->refs, 1, memory_order_acq_rel) != 1)
@@ -74,8 +59,20 @@ void mpk_host_drop(struct mpk_host *host)
 		*host->ctx_slot = NULL;
 	if (host->handle && !host->stays_open)
 		(void)dlclose(host->handle);
-	if (host->copy >= 0 && !host->stays_open)
-		close_copy(host);
+	if (host->copy >= 0 && !host->stays_open) {
+		/* A copy that the linker keeps, as standalone libraries ask it to (-z nodelete),
+		 * keeps its name, too: the descriptor of the next copy must not have the same
+		 * number, or that name would give the old one. */
+		char name[32];
+		void *kept;
+
+		(void)snprintf(name, sizeof name, "/proc/self/fd/%d", host->copy);
+		kept = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+		if (kept)
+			(void)dlclose(kept);
+		else
+			(void)close(host->copy);
+	}
 	if (host->code.release)
 		host->code.release(host->code.owner);
 	free(host->registered);
@@ -102,19 +99,6 @@ struct host_function {
 	struct mpk_module *module;
 };
 
-/* A library that carries its executor keeps the text of an error itself, "ValueError: ...", as long as no tvm-ffi is in
- * the process that would. */
-static enum mpk_code take_carried_error(const struct mpk_host *host, enum mpk_code code,
-					struct mpk_error *err)
-{
-	mpks_error *told = code == MPK_E_RAISED
-				   ? (mpks_error *)(uintptr_t)symbol_of(host, MPK_STANDALONE_ERROR)
-				   : NULL;
-	const char *text = told ? told() : "";
-
-	return *text ? mpk_fail(err, code, "%s", text) : code;
-}
-
 static enum mpk_code call_host(struct mpk_function *self, const struct mpk_args *args,
 			       struct mpk_value *result, struct mpk_error *err)
 {
@@ -122,8 +106,19 @@ static enum mpk_code call_host(struct mpk_function *self, const struct mpk_args 
 	struct mpk_context before = mpk_context_swap(mpk_host_context(f->host));
 	enum mpk_code code = mpk_conv_call(self->convention, self->address, args, result, err);
 
-	if (code != MPK_OK)
-		code = take_carried_error(f->host, code, err);
+	if (code != MPK_OK) {
+		/* A library that carries its executor keeps the text of an error itself,
+		 * "ValueError: ...", as long as no tvm-ffi is in the process that would. */
+		const struct mpk_host *host = f->host;
+
+		mpks_error *told =
+			code == MPK_E_RAISED
+				? (mpks_error *)(uintptr_t)symbol_of(host, MPK_STANDALONE_ERROR)
+				: NULL;
+		const char *text = told ? told() : "";
+
+		code = *text ? mpk_fail(err, code, "%s", text) : code;
+	}
 	(void)mpk_context_swap(before);
 	return code;
 }
@@ -224,28 +219,6 @@ static void set_context(struct mpk_host *host, struct mpk_module *context)
 		*host->ctx_slot = context;
 }
 
-/* Our functions in the library's __TVM... pointers and the module in its context symbol, as its
- * loader is to do before any call. A library has the pointers of its own convention alone. */
-static void fill_pointers(struct mpk_host *host, struct mpk_module *context)
-{
-	const unsigned parts = mpk_module_api_parts(host->code.convention);
-	char name[64];
-
-	for (size_t i = 0; i < MPK_MODULE_APIS; i++)
-		for (size_t k = 0; k < mpk_module_api[i]->count; k++) {
-			const struct mpk_module_symbol *symbol = &mpk_module_api[i]->rows[k];
-			mpk_module_code **slot;
-
-			if (!(symbol->part & parts))
-				continue;
-			(void)snprintf(name, sizeof name, "__%s", symbol->name);
-			slot = symbol_of(host, name);
-			if (slot)
-				*slot = symbol->code;
-		}
-	set_context(host, context);
-}
-
 struct mpk_library {
 	struct mpk_host *host;
 	struct mpk_module *root;
@@ -269,7 +242,28 @@ static enum mpk_code library_load(struct mpk_library *lib, struct mpk_runtime *r
 	MPK_TRY(mpk_node_modules(lib->host, &lib->root, &context, err));
 	if (!code->symbol) /* else the linker has resolved what it imports */
 		MPK_TRY(mpk_host_link(lib->host, err));
-	fill_pointers(lib->host, context);
+
+	/* Our functions in the library's __TVM... pointers and the module in its context symbol,
+	 * as its loader is to do before any call. A library has the pointers of its own
+	 * convention alone. */
+	struct mpk_host *host = lib->host;
+	const unsigned parts = mpk_module_api_parts(host->code.convention);
+	char name[64];
+
+	for (size_t i = 0; i < MPK_MODULE_APIS; i++)
+		for (size_t k = 0; k < mpk_module_api[i]->count; k++) {
+			const struct mpk_module_symbol *symbol = &mpk_module_api[i]->rows[k];
+			mpk_module_code **slot;
+
+			if (!(symbol->part & parts))
+				continue;
+			(void)snprintf(name, sizeof name, "__%s", symbol->name);
+			slot = symbol_of(host, name);
+			if (slot)
+				*slot = symbol->code;
+		}
+	set_context(host, context);
+
 	lib->host->code.release = code->release;
 	return MPK_OK;
 }
@@ -405,17 +399,6 @@ static void suggest(struct mpk_library *lib, const char *name, struct mpk_strbuf
 	mpk_put_names(text, n.items, n.count);
 }
 
-/* With what was nearly meant, or all names there are. */
-static enum mpk_code library_not_found(struct mpk_library *lib, const char *name,
-				       struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf hint = { 0 };
-
-	suggest(lib, name, &hint);
-	return mpk_fail(err, MPK_E_NOTFOUND, "no function '%s'%s", MPK_QUOTE(mpk_span_str(name)),
-			mpk_strbuf_text(&hint));
-}
-
 /* --- who has it ----------------------------------------------------------------------- */
 
 /* Of the code alone, for a module. */
@@ -516,8 +499,14 @@ enum mpk_code mpk_library_find(struct mpk_library *lib, const char *name, struct
 		MPK_TRY(mpk_runtime_find_global(lib->host->runtime, name, &f, err));
 		(void)mpk_function_hold(f);
 	}
-	if (!f)
-		return library_not_found(lib, name, err);
+	if (!f) {
+		/* With what was nearly meant, or all names there are. */
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf hint = { 0 };
+
+		suggest(lib, name, &hint);
+		return mpk_fail(err, MPK_E_NOTFOUND, "no function '%s'%s",
+				MPK_QUOTE(mpk_span_str(name)), mpk_strbuf_text(&hint));
+	}
 	*out = f;
 	return MPK_OK;
 }

@@ -39,7 +39,7 @@ struct mpk_host_function {
 
 /* Where the content of tensors of the blob really lies, when it is not in it. */
 struct mpk_moved {
-	/* content as it is, or what stands for it elsewhere */
+	/* the content itself, or a description of it where it is elsewhere */
 	struct mpk_span (*find)(const void *user, struct mpk_span content);
 	const void *user;
 };

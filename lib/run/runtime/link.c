@@ -303,22 +303,6 @@ static enum mpk_code check_symbols(struct opening *o, const char *why, struct mp
 
 /* --- the library -------------------------------------------------------------------- */
 
-/* As the dynamic linker does: the one function first, then the array; what they are handed no library of
- * compiled modules looks at. */
-static void construct(const struct mpk_elfdyn *object, uintptr_t base)
-{
-	typedef void constructor(int argc, char **argv, char **envp);
-	char *nothing[] = { NULL };
-	constructor **array = (constructor **)(base + object->init_array.value);
-
-	if (object->init.off)
-		((constructor *)(base + object->init.value))(0, nothing, nothing);
-	for (size_t i = 0;
-	     object->init_array.off && i < object->init_array_bytes.value / sizeof *array; i++)
-		if (array[i] && (uintptr_t)array[i] != UINTPTR_MAX)
-			array[i](0, nothing, nothing);
-}
-
 /* Its own pointers, or the order in which they are written, forbid to open the file itself. */
 static bool needs_copy(const struct opening *o)
 {
@@ -345,8 +329,21 @@ static enum mpk_code open_object(struct opening *o, struct mpk_error *err)
 		o->parts &= ~(unsigned)MPK_API_FFI_ALL;
 	if (rc == MPK_OK)
 		rc = write_slots(o, base, err);
-	if (rc == MPK_OK && constructs)
-		construct(&o->object, base);
+	if (rc == MPK_OK && constructs) {
+		/* As the dynamic linker does: the one function first, then the array; what they
+		 * are handed no library of compiled modules looks at. */
+		typedef void constructor(int argc, char **argv, char **envp);
+		char *nothing[] = { NULL };
+		constructor **array = (constructor **)(base + o->object.init_array.value);
+
+		if (o->object.init.off)
+			((constructor *)(base + o->object.init.value))(0, nothing, nothing);
+		for (size_t i = 0; o->object.init_array.off &&
+				   i < o->object.init_array_bytes.value / sizeof *array;
+		     i++)
+			if (array[i] && (uintptr_t)array[i] != UINTPTR_MAX)
+				array[i](0, nothing, nothing);
+	}
 	(void)mpk_context_swap(before);
 	return rc;
 }
@@ -387,21 +384,6 @@ static enum mpk_code keep_real(struct opening *o, const struct mpk_tvm_ffi_searc
 			"it needs " MPK_TVM_FFI_SONAME
 			" and looks its imports up through it; only TVM's own loader can open such a library");
 	return search ? open_real(search, err) : MPK_OK;
-}
-
-static enum mpk_code open_with_real(struct opening *o, struct mpk_error *err)
-{
-	static const struct mpk_tvm_ffi_search beside;
-	const struct mpk_runtime_options *options = mpk_runtime_options(o->host->runtime);
-	const struct mpk_tvm_ffi_search *search = &options->tvm_ffi;
-
-	MPK_TRY(keep_real(o, NULL, err));
-	/* its own run path may lead to the real one, when it was linked with it */
-	if (!search->explicit_path && is_needed(&o->object, MPK_TVM_FFI_SONAME) &&
-	    open_library(o, NULL) == MPK_OK && brings_real(o->host->handle))
-		return open_real(&beside, err);
-	MPK_TRY(open_real(search, err));
-	return o->host->handle ? check_symbols(o, NULL, err) : open_library(o, err);
 }
 
 /* What it needs may need the real one: that shows when all of it is open, or cannot be. */
@@ -450,7 +432,18 @@ enum mpk_code mpk_host_link(struct mpk_host *host, struct mpk_error *err)
 		MPK_TRY(mpk_elfdyn_read(o.file.bytes, &o.arena, &o.object, err));
 	}
 	o.parts = mpk_module_api_parts(host->code.convention);
-	if (!legacy && needs_real(&o.object))
-		return open_with_real(&o, err);
+	if (!legacy && needs_real(&o.object)) {
+		static const struct mpk_tvm_ffi_search beside;
+		const struct mpk_runtime_options *options = mpk_runtime_options(o.host->runtime);
+		const struct mpk_tvm_ffi_search *search = &options->tvm_ffi;
+
+		MPK_TRY(keep_real(&o, NULL, err));
+		/* its own run path may lead to the real one, when it was linked with it */
+		if (!search->explicit_path && is_needed(&o.object, MPK_TVM_FFI_SONAME) &&
+		    open_library(&o, NULL) == MPK_OK && brings_real(o.host->handle))
+			return open_real(&beside, err);
+		MPK_TRY(open_real(search, err));
+		return o.host->handle ? check_symbols(&o, NULL, err) : open_library(&o, err);
+	}
 	return open_with_ours(&o, err);
 }

@@ -150,58 +150,12 @@ enum mpk_code mpk_node_modules(struct mpk_host *host, struct mpk_module **root,
 	return code;
 }
 
-/* --- imports ------------------------------------------------------------------------ */
-
-static enum mpk_code node_not_found(const struct mpk_node_module *node, const char *name,
-				    const struct mpk_module_search *s, struct mpk_error *err)
-{
-	const struct mpk_module *unloadable = s->unloadable;
-	char path[64];
-
-	if (s->failure.code != MPK_OK) {
-		*err = s->failure;
-		mpk_error_prefix(err, "'%s': ", MPK_QUOTE(mpk_span_str(name)));
-		return mpk_failed(err->code);
-	}
-	if (unloadable)
-		return mpk_fail(
-			err, MPK_E_LOAD,
-			"the code calls '%s', which the module of kind '%s' at %s may hold; there is no loader for that kind",
-			MPK_QUOTE(mpk_span_str(name)), MPK_QUOTE(unloadable->kind),
-			mpk_tree_path(node->host->code.tree,
-				      ((const struct mpk_node_module *)unloadable)->index, path,
-				      sizeof path));
-	return mpk_fail(
-		err, MPK_E_LOAD,
-		"the code calls '%s', which is neither in its imports nor a global function of this loader; it needs %s",
-		MPK_QUOTE(mpk_span_str(name)),
-		strncmp(name, "runtime.disco.", 14) == 0
-			? "Disco, sessions of several processes, which only TVM has"
-			: "the TVM runtime that provides it");
-}
-
 static struct mpk_function *known(const struct mpk_node_module *node, const char *name)
 {
 	for (size_t i = 0; i < node->binding_count; i++)
 		if (strcmp(node->bindings[i].name, name) == 0)
 			return node->bindings[i].function;
 	return NULL;
-}
-
-/* Takes the reference to f over. */
-static enum mpk_code node_keep(struct mpk_node_module *node, const char *name,
-			       struct mpk_function *f, struct mpk_error *err)
-{
-	char *copy = strdup(name);
-
-	if (!copy || !mpk_vec_reserve(&node->bindings, &node->binding_cap, node->binding_count + 1,
-				      sizeof *node->bindings)) {
-		free(copy);
-		mpk_function_drop(f);
-		return mpk_fail_nomem(err);
-	}
-	node->bindings[node->binding_count++] = (struct mpk_binding){ copy, f };
-	return MPK_OK;
 }
 
 /* Kept answers first; code of a model asks for the same few names on every call. */
@@ -219,10 +173,46 @@ static enum mpk_code find_import(struct mpk_node_module *node, const char *name,
 		MPK_TRY(mpk_runtime_find_global(node->host->runtime, name, &found, err));
 		(void)mpk_function_hold(found);
 	}
-	if (!found)
-		return node_not_found(node, name, &search, err);
+	if (!found) {
+		/* --- imports
+		 * ------------------------------------------------------------------------ */
+		const struct mpk_module *unloadable = search.unloadable;
+		char path[64];
+
+		if (search.failure.code != MPK_OK) {
+			*err = search.failure;
+			mpk_error_prefix(err, "'%s': ", MPK_QUOTE(mpk_span_str(name)));
+			return mpk_failed(err->code);
+		}
+		if (unloadable)
+			return mpk_fail(
+				err, MPK_E_LOAD,
+				"the code calls '%s', which the module of kind '%s' at %s may hold; there is no loader for that kind",
+				MPK_QUOTE(mpk_span_str(name)), MPK_QUOTE(unloadable->kind),
+				mpk_tree_path(node->host->code.tree,
+					      ((const struct mpk_node_module *)unloadable)->index,
+					      path, sizeof path));
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"the code calls '%s', which is neither in its imports nor a global function of this loader; it needs %s",
+			MPK_QUOTE(mpk_span_str(name)),
+			strncmp(name, "runtime.disco.", 14) == 0
+				? "Disco, sessions of several processes, which only TVM has"
+				: "the TVM runtime that provides it");
+	}
 	*out = found;
-	return node_keep(node, name, found, err);
+
+	/* Takes the reference to f over. */
+	char *copy = strdup(name);
+
+	if (!copy || !mpk_vec_reserve(&node->bindings, &node->binding_cap, node->binding_count + 1,
+				      sizeof *node->bindings)) {
+		free(copy);
+		mpk_function_drop(found);
+		return mpk_fail_nomem(err);
+	}
+	node->bindings[node->binding_count++] = (struct mpk_binding){ copy, found };
+	return MPK_OK;
 }
 
 /* The lock is recursive: looking up may make a module ready, which looks up in turn. */

@@ -163,20 +163,6 @@ bool mpk_cores_are_free(unsigned threads, bool begins)
 
 /* --- loops --------------------------------------------------------------------------------- */
 
-/* Functions that meet at an entry take it from each other. */
-static struct mpk_pace_entry *entry_of(mpk_parallel_fn *fn)
-{
-	uintptr_t address = (uintptr_t)fn;
-	struct mpk_pace_entry *e =
-		&entries[(address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 56 & (ENTRIES - 1)];
-
-	if (atomic_load_explicit(&e->fn, memory_order_relaxed) != address) {
-		atomic_store_explicit(&e->fn, address, memory_order_relaxed);
-		atomic_store_explicit(&e->mean, 0, memory_order_relaxed);
-	}
-	return e;
-}
-
 static void note_gap(int64_t now)
 {
 	int64_t last = pace_load(&pace.last_end), gap = now - last;
@@ -231,25 +217,22 @@ static bool is_calm(void)
 	return looked.used - looked.calm_from >= CALM_USED;
 }
 
-/* Where cores are free, nobody is waited for. A second rest in a row is not cut short: what stops the threads then
- * is not seen from here, as another virtual machine. */
-static void look(int64_t now, unsigned threads)
-{
-	bool rests = now < pace_load(&pace.alone_until), begins = !looked.at;
-
-	if (has_lost_core(now))
-		rest_from(now);
-	else if ((rests ? pace_load(&pace.rest) == REST_FIRST : !is_calm()) &&
-		 mpk_cores_are_free(threads, begins)) {
-		pace_store(&pace.alone_until, now);
-		looked.calm_from = looked.used - CALM_USED;
-	}
-}
-
 static bool may_share(int64_t now, unsigned threads)
 {
-	if (now - looked.at >= LOOK_EVERY)
-		look(now, threads);
+	if (now - looked.at >= LOOK_EVERY) {
+		/* Where cores are free, nobody is waited for. A second rest in a row is not cut
+		 * short: what stops the threads then is not seen from here, as another virtual
+		 * machine. */
+		bool rests = now < pace_load(&pace.alone_until), begins = !looked.at;
+
+		if (has_lost_core(now))
+			rest_from(now);
+		else if ((rests ? pace_load(&pace.rest) == REST_FIRST : !is_calm()) &&
+			 mpk_cores_are_free(threads, begins)) {
+			pace_store(&pace.alone_until, now);
+			looked.calm_from = looked.used - CALM_USED;
+		}
+	}
 	return now >= pace_load(&pace.alone_until) && is_calm();
 }
 
@@ -267,24 +250,31 @@ static bool pays_waking(const struct mpk_pace *p, int64_t wake)
 	return true;
 }
 
-/* In the middle of a loop. */
-static struct mpk_crew ask_again(struct mpk_pace *p, unsigned threads)
-{
-	int64_t now = mpk_clock();
-
-	if (now - looked.at < LOOK_EVERY || !may_share(now, threads))
-		return (struct mpk_crew){ 0 };
-	p->is_shared = true;
-	return mpk_workers_take((int)threads - 1);
-}
-
 struct mpk_crew mpk_pace_take(struct mpk_pace *p, mpk_parallel_fn *fn, unsigned threads)
 {
 	struct mpk_crew crew = { 0 };
 
-	if (p->entry)
-		return ask_again(p, threads);
-	p->entry = entry_of(fn);
+	if (p->entry) {
+		/* In the middle of a loop. */
+		int64_t now = mpk_clock();
+
+		if (now - looked.at < LOOK_EVERY || !may_share(now, threads))
+			return (struct mpk_crew){ 0 };
+		p->is_shared = true;
+		return mpk_workers_take((int)threads - 1);
+	}
+
+	/* Functions that meet at an entry take it from each other. */
+	uintptr_t address = (uintptr_t)fn;
+	struct mpk_pace_entry *e =
+		&entries[(address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 56 & (ENTRIES - 1)];
+
+	if (atomic_load_explicit(&e->fn, memory_order_relaxed) != address) {
+		atomic_store_explicit(&e->fn, address, memory_order_relaxed);
+		atomic_store_explicit(&e->mean, 0, memory_order_relaxed);
+	}
+	p->entry = e;
+
 	p->expected = atomic_load_explicit(&p->entry->mean, memory_order_relaxed);
 	if (p->expected && p->expected < TINY &&
 	    atomic_fetch_add_explicit(&p->entry->count, 1, memory_order_relaxed) % SAMPLED)

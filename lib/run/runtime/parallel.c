@@ -330,15 +330,6 @@ static int run_shared(mpk_parallel_fn *fn, void *data, struct mpk_crew workers, 
 	return status;
 }
 
-/* Workers that have no tasks take those of the caller. */
-static void share_rest(struct launch *l, struct mpk_worker *workers)
-{
-	for (struct mpk_worker *w = workers; w; w = w->next)
-		atomic_store_explicit(&w->tasks, 0, memory_order_relaxed);
-	if (workers)
-		call_workers(l, workers);
-}
-
 /* A long loop whose thread is not known to have a core for itself: it begins alone, and goes on with others
  * once that shows. */
 static int run_alone_first(mpk_parallel_fn *fn, void *data, unsigned threads, struct mpk_pace *p)
@@ -354,8 +345,14 @@ static int run_alone_first(mpk_parallel_fn *fn, void *data, unsigned threads, st
 	while (!l.workers && take_task(&l.tasks, true, &task)) {
 		run_task(&l, task);
 		/* a barrier has taken all that is left */
-		if (l.lacks_threads)
-			share_rest(&l, mpk_pace_take(p, fn, threads).first);
+		if (l.lacks_threads) {
+			/* Workers that have no tasks take those of the caller. */
+			struct mpk_worker *workers = mpk_pace_take(p, fn, threads).first;
+			for (struct mpk_worker *w = workers; w; w = w->next)
+				atomic_store_explicit(&w->tasks, 0, memory_order_relaxed);
+			if (workers)
+				call_workers(&l, workers);
+		}
 	}
 	in_loop = before;
 	status = finish_launch(&l, WAIT_LEAST);
@@ -395,30 +392,6 @@ static bool take_any(struct launch *l, int *task)
 	return taken;
 }
 
-/* With the lock: a thread for each task that has none. Whoever comes to a barrier is in a task, so that the launch is
- * not over. Without threads no barrier is passed; the task is left out, as its loop fails. */
-static void recruit(struct launch *l)
-{
-	int task;
-
-	l->lacks_threads = false;
-	while (take_any(l, &task)) {
-		struct mpk_worker *w = mpk_workers_take(1).first;
-
-		if (!w) {
-			atomic_fetch_add(&l->ended, 1);
-			l->status = l->status ? l->status : no_threads(l->count);
-			l->raised = *mpk_raised_get();
-			continue;
-		}
-		atomic_store_explicit(&w->tasks, tasks_of((unsigned)task, (unsigned)task + 1),
-				      memory_order_relaxed);
-		mpk_workers_call(&l->gang, w, false);
-		w->next = l->recruits;
-		l->recruits = w;
-	}
-}
-
 /* The last task to come wakes the others. A task that has ended never comes, so they are let go
  * with an error. */
 int mpk_parallel_barrier(struct mpk_parallel_env *env)
@@ -431,8 +404,30 @@ int mpk_parallel_barrier(struct mpk_parallel_env *env)
 	(void)pthread_mutex_lock(&l->lock);
 	unsigned round = l->round;
 
-	if (l->lacks_threads)
-		recruit(l);
+	if (l->lacks_threads) {
+		/* With the lock: a thread for each task that has none. Whoever comes to a
+		 * barrier is in a task, so that the launch is not over. Without threads no
+		 * barrier is passed; the task is left out, as its loop fails. */
+		int task;
+
+		l->lacks_threads = false;
+		while (take_any(l, &task)) {
+			struct mpk_worker *w = mpk_workers_take(1).first;
+
+			if (!w) {
+				atomic_fetch_add(&l->ended, 1);
+				l->status = l->status ? l->status : no_threads(l->count);
+				l->raised = *mpk_raised_get();
+				continue;
+			}
+			atomic_store_explicit(&w->tasks,
+					      tasks_of((unsigned)task, (unsigned)task + 1),
+					      memory_order_relaxed);
+			mpk_workers_call(&l->gang, w, false);
+			w->next = l->recruits;
+			l->recruits = w;
+		}
+	}
 	if (atomic_fetch_add(&l->waiting, 1) + 1 == l->count) {
 		atomic_store(&l->waiting, 0);
 		l->round++;

@@ -28,7 +28,7 @@ unsigned mpk_parallel_cores(void);
  * Returns  0; the first non-zero status of a task (what it raised is then raised in the
  *          caller); -1 when threads cannot be made
  *
- * mpk_parallel_loop - run a loop that fn divides by the number of tasks it is told: in as many as make it fastest, by
+ * mpk_parallel_loop - run a loop that fn divides by the number of tasks it gets: in as many as make it fastest, by
  * at most so many threads, of which each takes one task after the other. One that waits at a barrier makes as many
  * threads as there are tasks left. Within a task there is one.
  * @threads at least 1

@@ -101,9 +101,11 @@ enum mpk_code mpk_registry_put(const void *owner, const char *name, mpk_register
 	return rc;
 }
 
-/* With the lock. */
-static void drop_of(const void *owner)
+void mpk_registry_forget(const void *owner)
 {
+	(void)pthread_mutex_lock(&lock);
+
+	/* With the lock. */
 	for (struct mpk_registry_entry **at = &entries, *e; (e = *at) != NULL;)
 		if (e->owner == owner) {
 			*at = e->next;
@@ -111,12 +113,7 @@ static void drop_of(const void *owner)
 		} else {
 			at = &e->next;
 		}
-}
 
-void mpk_registry_forget(const void *owner)
-{
-	(void)pthread_mutex_lock(&lock);
-	drop_of(owner);
 	(void)pthread_mutex_unlock(&lock);
 }
 

@@ -341,16 +341,6 @@ static void end_parts(bool code_goes)
 			parts[i]->end(!runtime_count, code_goes);
 }
 
-static void count_runtime(void)
-{
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(parts); i++)
-		if (parts[i]->begin)
-			parts[i]->begin();
-	(void)pthread_mutex_lock(&runtimes_lock);
-	runtime_count++;
-	(void)pthread_mutex_unlock(&runtimes_lock);
-}
-
 /* When nothing else of it is left. */
 static void end_runtime(struct mpk_devices *devices)
 {
@@ -414,7 +404,14 @@ enum mpk_code mpk_runtime_create_empty(const struct mpk_runtime_options *options
 		mpk_runtime_destroy(runtime);
 		return mpk_failed(code);
 	}
-	count_runtime();
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(parts); i++)
+		if (parts[i]->begin)
+			parts[i]->begin();
+	(void)pthread_mutex_lock(&runtimes_lock);
+	runtime_count++;
+	(void)pthread_mutex_unlock(&runtimes_lock);
+
 	*out = runtime;
 	return MPK_OK;
 }

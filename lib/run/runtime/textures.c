@@ -35,23 +35,6 @@ enum mpk_code mpk_devices_empty(struct mpk_devices *devices, const struct mpk_te
 	return code;
 }
 
-/* Two devices that are not the processor have no way to each other but over it. */
-static enum mpk_code copy_over_host(struct mpk_device *a, const struct mpk_dltensor *from,
-				    struct mpk_device *b, const struct mpk_dltensor *to,
-				    uint64_t bytes, struct mpk_error *err)
-{
-	void *data = malloc(bytes ? (size_t)bytes : 1);
-	enum mpk_code code;
-
-	MPK_TRY_ALLOC(data, err);
-	code = mpk_device_read(a, from->data, from->byte_offset, data, (size_t)bytes, err);
-	if (code == MPK_OK)
-		code = mpk_device_write(b, to->data, to->byte_offset,
-					mpk_span_of(data, (size_t)bytes), err);
-	free(data);
-	return code;
-}
-
 /* The devices of both ends are opened where they are not, so that an error names the device. */
 enum mpk_code mpk_devices_copy(struct mpk_devices *devices, const struct mpk_dltensor *from,
 			       const struct mpk_dltensor *to, uint64_t bytes, struct mpk_error *err)
@@ -71,8 +54,19 @@ enum mpk_code mpk_devices_copy(struct mpk_devices *devices, const struct mpk_dlt
 	if (mpk_dldevice_is_host(to->device))
 		return mpk_device_read(a, from->data, from->byte_offset, mpk_dltensor_data(to),
 				       (size_t)bytes, err);
-	if (a != b)
-		return copy_over_host(a, from, b, to, bytes, err);
+	if (a != b) {
+		/* Two devices that are not the processor have no way to each other but over it. */
+		void *data = malloc(bytes ? (size_t)bytes : 1);
+		enum mpk_code code;
+
+		MPK_TRY_ALLOC(data, err);
+		code = mpk_device_read(a, from->data, from->byte_offset, data, (size_t)bytes, err);
+		if (code == MPK_OK)
+			code = mpk_device_write(b, to->data, to->byte_offset,
+						mpk_span_of(data, (size_t)bytes), err);
+		free(data);
+		return code;
+	}
 	return mpk_device_copy(a,
 			       &(struct mpk_device_copy){ .to = to->data,
 							  .to_off = to->byte_offset,

@@ -217,34 +217,6 @@ static void let_go(struct mpk_gang *g)
 		futex_wake(&g->state);
 }
 
-static void note_wake(int64_t taken)
-{
-	int mean = atomic_load_explicit(&wake, memory_order_relaxed);
-
-	atomic_store_explicit(&wake,
-			      mean + ((int)(taken < WAKE_MOST ? taken : WAKE_MOST) - mean) / 8,
-			      memory_order_relaxed);
-}
-
-/* The worker can be called again before who waits for it goes on. */
-static void work_for(struct mpk_worker *w, struct mpk_gang *g, bool woken)
-{
-	int64_t begin = g->begin ? mpk_clock() : 0;
-
-	if (begin && woken && g->called)
-		note_wake(begin - g->called);
-	if (g->core >= 0) {
-		w->begun = mpk_core_here() + 1;
-		leave_core(w, g->core);
-	}
-	g->fn(w, g->data);
-	if (begin)
-		(void)atomic_fetch_add_explicit(&g->busy, mpk_clock() - begin,
-						memory_order_relaxed);
-	atomic_store_explicit(&w->state, WORKER_IDLE, memory_order_release);
-	let_go(g);
-}
-
 void mpk_workers_call(struct mpk_gang *g, struct mpk_worker *list, bool is_first)
 {
 	unsigned count = 0;
@@ -299,20 +271,31 @@ static void *work(void *argument)
 
 		if (!w->gang)
 			return NULL;
-		work_for(w, w->gang, slept);
+
+		/* The worker can be called again before who waits for it goes on. */
+		struct mpk_gang *g = w->gang;
+		int64_t begin = g->begin ? mpk_clock() : 0;
+
+		if (begin && slept && g->called) {
+			int64_t taken = begin - g->called;
+			int mean = atomic_load_explicit(&wake, memory_order_relaxed);
+
+			atomic_store_explicit(
+				&wake,
+				mean + ((int)(taken < WAKE_MOST ? taken : WAKE_MOST) - mean) / 8,
+				memory_order_relaxed);
+		}
+		if (g->core >= 0) {
+			w->begun = mpk_core_here() + 1;
+			leave_core(w, g->core);
+		}
+		g->fn(w, g->data);
+		if (begin)
+			(void)atomic_fetch_add_explicit(&g->busy, mpk_clock() - begin,
+							memory_order_relaxed);
+		atomic_store_explicit(&w->state, WORKER_IDLE, memory_order_release);
+		let_go(g);
 	}
-}
-
-/* Signals sent to the process are for threads of the program, which may wait for them with other
- * stacks and rights; what a thread brings upon itself, and profilers, must reach it. */
-static void own_signals(sigset_t *out)
-{
-	static const int kept[] = { SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
-				    SIGTRAP, SIGABRT, SIGSYS, SIGPROF };
-
-	(void)sigfillset(out);
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(kept); i++)
-		(void)sigdelset(out, kept[i]);
 }
 
 static bool start_thread(struct mpk_worker *w)
@@ -320,7 +303,16 @@ static bool start_thread(struct mpk_worker *w)
 	pthread_attr_t attributes;
 	sigset_t blocked, before;
 
-	own_signals(&blocked);
+	/* Signals sent to the process are for threads of the program, which may wait for them
+	 * with other stacks and rights; what a thread brings upon itself, and profilers, must
+	 * reach it. */
+	static const int kept[] = { SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
+				    SIGTRAP, SIGABRT, SIGSYS, SIGPROF };
+
+	(void)sigfillset(&blocked);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(kept); i++)
+		(void)sigdelset(&blocked, kept[i]);
+
 	(void)pthread_attr_init(&attributes);
 	(void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	(void)pthread_sigmask(SIG_BLOCK, &blocked, &before);
@@ -432,24 +424,20 @@ static void end_workers(bool is_unused, bool code_goes)
 	}
 }
 
-/* Those in a task stay in the list of all: their launchers have them, one of whom may be the one that
- * forks. */
-static void forget_threads(void)
-{
-	while (idle) {
-		struct mpk_worker *w = idle;
-
-		idle = w->next;
-		forget_worker(w);
-		free(w);
-	}
-	owner = 0;
-}
-
 static void workers_at_fork(enum mpk_fork_moment moment)
 {
-	if (moment == MPK_FORK_CHILD)
-		forget_threads();
+	if (moment == MPK_FORK_CHILD) {
+		/* Those in a task stay in the list of all: their launchers have them, one of
+		 * whom may be the one that forks. */
+		while (idle) {
+			struct mpk_worker *w = idle;
+
+			idle = w->next;
+			forget_worker(w);
+			free(w);
+		}
+		owner = 0;
+	}
 	mpk_lock_at_fork(&workers_lock, moment);
 }
 

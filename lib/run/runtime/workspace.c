@@ -148,25 +148,6 @@ static int deinit_once(void **slot, int (*deinit)(void *handle))
 	return handle ? deinit(handle) : 0;
 }
 
-/* What threads of the parent were running never ends in a child, so that its threads would wait for
- * ever: whoever comes first runs it again. */
-static void forget_other_threads(void)
-{
-	once_running = NULL;
-	for (struct mpk_once *o = inside; o; o = o->outer) {
-		o->next = once_running;
-		once_running = o;
-	}
-	once_ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-}
-
-static void once_at_fork(enum mpk_fork_moment moment)
-{
-	if (moment == MPK_FORK_CHILD)
-		forget_other_threads();
-	mpk_lock_at_fork(&once_lock, moment);
-}
-
 /* --- scratch memory of compiled functions ------------------------------------------------------ */
 
 /* They take and give it back on each call, so a thread keeps what it freed for its next request, in
@@ -331,22 +312,6 @@ static void end_workspaces(bool is_unused, bool code_goes)
 	(void)pthread_mutex_unlock(&pools_lock);
 }
 
-/* The pools of threads that are not here lie in memory that the next thread gets. One that its thread
- * was at may be in pieces, and what is in it is lost. */
-static void forget_pools(void)
-{
-	struct pool *next;
-
-	for (struct pool *p = pools; p; p = next) {
-		next = p->next;
-		if (p == &pool)
-			continue;
-		unlist_pool(p);
-		if (!atomic_load_explicit(&p->changes, memory_order_acquire))
-			empty_pool(p);
-	}
-}
-
 /* --- scratch memory on devices ----------------------------------------------------------------- */
 
 /* Kernels that sort or scan ask for it in each call; a driver takes tens of microseconds for what an allocator
@@ -419,9 +384,33 @@ static void leave_scratch(struct mpk_devices *devices)
 
 static void workspaces_at_fork(enum mpk_fork_moment moment)
 {
-	if (moment == MPK_FORK_CHILD)
-		forget_pools();
-	once_at_fork(moment);
+	if (moment == MPK_FORK_CHILD) {
+		/* The pools of threads that are not here lie in memory that the next thread
+		 * gets. One that its thread was at may be in pieces, and what is in it is lost. */
+		struct pool *next;
+
+		for (struct pool *p = pools; p; p = next) {
+			next = p->next;
+			if (p == &pool)
+				continue;
+			unlist_pool(p);
+			if (!atomic_load_explicit(&p->changes, memory_order_acquire))
+				empty_pool(p);
+		}
+	}
+
+	if (moment == MPK_FORK_CHILD) {
+		/* What threads of the parent were running never ends in a child, so that its
+		 * threads would wait for ever: whoever comes first runs it again. */
+		once_running = NULL;
+		for (struct mpk_once *o = inside; o; o = o->outer) {
+			o->next = once_running;
+			once_running = o;
+		}
+		once_ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	}
+	mpk_lock_at_fork(&once_lock, moment);
+
 	mpk_lock_at_fork(&pools_lock, moment);
 	mpk_lock_at_fork(&lent_lock, moment);
 }

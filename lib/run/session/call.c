@@ -231,21 +231,6 @@ static void add_device_hint(const struct mpk_library_options *library, const str
 
 /* --- calls ----------------------------------------------------------------------------------- */
 
-/* Said before the child starts: in the sandbox a driver would fail with whatever it makes of it. */
-static enum mpk_code check_isolated(const struct mpk_library_options *library,
-				    const struct mpk_call *call, struct mpk_error *err)
-{
-	bool on_device = call->device.type > MPK_DL_CPU;
-
-	for (size_t i = 0; call->places && i < call->arg_count; i++)
-		on_device |= call->places[i].type > MPK_DL_CPU;
-	if (!library->sandbox || !on_device)
-		return MPK_OK;
-	return mpk_fail(
-		err, MPK_E_USAGE,
-		"--isolate is for code on the CPU, as drivers of devices need more; a function that takes host tensors runs with --device cpu");
-}
-
 enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 				     struct mpk_call *call, struct mpk_error *err)
 {
@@ -263,7 +248,18 @@ enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 		mpk_hint_add(err);
 		return code;
 	}
-	return check_isolated(library, call, err);
+
+	/* Said before the child starts: in the sandbox a driver would fail with whatever it
+	 * makes of it. */
+	bool on_device = call->device.type > MPK_DL_CPU;
+
+	for (size_t i = 0; call->places && i < call->arg_count; i++)
+		on_device |= call->places[i].type > MPK_DL_CPU;
+	if (!library->sandbox || !on_device)
+		return MPK_OK;
+	return mpk_fail(
+		err, MPK_E_USAGE,
+		"--isolate is for code on the CPU, as drivers of devices need more; a function that takes host tensors runs with --device cpu");
 }
 
 enum mpk_code mpk_call_run(const struct mpk_library_options *library, const struct mpk_call *call,

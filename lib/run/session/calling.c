@@ -305,22 +305,6 @@ static const struct mpk_signature *broken_signature(struct mpk_session *s)
 	return signature && !mpk_run_fits(s->running, signature) ? signature : NULL;
 }
 
-/* The error of a model is of the call when binding its values fails again; other values that make no sense are refused
- * with the same code. */
-static void hint_working_call(struct mpk_session *s, struct mpk_error *err)
-{
-	const struct mpk_function *f = mpk_run_facts(s->function).function;
-	const struct mpk_signature *signature = NULL;
-
-	if (f->address && s->work->library.explains_calls && err->code == MPK_E_RAISED)
-		signature = broken_signature(s);
-	else if (!f->address && f->signature && err->code == MPK_E_USAGE &&
-		 !mpk_run_fits(s->running, f->signature))
-		signature = f->signature;
-	if (signature)
-		mpk_hint_add_call(signature, err);
-}
-
 /* --- calling ------------------------------------------------------------------------ */
 
 static enum mpk_code call_once(struct mpk_session *s, struct mpk_observer *first,
@@ -331,7 +315,20 @@ static enum mpk_code call_once(struct mpk_session *s, struct mpk_observer *first
 	if (rc == MPK_OK)
 		return MPK_OK;
 	mpk_error_at_path(err, s->call->function);
-	hint_working_call(s, err);
+
+	/* The error of a model is of the call when binding its values fails again; other values
+	 * that make no sense are refused with the same code. */
+	const struct mpk_function *f = mpk_run_facts(s->function).function;
+	const struct mpk_signature *signature = NULL;
+
+	if (f->address && s->work->library.explains_calls && err->code == MPK_E_RAISED)
+		signature = broken_signature(s);
+	else if (!f->address && f->signature && err->code == MPK_E_USAGE &&
+		 !mpk_run_fits(s->running, f->signature))
+		signature = f->signature;
+	if (signature)
+		mpk_hint_add_call(signature, err);
+
 	return rc;
 }
 
@@ -393,20 +390,6 @@ static enum mpk_code call_and_reply(struct mpk_session *s, uint64_t *bytes, stru
 	return rc;
 }
 
-static void end_call(struct mpk_session *s)
-{
-	mpk_run_end(s->running);
-	mpkr_drop(s->function);
-	for (size_t i = 0; s->args && i < s->call->arg_count; i++)
-		mpk_value_drop(&s->args[i]);
-	free(s->args);
-	free(s->is_placed);
-	s->running = NULL;
-	s->function = NULL;
-	s->args = NULL;
-	s->is_placed = NULL;
-}
-
 /* Loading is reported, as the parent says in which phase a child ended and gives each its time. */
 static enum mpk_code call_ordered(struct mpk_session *s, uint64_t *bytes, struct mpk_error *err)
 {
@@ -428,6 +411,16 @@ enum mpk_code mpk_session_call(struct mpk_session *s, uint64_t *bytes, struct mp
 {
 	enum mpk_code rc = call_ordered(s, bytes, err);
 
-	end_call(s);
+	mpk_run_end(s->running);
+	mpkr_drop(s->function);
+	for (size_t i = 0; s->args && i < s->call->arg_count; i++)
+		mpk_value_drop(&s->args[i]);
+	free(s->args);
+	free(s->is_placed);
+	s->running = NULL;
+	s->function = NULL;
+	s->args = NULL;
+	s->is_placed = NULL;
+
 	return rc;
 }

@@ -168,8 +168,15 @@ static void case_file_put_place(struct mpk_strbuf *out, const struct mpk_case_pl
 	put_key_number(out, "timeout", place->timeout);
 }
 
-static void put_case_args(struct mpk_strbuf *out, const struct mpk_case_table *t)
+/* A case that is skipped keeps its place, so that results have the number of their case. */
+static void put_case(struct mpk_strbuf *out, const struct mpk_case_table *t)
 {
+	mpk_strbuf_puts(out, "[[case]]\n");
+	put_key_text(out, "run", t->run);
+	put_key_text(out, "keep", t->keep);
+	if (t->skip.text)
+		mpk_strbuf_puts(out, "skip = \"yes\"\n");
+
 	mpk_strbuf_puts(out, "args = [");
 	for (size_t i = 0; i < t->arg_count; i++) {
 		const struct mpk_case_arg *arg = &t->args[i];
@@ -179,17 +186,7 @@ static void put_case_args(struct mpk_strbuf *out, const struct mpk_case_table *t
 		mpk_strbuf_puts(out, " }, ");
 	}
 	mpk_strbuf_puts(out, "]\n");
-}
 
-/* A case that is skipped keeps its place, so that results have the number of their case. */
-static void put_case(struct mpk_strbuf *out, const struct mpk_case_table *t)
-{
-	mpk_strbuf_puts(out, "[[case]]\n");
-	put_key_text(out, "run", t->run);
-	put_key_text(out, "keep", t->keep);
-	if (t->skip.text)
-		mpk_strbuf_puts(out, "skip = \"yes\"\n");
-	put_case_args(out, t);
 	case_file_put_place(out, &t->place);
 	put_key_list(out, "grid", &t->grid);
 	put_key_list(out, "block", &t->block);
@@ -274,31 +271,6 @@ static void judge_silent(const struct mpk_case *c, struct mpk_case_outcome *out)
 	cases_run_fail(out, MPK_E_DIFFERENT, mpk_strbuf_text(&why));
 }
 
-/* What a case expects to be raised must be the function's refusal; a crash is none. */
-static enum mpk_code cases_run_judge(const struct mpk_case *c, const struct mpk_batch_item *item,
-				     struct mpk_case_outcome *out, struct mpk_error *err)
-{
-	const struct mpk_call_result *r = &item->result;
-	enum mpk_code code = item->error.code;
-
-	out->seconds = item->seconds;
-	if (c->raises && is_refusal(item)) {
-		judge_raised(c, &item->error, out);
-		return MPK_OK;
-	}
-	if (code != MPK_OK) {
-		cases_run_fail(out, code, item->error.text);
-		return MPK_OK;
-	}
-	out->calls = r->seconds_count;
-	out->timing = mpk_timing_of(r->seconds, r->seconds_count);
-	if (c->raises) {
-		judge_silent(c, out);
-		return MPK_OK;
-	}
-	return cases_run_compare(c, r, out, err);
-}
-
 /* --- all cases of a file ------------------------------------------------------------- */
 
 /* Isolated code has a process for each call. */
@@ -361,8 +333,29 @@ static enum mpk_code judge_one(const struct mpk_case *c, const struct mpk_batch_
 		mpk_escape(&out->why, mpk_span_str(c->skip));
 		return MPK_OK;
 	}
-	if (item->call)
-		return cases_run_judge(c, item, out, err);
+	if (item->call) {
+		/* What a case expects to be raised must be the function's refusal; a crash is
+		 * none. */
+		const struct mpk_call_result *r = &item->result;
+		enum mpk_code code = item->error.code;
+
+		out->seconds = item->seconds;
+		if (c->raises && is_refusal(item)) {
+			judge_raised(c, &item->error, out);
+			return MPK_OK;
+		}
+		if (code != MPK_OK) {
+			cases_run_fail(out, code, item->error.text);
+			return MPK_OK;
+		}
+		out->calls = r->seconds_count;
+		out->timing = mpk_timing_of(r->seconds, r->seconds_count);
+		if (c->raises) {
+			judge_silent(c, out);
+			return MPK_OK;
+		}
+		return cases_run_compare(c, r, out, err);
+	}
 	cases_run_fail(out, item->error.code, item->error.text);
 	return MPK_OK;
 }

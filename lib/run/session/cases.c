@@ -156,26 +156,6 @@ static void take_extents(struct builder *b, const char *key, const struct mpk_to
 	}
 }
 
-static void take_kernel(struct builder *b, const struct mpk_case_table *t, struct mpk_case *c)
-{
-	take_extents(b, "grid", &t->grid, c->extents.grid);
-	take_extents(b, "block", &t->block, c->extents.block);
-	take_count(b, "shared", t->shared, 0, &c->extents.shared_bytes);
-	if (t->grid.present || t->block.present || is_given(t->shared.pos))
-		c->call.kernel = &c->extents;
-}
-
-static void take_repeat(struct builder *b, const struct mpk_case_table *t, struct mpk_case *c)
-{
-	uint64_t repeat = 1, warmup = 0;
-
-	take_count(b, "repeat", t->repeat, 1, &repeat);
-	take_count(b, "warmup", t->warmup, 0, &warmup);
-	c->call.repeat = (unsigned)repeat;
-	c->call.warmup = (unsigned)warmup;
-	c->is_timed = is_given(t->repeat.pos) || is_given(t->warmup.pos);
-}
-
 /* --- values ------------------------------------------------------------------------- */
 
 /* The value's text with the files it names found from the directory of the case file. */
@@ -199,7 +179,7 @@ static const char *from_here(struct builder *b, const char *text)
 	return moved ? moved : text;
 }
 
-/* "$cache", "cache=$cache": the result of an earlier case stands for it. */
+/* "$cache", "cache=$cache": replaced by the result of an earlier case. */
 static bool take_kept(struct builder *b, struct mpk_toml_str said, struct mpk_span *name,
 		      struct mpk_span *kept)
 {
@@ -217,20 +197,6 @@ static bool take_kept(struct builder *b, struct mpk_toml_str said, struct mpk_sp
 			"'%s' is no name of a kept value, as '$cache' is, or '$pair[1]'",
 			MPK_QUOTE(mpk_span_str(value)));
 	return true;
-}
-
-/* The name under which later cases find what this one returns. */
-static void take_keep(struct builder *b, const struct mpk_case_table *t, struct mpk_case *c)
-{
-	struct mpk_span name;
-	size_t item;
-
-	if (!t->keep.text)
-		return;
-	if (!mpk_value_split_kept(mpk_span_str(t->keep.text), &name, &item) || item != SIZE_MAX)
-		mpk_toml_read_error(&b->r, t->keep.pos, "value",
-				    "'keep' takes a name of letters, digits, '_', '-' and '.'");
-	c->call.keep = t->keep.text;
 }
 
 /* What was made before a mistake is dropped with the case, by call.arg_count. */
@@ -316,8 +282,21 @@ static void take_case(struct builder *b, const struct mpk_case_table *t, size_t 
 	c->call.device = own.device;
 	c->tolerance = own.tolerance;
 	c->timeout = own.timeout;
-	take_kernel(b, t, c);
-	take_repeat(b, t, c);
+
+	take_extents(b, "grid", &t->grid, c->extents.grid);
+	take_extents(b, "block", &t->block, c->extents.block);
+	take_count(b, "shared", t->shared, 0, &c->extents.shared_bytes);
+	if (t->grid.present || t->block.present || is_given(t->shared.pos))
+		c->call.kernel = &c->extents;
+
+	uint64_t repeat = 1, warmup = 0;
+
+	take_count(b, "repeat", t->repeat, 1, &repeat);
+	take_count(b, "warmup", t->warmup, 0, &warmup);
+	c->call.repeat = (unsigned)repeat;
+	c->call.warmup = (unsigned)warmup;
+	c->is_timed = is_given(t->repeat.pos) || is_given(t->warmup.pos);
+
 	if (c->skip)
 		return; /* the files it names need not be there */
 	take_expects(b, &t->expect, c);
@@ -328,7 +307,17 @@ static void take_case(struct builder *b, const struct mpk_case_table *t, size_t 
 	if (!c->call.params)
 		c->call.params = b->options.params ? b->options.params : b->file.params;
 	take_args(b, t, c);
-	take_keep(b, t, c);
+
+	/* The name under which later cases find what this one returns. */
+	struct mpk_span name;
+	size_t item;
+
+	if (!t->keep.text)
+		return;
+	if (!mpk_value_split_kept(mpk_span_str(t->keep.text), &name, &item) || item != SIZE_MAX)
+		mpk_toml_read_error(&b->r, t->keep.pos, "value",
+				    "'keep' takes a name of letters, digits, '_', '-' and '.'");
+	c->call.keep = t->keep.text;
 }
 
 static bool is_any_named(const struct mpk_cases *cases, const char *filter)
@@ -361,28 +350,6 @@ static enum mpk_code cases_choose(struct mpk_cases *cases, const struct mpk_name
 	return MPK_OK;
 }
 
-/* A name is how a case is chosen and reported. */
-static void cases_check_names(struct builder *b, const struct mpk_cases *cases,
-			      const struct mpk_case_file *file)
-{
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
-
-	for (size_t i = 0; i < cases->count && !b->r.failed; i++) {
-		struct mpk_span name = mpk_span_str(cases->items[i].name);
-		struct mpk_pos pos =
-			file->cases[i].name.text ? file->cases[i].name.pos : file->cases[i].pos;
-		size_t first;
-		int put = mpk_strmap_put(&names, name, i, &first);
-
-		b->r.failed |= put < 0;
-		if (put == 0)
-			mpk_toml_read_error(&b->r, pos, "duplicate-name",
-					    "the case of line %u is named '%s' too",
-					    (unsigned)cases->items[first].pos.line,
-					    MPK_QUOTE(name));
-	}
-}
-
 /* Defaults first: cases inherit from them. */
 static void cases_build(struct builder *b, const struct mpk_case_file *file, struct mpk_cases *out)
 {
@@ -399,7 +366,23 @@ static void cases_build(struct builder *b, const struct mpk_case_file *file, str
 		b->file.params = take_params(b, file->defaults.params);
 	for (size_t i = 0; i < file->count; i++)
 		take_case(b, &file->cases[i], i + 1, &out->items[out->count++]);
-	cases_check_names(b, out, file);
+
+	/* A name is how a case is chosen and reported. */
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
+
+	for (size_t i = 0; i < out->count && !b->r.failed; i++) {
+		struct mpk_span name = mpk_span_str(out->items[i].name);
+		struct mpk_pos pos =
+			file->cases[i].name.text ? file->cases[i].name.pos : file->cases[i].pos;
+		size_t first;
+		int put = mpk_strmap_put(&names, name, i, &first);
+
+		b->r.failed |= put < 0;
+		if (put == 0)
+			mpk_toml_read_error(&b->r, pos, "duplicate-name",
+					    "the case of line %u is named '%s' too",
+					    (unsigned)out->items[first].pos.line, MPK_QUOTE(name));
+	}
 }
 
 static const char *directory_of(const char *path, struct mpk_arena *arena)
@@ -445,7 +428,7 @@ enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_c
 	return report->errors ? MPK_OK : cases_choose(out, source->filter, err);
 }
 
-static void outcomes_fini(struct mpk_cases *cases)
+void mpk_cases_fini(struct mpk_cases *cases)
 {
 	for (size_t i = 0; cases->made && i < cases->count; i++)
 		mpk_call_result_fini(&cases->made[i].result);
@@ -456,11 +439,7 @@ static void outcomes_fini(struct mpk_cases *cases)
 	free(cases->outcomes);
 	free(cases->made);
 	free(cases->calls);
-}
 
-void mpk_cases_fini(struct mpk_cases *cases)
-{
-	outcomes_fini(cases);
 	for (size_t i = 0; i < cases->count; i++)
 		case_fini(&cases->items[i]);
 	for (size_t i = 0; i < cases->param_count; i++)

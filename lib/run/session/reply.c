@@ -42,21 +42,6 @@ void mpk_wire_map_drop(struct mpk_wire_map *m)
 	free(m);
 }
 
-/* The writing end leaves no holes: a size without memory for it is made up, and reading it would
- * take as long and as much as somebody likes. */
-static enum mpk_code check_size(int fd, uint64_t bytes, struct mpk_error *err)
-{
-	enum { BLOCK_BYTES = 512 };
-	struct stat st;
-
-	if (fstat(fd, &st) != 0)
-		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot look at the result");
-	if (bytes > (uint64_t)st.st_size ||
-	    (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES > (uint64_t)st.st_blocks)
-		return wire_damaged(err);
-	return MPK_OK;
-}
-
 static enum mpk_code map_file(struct mpk_wire_map *m, int fd, uint64_t bytes, struct mpk_error *err)
 {
 	/* private: results may be worked on without touching the file */
@@ -101,7 +86,17 @@ enum mpk_code mpk_wire_map_fd(int fd, uint64_t bytes, bool copies, struct mpk_wi
 	struct mpk_wire_map *m;
 	enum mpk_code code = MPK_OK;
 
-	MPK_TRY(check_size(fd, bytes, err));
+	/* The writing end leaves no holes: a size without memory for it is made up, and reading
+	 * it would take as long and as much as somebody likes. */
+	enum { BLOCK_BYTES = 512 };
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot look at the result");
+	if (bytes > (uint64_t)st.st_size ||
+	    (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES > (uint64_t)st.st_blocks)
+		return wire_damaged(err);
+
 	m = calloc(1, sizeof *m);
 	MPK_TRY_ALLOC(m, err);
 	atomic_init(&m->refs, 1);
@@ -165,44 +160,9 @@ static enum mpk_code view_tensor(struct mpk_wire_map *m, struct mpk_dtype dtype,
 	return rc;
 }
 
-/* The size follows from type and extents, which are checked to give one; the reply must have
- * that many bytes. */
-static enum mpk_code get_tensor(struct mpk_wire_map *m, const struct mpk_wire_head *h,
-				struct mpk_value *out, struct mpk_error *err)
-{
-	int64_t extents[MPK_TENSOR_NDIM_MAX];
-	struct mpk_span data;
-	uint64_t bytes;
-
-	MPK_TRY(get_extents(m, h->count, extents, err));
-	if (!mpk_align_up(m->pos, MPK_STORAGE_ALIGN, &m->pos) ||
-	    mpk_tensor_bytes_of(h->dtype, extents, (size_t)h->count, &bytes, NULL) != MPK_OK)
-		return wire_damaged(err);
-	MPK_TRY(mpk_wire_get(m, bytes, &data, err));
-	return view_tensor(m, h->dtype, extents, (size_t)h->count, data, out, err);
-}
-
 /* A kind is checked before it becomes one of the enum. */
 static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mpk_value *out,
 			       struct mpk_error *err);
-
-/* An item takes at least a head, so a count that is made up cannot allocate more than the reply
- * is long. */
-static enum mpk_code get_array(struct mpk_wire_map *m, uint64_t count, unsigned depth,
-			       struct mpk_value *out, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
-
-	if (depth == MPK_WIRE_NEST_MAX ||
-	    count > (m->bytes.len - m->pos) / sizeof(struct mpk_wire_head))
-		return wire_damaged(err);
-	MPK_TRY(mpk_value_of_array((size_t)count, &v, err));
-	for (size_t i = 0; i < v.array->count; i++)
-		MPK_TRY(get_value(m, depth + 1, &v.array->items[i], err));
-	*out = v;
-	v = (struct mpk_value){ 0 };
-	return MPK_OK;
-}
 
 static void release_shadow(struct mpk_object *object)
 {
@@ -228,10 +188,37 @@ static enum mpk_code get_counted(struct mpk_wire_map *m, const struct mpk_wire_h
 {
 	struct mpk_span raw;
 
-	if (h->kind == MPK_VALUE_TENSOR)
-		return get_tensor(m, h, out, err);
-	if (h->kind == MPK_VALUE_ARRAY)
-		return get_array(m, h->count, depth, out, err);
+	if (h->kind == MPK_VALUE_TENSOR) {
+		/* The size follows from type and extents, which are checked to give one; the
+		 * reply must have that many bytes. */
+		int64_t extents[MPK_TENSOR_NDIM_MAX];
+		struct mpk_span data;
+		uint64_t bytes;
+
+		MPK_TRY(get_extents(m, h->count, extents, err));
+		if (!mpk_align_up(m->pos, MPK_STORAGE_ALIGN, &m->pos) ||
+		    mpk_tensor_bytes_of(h->dtype, extents, (size_t)h->count, &bytes, NULL) !=
+			    MPK_OK)
+			return wire_damaged(err);
+		MPK_TRY(mpk_wire_get(m, bytes, &data, err));
+		return view_tensor(m, h->dtype, extents, (size_t)h->count, data, out, err);
+	}
+	if (h->kind == MPK_VALUE_ARRAY) {
+		/* An item takes at least a head, so a count that is made up cannot allocate more
+		 * than the reply is long. */
+		uint64_t count = h->count;
+		MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
+
+		if (depth == MPK_WIRE_NEST_MAX ||
+		    count > (m->bytes.len - m->pos) / sizeof(struct mpk_wire_head))
+			return wire_damaged(err);
+		MPK_TRY(mpk_value_of_array((size_t)count, &v, err));
+		for (size_t i = 0; i < v.array->count; i++)
+			MPK_TRY(get_value(m, depth + 1, &v.array->items[i], err));
+		*out = v;
+		v = (struct mpk_value){ 0 };
+		return MPK_OK;
+	}
 	if (h->kind == MPK_VALUE_SHAPE) {
 		if (h->count > m->bytes.len / sizeof(int64_t))
 			return wire_damaged(err);
@@ -394,17 +381,6 @@ static enum mpk_code check_durations(const double *seconds, size_t count, double
 			most);
 }
 
-static enum mpk_code get_sized(struct mpk_wire_map *reply, struct mpk_span *out,
-			       struct mpk_error *err)
-{
-	struct mpk_span raw;
-	uint64_t len;
-
-	MPK_TRY(mpk_wire_get(reply, sizeof len, &raw, err));
-	memcpy(&len, raw.data, sizeof len);
-	return mpk_wire_get(reply, len, out, err);
-}
-
 /* What observers saw, as the child wrote it down. */
 static enum mpk_code read_seen(const struct mpk_watch *watch, struct mpk_wire_map *reply,
 			       struct mpk_seen *seen, struct mpk_error *err)
@@ -413,7 +389,13 @@ static enum mpk_code read_seen(const struct mpk_watch *watch, struct mpk_wire_ma
 
 	for (size_t i = 0; i < MPK_WATCHER_COUNT; i++)
 		if (mpk_watchers[i]->decode && mpk_watchers[i]->is_asked(watch)) {
-			MPK_TRY(get_sized(reply, &bytes, err));
+			struct mpk_span raw;
+			uint64_t len;
+
+			MPK_TRY(mpk_wire_get(reply, sizeof len, &raw, err));
+			memcpy(&len, raw.data, sizeof len);
+			MPK_TRY(mpk_wire_get(reply, len, &bytes, err));
+
 			MPK_TRY(mpk_watchers[i]->decode(bytes, seen, err));
 		}
 	return MPK_OK;

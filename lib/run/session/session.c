@@ -30,13 +30,6 @@
 
 /* --- orders and reports ---------------------------------------------------------------------- */
 
-/* With the parent's end open here, a parent that dies would go unnoticed. */
-static void keep_child_end(struct mpk_channel *c)
-{
-	(void)close(c->parent);
-	c->parent = -1;
-}
-
 static bool take_order(const struct mpk_channel *c, struct mpk_order *out)
 {
 	ssize_t n;
@@ -49,16 +42,6 @@ static bool take_order(const struct mpk_channel *c, struct mpk_order *out)
 }
 
 /* --- the session ----------------------------------------------------------------------------- */
-
-/* What was kept before the model that it came from. */
-static void session_fini(struct mpk_session *s)
-{
-	for (size_t i = 0; i < s->kept.count; i++)
-		mpk_value_drop(&s->kept.items[i].value);
-	free(s->kept.items);
-	mpkr_close(s->model);
-	mpk_arena_fini(&s->arena);
-}
 
 /* --- where functions want their tensors --------------------------------------------------- */
 
@@ -335,10 +318,20 @@ enum mpk_code mpk_session_work_in_child(struct mpk_session_work *work, struct mp
 
 	if (s.work->library.enter_child)
 		s.work->library.enter_child();
-	keep_child_end(&s.work->channel);
+
+	/* With the parent's end open here, a parent that dies would go unnoticed. */
+	(void)close(s.work->channel.parent);
+	s.work->channel.parent = -1;
 	(void)open_session(&s, &opened);
 	while (rc == MPK_OK && !ends && take_order(&s.work->channel, &s.order))
 		rc = do_item(&s, &opened, &ends, err);
-	session_fini(&s);
+
+	/* What was kept before the model that it came from. */
+	for (size_t i = 0; i < s.kept.count; i++)
+		mpk_value_drop(&s.kept.items[i].value);
+	free(s.kept.items);
+	mpkr_close(s.model);
+	mpk_arena_fini(&s.arena);
+
 	return rc;
 }

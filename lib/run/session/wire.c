@@ -64,14 +64,6 @@ enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes, struct mpk
 	return MPK_OK;
 }
 
-static enum mpk_code put_padding(struct mpk_wire *w, struct mpk_error *err)
-{
-	static const uint8_t zeros[MPK_STORAGE_ALIGN];
-	size_t over = w->off % MPK_STORAGE_ALIGN;
-
-	return mpk_wire_put(w, mpk_span_of(zeros, over ? MPK_STORAGE_ALIGN - over : 0), err);
-}
-
 /* Only compact tensors come here; the session has fetched those of devices. */
 static enum mpk_code wire_put_tensor(struct mpk_wire *w, struct mpk_wire_head *h,
 				     const struct mpk_tensor *t, struct mpk_error *err)
@@ -90,7 +82,12 @@ static enum mpk_code wire_put_tensor(struct mpk_wire *w, struct mpk_wire_head *h
 	MPK_TRY(mpk_wire_put(w, mpk_span_of(h, sizeof *h), err));
 	MPK_TRY(mpk_wire_put(w, mpk_span_of(dl->shape, (size_t)dl->ndim * sizeof dl->shape[0]),
 			     err));
-	MPK_TRY(put_padding(w, err));
+
+	static const uint8_t zeros[MPK_STORAGE_ALIGN];
+	size_t over = w->off % MPK_STORAGE_ALIGN;
+
+	MPK_TRY(mpk_wire_put(w, mpk_span_of(zeros, over ? MPK_STORAGE_ALIGN - over : 0), err));
+
 	return mpk_wire_put(w, elements, err);
 }
 
@@ -170,16 +167,6 @@ enum mpk_code mpk_wire_put_value(struct mpk_wire *w, const struct mpk_value *v,
 
 /* --- replies ------------------------------------------------------------------------ */
 
-/* Outputs that the parent does not see already. */
-static enum mpk_code put_outputs(const struct mpk_call *call, struct mpk_wire *wire,
-				 struct mpk_error *err)
-{
-	for (size_t i = 0; i < call->arg_count; i++)
-		if (call->is_out[i] && !mpk_reply_shares(&call->args[i]))
-			MPK_TRY(mpk_wire_put_value(wire, &call->args[i], err));
-	return MPK_OK;
-}
-
 static enum mpk_code put_seen(struct mpk_observer *o, struct mpk_wire *wire, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf bytes = { 0 };
@@ -191,18 +178,6 @@ static enum mpk_code put_seen(struct mpk_observer *o, struct mpk_wire *wire, str
 	return mpk_wire_put(wire, mpk_span_of(bytes.data, bytes.len), err);
 }
 
-static enum mpk_code put_result(const struct mpk_reply_content *c, struct mpk_wire *wire,
-				struct mpk_error *err)
-{
-	MPK_TRY(mpk_wire_put(wire, c->seconds, err));
-	MPK_TRY(put_outputs(c->call, wire, err));
-	MPK_TRY(mpk_wire_put_value(wire, c->returned, err));
-	for (size_t i = 0; i < MPK_WATCHER_COUNT; i++)
-		if (c->observers[i] && c->observers[i]->encode)
-			MPK_TRY(put_seen(c->observers[i], wire, err));
-	return MPK_OK;
-}
-
 enum mpk_code mpk_reply_write(int fd, const struct mpk_reply_content *c, uint64_t *bytes,
 			      struct mpk_error *err)
 {
@@ -210,8 +185,20 @@ enum mpk_code mpk_reply_write(int fd, const struct mpk_reply_content *c, uint64_
 
 	if (c->failure)
 		MPK_TRY(mpk_wire_put(&wire, mpk_span_of(c->failure, sizeof *c->failure), err));
-	else
-		MPK_TRY(put_result(c, &wire, err));
+	else {
+		MPK_TRY(mpk_wire_put(&wire, c->seconds, err));
+
+		/* Outputs that the parent does not see already. */
+		const struct mpk_call *call = c->call;
+		for (size_t i = 0; i < call->arg_count; i++)
+			if (call->is_out[i] && !mpk_reply_shares(&call->args[i]))
+				MPK_TRY(mpk_wire_put_value(&wire, &call->args[i], err));
+
+		MPK_TRY(mpk_wire_put_value(&wire, c->returned, err));
+		for (size_t i = 0; i < MPK_WATCHER_COUNT; i++)
+			if (c->observers[i] && c->observers[i]->encode)
+				MPK_TRY(put_seen(c->observers[i], &wire, err));
+	}
 	*bytes = wire.off;
 	return mpk_wire_end(&wire, err);
 }

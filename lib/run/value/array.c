@@ -55,26 +55,28 @@ enum mpk_code mpk_array_copy(const struct mpk_npy *npy, struct mpk_tensor **out,
 	return MPK_OK;
 }
 
-/* An element a byte, as ml_dtypes has them in memory. */
-static enum mpk_code put_unpacked(const struct mpk_scalars *s, struct mpk_rope *rope,
-				  struct mpk_error *err)
+enum mpk_code mpk_array_write(const struct mpk_tensor *t, struct mpk_rope *rope,
+			      struct mpk_error *err)
 {
-	static const struct mpk_dtype byte = { MPK_DTYPE_HANDLE, 8, 1 };
-	uint8_t *bytes = mpk_arena_alloc(rope->arena, (size_t)s->count + 1), raw[MPK_SCALAR_MAX];
+	struct mpk_scalars s = mpk_scalars_of(&t->dl);
 
-	MPK_TRY_ALLOC(bytes, err);
-	for (uint64_t i = 0; i < s->count; i++)
-		bytes[i] = *(const uint8_t *)mpk_scalar_at(s, i, raw);
-	MPK_TRY(mpk_npy_write_header(rope, byte, s->shape, (size_t)s->ndim, err));
-	mpk_rope_put_view(rope, mpk_span_of(bytes, (size_t)s->count));
-	return mpk_rope_status(rope, err);
-}
+	if (mpk_dtype_is_packed(s.dtype) && mpk_element_class(s.dtype) != MPK_ELEMENT_NONE) {
+		/* An element a byte, as ml_dtypes has them in memory. */
+		static const struct mpk_dtype byte = { MPK_DTYPE_HANDLE, 8, 1 };
+		uint8_t *bytes = mpk_arena_alloc(rope->arena, (size_t)s.count + 1),
+			raw[MPK_SCALAR_MAX];
 
-/* The elements of a compact host tensor as files have them: little-endian. On a big-endian machine they are turned in memory of
- * the rope's arena. */
-static enum mpk_code array_put(const struct mpk_tensor *t, struct mpk_rope *rope,
-			       struct mpk_error *err)
-{
+		MPK_TRY_ALLOC(bytes, err);
+		for (uint64_t i = 0; i < s.count; i++)
+			bytes[i] = *(const uint8_t *)mpk_scalar_at(&s, i, raw);
+		MPK_TRY(mpk_npy_write_header(rope, byte, s.shape, (size_t)s.ndim, err));
+		mpk_rope_put_view(rope, mpk_span_of(bytes, (size_t)s.count));
+		return mpk_rope_status(rope, err);
+	}
+	MPK_TRY(mpk_npy_write_header(rope, s.dtype, s.shape, (size_t)s.ndim, err));
+
+	/* The elements of a compact host tensor as files have them: little-endian. On a big-
+	 * endian machine they are turned in memory of the rope's arena. */
 	struct mpk_span numbers = mpk_tensor_span(t);
 
 	if (MPK_BIG_ENDIAN && numbers.len && mpk_dtype_number_bytes(t->dl.dtype) > 1) {
@@ -88,15 +90,4 @@ static enum mpk_code array_put(const struct mpk_tensor *t, struct mpk_rope *rope
 	}
 	mpk_rope_put_view(rope, numbers);
 	return mpk_rope_status(rope, err);
-}
-
-enum mpk_code mpk_array_write(const struct mpk_tensor *t, struct mpk_rope *rope,
-			      struct mpk_error *err)
-{
-	struct mpk_scalars s = mpk_scalars_of(&t->dl);
-
-	if (mpk_dtype_is_packed(s.dtype) && mpk_element_class(s.dtype) != MPK_ELEMENT_NONE)
-		return put_unpacked(&s, rope, err);
-	MPK_TRY(mpk_npy_write_header(rope, s.dtype, s.shape, (size_t)s.ndim, err));
-	return array_put(t, rope, err);
 }

@@ -73,42 +73,6 @@ static bool is_close(struct mpk_element got, struct mpk_element want, struct mpk
 	return (tol.atol > 0 || tol.rtol > 0) && error <= tol.atol + tol.rtol * fabs(w);
 }
 
-/* --- tensors ------------------------------------------------------------------------ */
-
-/* The place of a scalar, "[1,2]". */
-static void put_index(struct mpk_strbuf *why, const struct mpk_scalars *s, uint64_t index)
-{
-	uint64_t position[MPK_TENSOR_NDIM_MAX + 1];
-
-	for (int32_t d = s->ndim - 1; d >= 0; d--) {
-		position[d] = index % (uint64_t)s->shape[d];
-		index /= (uint64_t)s->shape[d];
-	}
-	mpk_strbuf_putc(why, '[');
-	for (int32_t d = 0; d < s->ndim; d++)
-		mpk_strbuf_printf(why, "%s%" PRIu64, d ? "," : "", position[d]);
-	mpk_strbuf_putc(why, ']');
-}
-
-static void value_compare_explain(struct mpk_strbuf *why, const struct mpk_tensor *got,
-				  const struct mpk_tensor *want, const struct mpk_comparison *c)
-{
-	struct mpk_scalars g = mpk_scalars_of(&got->dl), w = mpk_scalars_of(&want->dl);
-	uint8_t raw[MPK_SCALAR_MAX];
-
-	mpk_strbuf_puts(why, "element ");
-	put_index(why, &g, c->first);
-	mpk_strbuf_puts(why, " is ");
-	mpk_element_print(why, g.dtype, mpk_scalar_at(&g, c->first, raw));
-	mpk_strbuf_puts(why, ", expected ");
-	mpk_element_print(why, w.dtype, mpk_scalar_at(&w, c->first, raw));
-	mpk_strbuf_printf(why, "; %" PRIu64 " of %" PRIu64 " elements differ", c->differing,
-			  c->total);
-	if (mpk_element_class(g.dtype) != MPK_ELEMENT_NONE)
-		mpk_strbuf_printf(why, ", largest error %g absolute, %g relative", c->max_abs,
-				  c->max_rel);
-}
-
 static bool is_same_type(const struct mpk_dltensor *a, const struct mpk_dltensor *b)
 {
 	bool same_dtype = mpk_dtype_equal(a->dtype, b->dtype) ||
@@ -147,8 +111,38 @@ static void compare_tensors(const struct mpk_tensor *got, const struct mpk_tenso
 	if (is_same_type(&got->dl, &want->dl)) {
 		compare_elements(got, want, value_compare_resolve(tol, got->dl.dtype), c);
 		c->is_equal = c->differing == 0;
-		if (!c->is_equal)
-			value_compare_explain(why, got, want, c);
+		if (!c->is_equal) {
+			/* --- tensors ----------------------------------------------------------
+			 * -------------- */
+			struct mpk_scalars g = mpk_scalars_of(&got->dl),
+					   w = mpk_scalars_of(&want->dl);
+			uint8_t raw[MPK_SCALAR_MAX];
+
+			mpk_strbuf_puts(why, "element ");
+
+			/* The place of a scalar, "[1,2]". */
+			uint64_t index = c->first;
+			uint64_t position[MPK_TENSOR_NDIM_MAX + 1];
+
+			for (int32_t d = g.ndim - 1; d >= 0; d--) {
+				position[d] = index % (uint64_t)g.shape[d];
+				index /= (uint64_t)g.shape[d];
+			}
+			mpk_strbuf_putc(why, '[');
+			for (int32_t d = 0; d < g.ndim; d++)
+				mpk_strbuf_printf(why, "%s%" PRIu64, d ? "," : "", position[d]);
+			mpk_strbuf_putc(why, ']');
+
+			mpk_strbuf_puts(why, " is ");
+			mpk_element_print(why, g.dtype, mpk_scalar_at(&g, c->first, raw));
+			mpk_strbuf_puts(why, ", expected ");
+			mpk_element_print(why, w.dtype, mpk_scalar_at(&w, c->first, raw));
+			mpk_strbuf_printf(why, "; %" PRIu64 " of %" PRIu64 " elements differ",
+					  c->differing, c->total);
+			if (mpk_element_class(g.dtype) != MPK_ELEMENT_NONE)
+				mpk_strbuf_printf(why, ", largest error %g absolute, %g relative",
+						  c->max_abs, c->max_rel);
+		}
 		return;
 	}
 	c->differing = c->total;
@@ -173,18 +167,6 @@ static struct mpk_element element_of(const struct mpk_value *v)
 		.class = MPK_ELEMENT_INT,
 		.i = v->kind == MPK_VALUE_BOOL ? (int64_t)v->boolean : v->integer,
 	};
-}
-
-static bool compare_numbers(const struct mpk_value *got, const struct mpk_value *want,
-			    struct mpk_tolerance tol, struct mpk_comparison *c)
-{
-	struct mpk_dtype f64 = { MPK_DTYPE_FLOAT, 64, 1 }, whole = { MPK_DTYPE_INT, 64, 1 };
-	bool is_float = got->kind == MPK_VALUE_FLOAT || want->kind == MPK_VALUE_FLOAT;
-	struct mpk_dtype t = is_float ? f64 : whole;
-
-	if (is_float && want->kind == MPK_VALUE_FLOAT && want->type.bits)
-		t = want->type;
-	return is_close(element_of(got), element_of(want), value_compare_resolve(tol, t), c);
 }
 
 static bool is_same_shape(const struct mpk_shape *a, const struct mpk_shape *b)
@@ -292,9 +274,16 @@ static enum mpk_code compare_value(const struct mpk_value *got, const struct mpk
 		*out = c;
 		return mpk_strbuf_status(why, err);
 	}
-	if (is_number(got) && is_number(want))
-		c.is_equal = compare_numbers(got, want, tolerance, &c);
-	else
+	if (is_number(got) && is_number(want)) {
+		struct mpk_dtype f64 = { MPK_DTYPE_FLOAT, 64, 1 }, whole = { MPK_DTYPE_INT, 64, 1 };
+		bool is_float = got->kind == MPK_VALUE_FLOAT || want->kind == MPK_VALUE_FLOAT;
+		struct mpk_dtype t = is_float ? f64 : whole;
+
+		if (is_float && want->kind == MPK_VALUE_FLOAT && want->type.bits)
+			t = want->type;
+		c.is_equal = is_close(element_of(got), element_of(want),
+				      value_compare_resolve(tolerance, t), &c);
+	} else
 		MPK_TRY(compare_plain(got, want, &c.is_equal, err));
 	if (!c.is_equal) {
 		c.differing = 1;

@@ -205,37 +205,35 @@ static int element_hex_digit(uint8_t c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Digits are taken from the last one on, so that leading zeros may be left out or be too many.
- * Bits beyond the type in its last byte are a number that does not fit. */
-static enum mpk_element_parsed parse_bits(struct mpk_dtype t, struct mpk_span text, void *out)
-{
-	size_t bytes = mpk_dtype_bytes(t);
-	unsigned top = t.lanes == 1 && t.bits % 8 ? t.bits % 8 : 8;
-	uint8_t *to = out;
-
-	if (text.len < 3 || text.data[0] != '0' || (text.data[1] | 0x20) != 'x')
-		return MPK_ELEMENT_NO_NUMBER;
-	memset(to, 0, bytes);
-	for (size_t i = 0; i < text.len - 2; i++) {
-		int digit = element_hex_digit(text.data[text.len - 1 - i]);
-
-		if (digit < 0)
-			return MPK_ELEMENT_NO_NUMBER;
-		if (digit && i / 2 >= bytes)
-			return MPK_ELEMENT_NO_FIT;
-		if (digit)
-			to[element_place_of(t, i / 2)] |= (uint8_t)(digit << i % 2 * 4);
-	}
-	return to[element_place_of(t, bytes - 1)] >> top ? MPK_ELEMENT_NO_FIT : MPK_ELEMENT_OK;
-}
-
 enum mpk_element_parsed mpk_element_parse(struct mpk_dtype t, struct mpk_span text, void *out)
 {
 	enum mpk_element_parsed parsed;
 	struct mpk_element e;
 
-	if (mpk_element_class(t) == MPK_ELEMENT_NONE)
-		return parse_bits(t, text, out);
+	if (mpk_element_class(t) == MPK_ELEMENT_NONE) {
+		/* Digits are taken from the last one on, so that leading zeros may be left out
+		 * or be too many. Bits beyond the type in its last byte are a number that does
+		 * not fit. */
+		size_t bytes = mpk_dtype_bytes(t);
+		unsigned top = t.lanes == 1 && t.bits % 8 ? t.bits % 8 : 8;
+		uint8_t *to = out;
+
+		if (text.len < 3 || text.data[0] != '0' || (text.data[1] | 0x20) != 'x')
+			return MPK_ELEMENT_NO_NUMBER;
+		memset(to, 0, bytes);
+		for (size_t i = 0; i < text.len - 2; i++) {
+			int digit = element_hex_digit(text.data[text.len - 1 - i]);
+
+			if (digit < 0)
+				return MPK_ELEMENT_NO_NUMBER;
+			if (digit && i / 2 >= bytes)
+				return MPK_ELEMENT_NO_FIT;
+			if (digit)
+				to[element_place_of(t, i / 2)] |= (uint8_t)(digit << i % 2 * 4);
+		}
+		return to[element_place_of(t, bytes - 1)] >> top ? MPK_ELEMENT_NO_FIT
+								 : MPK_ELEMENT_OK;
+	}
 	parsed = parse_by_class(t, text, &e);
 	if (parsed == MPK_ELEMENT_OK)
 		mpk_element_store(t, e, out);

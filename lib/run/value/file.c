@@ -76,20 +76,6 @@ static enum mpk_code file_take(struct mpk_mapping *m, const struct content *c,
 	return in_place ? adopt(m, npy, out, err) : mpk_array_copy(npy, out, err);
 }
 
-static enum mpk_code mismatch(struct mpk_npy *npy, const struct mpk_dltensor *want,
-			      struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf got = { 0 }, wanted = { 0 };
-	struct mpk_dltensor has = { .ndim = (int32_t)npy->ndim,
-				    .dtype = npy->dtype,
-				    .shape = npy->shape };
-
-	mpk_tensor_print_type(&got, &has);
-	mpk_tensor_print_type(&wanted, want);
-	return mpk_fail(err, MPK_E_USAGE, "the array is %s, not %s", mpk_strbuf_text(&got),
-			mpk_strbuf_text(&wanted));
-}
-
 /* Opaque elements are what was asked for, if they are as wide; a vector's lanes are the innermost
  * dimension in NumPy. */
 static void take_type(struct mpk_npy *npy, const struct mpk_dltensor *want)
@@ -135,8 +121,18 @@ static enum mpk_code fit(struct content *c, const struct mpk_dltensor *want, str
 	if (!want)
 		return MPK_OK;
 	if (npy->ndim != (size_t)want->ndim || !mpk_dtype_equal(npy->dtype, want->dtype) ||
-	    (npy->ndim && memcmp(npy->shape, want->shape, npy->ndim * sizeof want->shape[0]) != 0))
-		return mismatch(npy, want, err);
+	    (npy->ndim &&
+	     memcmp(npy->shape, want->shape, npy->ndim * sizeof want->shape[0]) != 0)) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf got = { 0 }, wanted = { 0 };
+		struct mpk_dltensor has = { .ndim = (int32_t)npy->ndim,
+					    .dtype = npy->dtype,
+					    .shape = npy->shape };
+
+		mpk_tensor_print_type(&got, &has);
+		mpk_tensor_print_type(&wanted, want);
+		return mpk_fail(err, MPK_E_USAGE, "the array is %s, not %s", mpk_strbuf_text(&got),
+				mpk_strbuf_text(&wanted));
+	}
 	return MPK_OK;
 }
 

@@ -37,13 +37,6 @@ static enum mpk_code parse_shape(struct mpk_spec_source *s, struct mpk_value *ou
 	return MPK_OK;
 }
 
-static int parse_hex_digit(char c)
-{
-	const char *digits = "0123456789abcdef", *at = strchr(digits, tolower((unsigned char)c));
-
-	return c && at ? (int)(at - digits) : -1;
-}
-
 /* Half of the text's length is allocated, then each pair of digits fills a byte. */
 static enum mpk_code parse_bytes(struct mpk_spec_source *s, struct mpk_value *out,
 				 struct mpk_error *err)
@@ -54,7 +47,11 @@ static enum mpk_code parse_bytes(struct mpk_spec_source *s, struct mpk_value *ou
 	MPK_TRY(mpk_value_of_text(MPK_VALUE_BYTES, mpk_span_of(s->text + s->pos, len / 2), &v,
 				  err));
 	for (size_t i = 0; i < len; i++) {
-		int digit = parse_hex_digit(s->text[s->pos + i]);
+		char c = s->text[s->pos + i];
+		const char *digits = "0123456789abcdef",
+			   *at = strchr(digits, tolower((unsigned char)c));
+
+		int digit = c && at ? (int)(at - digits) : -1;
 
 		if (digit < 0 || len % 2) {
 			mpk_value_drop(&v);

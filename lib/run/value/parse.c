@@ -291,31 +291,6 @@ static size_t count_items(const char *text)
 	}
 }
 
-/* "(4xf32=1; (i64=2; true))"; s is after the opening parenthesis. */
-static enum mpk_code parse_tuple(struct mpk_spec_source *s, unsigned depth, struct mpk_value *out,
-				 struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_value_drop) struct mpk_value tuple = { 0 };
-	size_t count = count_items(s->text + s->pos);
-
-	if (depth == TUPLE_DEPTH_MAX)
-		return mpk_spec_bad(s, 0, "tuples are nested too deep", err);
-	MPK_TRY(mpk_value_of_array(count, &tuple, err));
-	for (size_t i = 0; i < count; i++) {
-		s->pos += parse_skip_blanks(s->text + s->pos);
-		size_t len = item_length(s->text + s->pos);
-
-		MPK_TRY(parse_item(s->text + s->pos, len, depth + 1, &tuple.array->items[i], err));
-		s->pos += len + (s->text[s->pos + len] == ';');
-	}
-	s->pos += parse_skip_blanks(s->text + s->pos);
-	if (strcmp(s->text + s->pos, ")") != 0)
-		return mpk_spec_bad(s, s->pos, "a tuple ends with ')', as in (4xf32=1; i64=2)",
-				    err);
-	*out = mpk_value_hold(tuple);
-	return MPK_OK;
-}
-
 static enum mpk_code parse_any(const char *text, enum mpk_storage_memory memory, unsigned depth,
 			       struct mpk_value *out, struct mpk_error *err)
 {
@@ -325,7 +300,28 @@ static enum mpk_code parse_any(const char *text, enum mpk_storage_memory memory,
 
 	if (text[0] == '(') {
 		s.pos = 1;
-		return parse_tuple(&s, depth, out, err);
+
+		/* "(4xf32=1; (i64=2; true))"; s is after the opening parenthesis. */
+		MPK_CLEANUP(mpk_value_drop) struct mpk_value tuple = { 0 };
+		size_t count = count_items(s.text + s.pos);
+
+		if (depth == TUPLE_DEPTH_MAX)
+			return mpk_spec_bad(&s, 0, "tuples are nested too deep", err);
+		MPK_TRY(mpk_value_of_array(count, &tuple, err));
+		for (size_t i = 0; i < count; i++) {
+			s.pos += parse_skip_blanks(s.text + s.pos);
+			size_t len = item_length(s.text + s.pos);
+
+			MPK_TRY(parse_item(s.text + s.pos, len, depth + 1, &tuple.array->items[i],
+					   err));
+			s.pos += len + (s.text[s.pos + len] == ';');
+		}
+		s.pos += parse_skip_blanks(s.text + s.pos);
+		if (strcmp(s.text + s.pos, ")") != 0)
+			return mpk_spec_bad(&s, s.pos,
+					    "a tuple ends with ')', as in (4xf32=1; i64=2)", err);
+		*out = mpk_value_hold(tuple);
+		return MPK_OK;
 	}
 	if (keyword) {
 		s.pos = strlen(keyword->name);

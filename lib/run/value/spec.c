@@ -88,12 +88,6 @@ static enum mpk_code read_element(const struct filler *f, uint8_t raw[MPK_SCALAR
 	return MPK_OK;
 }
 
-static void store_all(const struct filler *f, const uint8_t *raw)
-{
-	for (uint64_t i = 0; i < f->scalars.count; i++)
-		mpk_scalar_put(&f->scalars, i, raw);
-}
-
 /* --- random numbers ----------------------------------------------------------------- */
 
 /* SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every machine, from any seed. */
@@ -211,19 +205,14 @@ static enum mpk_code take_part(struct filler *f, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* The outermost brackets may be left out: [1 2][3 4]. */
-static int32_t opening_depth(const struct filler *f)
+static enum mpk_code fill_nested(struct filler *f, struct mpk_error *err)
 {
+	/* The outermost brackets may be left out: [1 2][3 4]. */
 	int32_t brackets = 0;
 
 	for (size_t i = f->at.pos; f->at.text[i] == '[' || f->at.text[i] == ' '; i++)
 		brackets += f->at.text[i] == '[';
-	return brackets < f->scalars.ndim ? 1 : 0;
-}
-
-static enum mpk_code fill_nested(struct filler *f, struct mpk_error *err)
-{
-	int32_t start = opening_depth(f);
+	int32_t start = brackets < f->scalars.ndim ? 1 : 0;
 
 	f->depth = start;
 	for (;;) {
@@ -259,9 +248,10 @@ static enum mpk_code fill_flat(struct filler *f, struct mpk_error *err)
 		f->done++;
 		f->at.pos += next_token(f).len;
 	}
-	if (f->done == 1)
-		store_all(f, raw);
-	else if (f->done != f->scalars.count)
+	if (f->done == 1) {
+		for (uint64_t i = 0; i < f->scalars.count; i++)
+			mpk_scalar_put(&f->scalars, i, raw);
+	} else if (f->done != f->scalars.count)
 		return mpk_fail(err, MPK_E_USAGE,
 				"%llu numbers for a tensor of %llu elements in '%s'",
 				(unsigned long long)f->done, (unsigned long long)f->scalars.count,

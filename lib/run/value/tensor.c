@@ -162,17 +162,6 @@ static int64_t outer_stride(int64_t stride, int64_t extent)
 	return __builtin_mul_overflow(stride, extent, &stride) ? 0 : stride;
 }
 
-/* Row-major, counted in elements, as DLPack counts them. */
-static void fill_strides(struct mpk_tensor *t)
-{
-	int64_t stride = 1;
-
-	for (int32_t i = t->dl.ndim - 1; i >= 0; i--) {
-		t->dl.strides[i] = stride;
-		stride = outer_stride(stride, t->dl.shape[i]);
-	}
-}
-
 /* A compact tensor without memory. */
 static enum mpk_code tensor_make(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
 				 struct mpk_tensor **out, struct mpk_error *err)
@@ -196,7 +185,15 @@ static enum mpk_code tensor_make(struct mpk_dtype dtype, const int64_t *shape, s
 	};
 	if (ndim)
 		memcpy(t->extents, shape, ndim * sizeof shape[0]);
-	fill_strides(t);
+
+	/* Row-major, counted in elements, as DLPack counts them. */
+	int64_t stride = 1;
+
+	for (int32_t i = t->dl.ndim - 1; i >= 0; i--) {
+		t->dl.strides[i] = stride;
+		stride = outer_stride(stride, t->dl.shape[i]);
+	}
+
 	*out = t;
 	return MPK_OK;
 }

@@ -345,26 +345,21 @@ void mpk_function_drop(struct mpk_function *f)
 		f->destroy(f);
 }
 
-/* Only models know names of arguments. */
-static enum mpk_code refuse_names(const struct mpk_args *args, struct mpk_error *err)
-{
-	for (size_t i = 0; args->names && i < args->count; i++)
-		if (args->names[i].len)
-			return mpk_fail(
-				err, MPK_E_USAGE,
-				"argument %zu is named '%s': leave the name out, as this function takes arguments by position alone",
-				i, MPK_QUOTE(args->names[i]));
-	return MPK_OK;
-}
-
 /* A function that fails may have set its result already: the caller is not given it. */
 enum mpk_code mpk_function_call(struct mpk_function *f, const struct mpk_args *args,
 				struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_value got = { 0 };
 
-	if (!f->takes_names)
-		MPK_TRY(refuse_names(args, err));
+	if (!f->takes_names) {
+		/* Only models know names of arguments. */
+		for (size_t i = 0; args->names && i < args->count; i++)
+			if (args->names[i].len)
+				return mpk_fail(
+					err, MPK_E_USAGE,
+					"argument %zu is named '%s': leave the name out, as this function takes arguments by position alone",
+					i, MPK_QUOTE(args->names[i]));
+	}
 	enum mpk_code rc = f->call(f, args, &got, err);
 
 	if (rc != MPK_OK) {

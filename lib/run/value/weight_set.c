@@ -39,33 +39,6 @@ static enum mpk_code weight_set_keep_problem(struct mpk_weight_place *place,
 	return MPK_OK;
 }
 
-static enum mpk_code open_places(struct mpk_weight_set *set, struct mpk_span file, const char *path,
-				 struct mpk_arena *arena, struct mpk_error *err)
-{
-	const struct mpk_weights *w = &set->weights;
-	const char *slash = strrchr(path, '/');
-	int folder = slash ? (int)(slash + 1 - path) : 0;
-
-	set->places = mpk_arena_array(arena, w->shard_count + 1, sizeof *set->places);
-	MPK_TRY_ALLOC(set->places, err);
-	for (size_t i = 0; i < w->shard_count; i++) {
-		struct mpk_weight_place *place = &set->places[i];
-		struct mpk_error problem;
-
-		if (!w->shards[i].name.len) {
-			place->bytes = file;
-			continue;
-		}
-		enum mpk_code code =
-			map_shard(path, folder, w->shards[i].name, arena, place, &problem);
-		if (code == MPK_E_NOMEM)
-			return mpk_fail_nomem(err);
-		if (code != MPK_OK)
-			MPK_TRY(weight_set_keep_problem(place, arena, &problem, err));
-	}
-	return MPK_OK;
-}
-
 /* --- an index --------------------------------------------------------------------------------- */
 
 /* What a shard says of the tensors that the index has in it. */
@@ -136,7 +109,29 @@ enum mpk_code mpk_weight_set_open(struct mpk_span file, const char *path, struct
 {
 	*out = (struct mpk_weight_set){ 0 };
 	MPK_TRY(mpk_weights_read(file, arena, &out->weights, err));
-	MPK_TRY(open_places(out, file, path, arena, err));
+
+	const struct mpk_weights *w = &out->weights;
+	const char *slash = strrchr(path, '/');
+	int folder = slash ? (int)(slash + 1 - path) : 0;
+
+	out->places = mpk_arena_array(arena, w->shard_count + 1, sizeof *out->places);
+	MPK_TRY_ALLOC(out->places, err);
+	for (size_t i = 0; i < w->shard_count; i++) {
+		struct mpk_weight_place *place = &out->places[i];
+		struct mpk_error problem;
+
+		if (!w->shards[i].name.len) {
+			place->bytes = file;
+			continue;
+		}
+		enum mpk_code code =
+			map_shard(path, folder, w->shards[i].name, arena, place, &problem);
+		if (code == MPK_E_NOMEM)
+			return mpk_fail_nomem(err);
+		if (code != MPK_OK)
+			MPK_TRY(weight_set_keep_problem(place, arena, &problem, err));
+	}
+
 	return out->weights.format == &mpk_weights_safetensors_index ? read_shards(out, arena, err)
 								     : MPK_OK;
 }

@@ -146,35 +146,30 @@ static enum mpk_code blas_check(const struct mpk_contrib_args *args, const struc
 				 c->count, c->rows, c->columns);
 }
 
-static enum mpk_code take_all(const struct mpk_contrib_args *a, int32_t ndim, struct product *p,
-			      struct mpk_error *err)
-{
-	int64_t transposed[2];
-
-	MPK_TRY(mpk_contrib_arity(a, 5, 7, err));
-	MPK_TRY(blas_take(a, 0, ndim, &p->a, &p->type, err));
-	MPK_TRY(blas_take(a, 1, ndim, &p->b, &p->type, err));
-	MPK_TRY(blas_take(a, 2, ndim, &p->c, &p->type, err));
-	MPK_TRY(mpk_contrib_int(a, 3, &transposed[0], err));
-	MPK_TRY(mpk_contrib_int(a, 4, &transposed[1], err));
-	if (a->count > 5)
-		MPK_TRY(mpk_contrib_float(a, 5, &p->alpha, err));
-	if (a->count > 6)
-		MPK_TRY(mpk_contrib_float(a, 6, &p->beta, err));
-	if (transposed[0])
-		transpose(&p->a);
-	if (transposed[1])
-		transpose(&p->b);
-	return blas_check(a, p, err);
-}
-
 static enum mpk_code blas_call(const char *name, int32_t ndim, const struct mpk_args *args,
 			       struct mpk_error *err)
 {
 	const struct mpk_contrib_args a = { name, args->values, args->count };
 	struct product p = { .alpha = 1 };
 
-	MPK_TRY(take_all(&a, ndim, &p, err));
+	int64_t transposed[2];
+
+	MPK_TRY(mpk_contrib_arity(&a, 5, 7, err));
+	MPK_TRY(blas_take(&a, 0, ndim, &p.a, &p.type, err));
+	MPK_TRY(blas_take(&a, 1, ndim, &p.b, &p.type, err));
+	MPK_TRY(blas_take(&a, 2, ndim, &p.c, &p.type, err));
+	MPK_TRY(mpk_contrib_int(&a, 3, &transposed[0], err));
+	MPK_TRY(mpk_contrib_int(&a, 4, &transposed[1], err));
+	if (a.count > 5)
+		MPK_TRY(mpk_contrib_float(&a, 5, &p.alpha, err));
+	if (a.count > 6)
+		MPK_TRY(mpk_contrib_float(&a, 6, &p.beta, err));
+	if (transposed[0])
+		transpose(&p.a);
+	if (transposed[1])
+		transpose(&p.b);
+	MPK_TRY(blas_check(&a, &p, err));
+
 	p.sums = calloc((size_t)p.c.columns + 1, sizeof *p.sums);
 	MPK_TRY_ALLOC(p.sums, err);
 	for (int64_t i = 0; i < p.c.count; i++)

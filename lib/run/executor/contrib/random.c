@@ -304,20 +304,6 @@ static enum mpk_code random_add_all(struct mpk_runtime *runtime, struct engine *
 	return MPK_OK;
 }
 
-/* These functions share one stream of numbers, so they are made together. */
-static enum mpk_code contrib_add_random(struct mpk_runtime *runtime, struct mpk_error *err)
-{
-	struct engine *engine = calloc(1, sizeof *engine);
-	enum mpk_code code;
-
-	MPK_TRY_ALLOC(engine, err);
-	atomic_init(&engine->refs, 1);
-	(void)pthread_mutex_init(&engine->lock, NULL);
-	code = random_add_all(runtime, engine, err);
-	engine_drop(engine);
-	return code;
-}
-
 /* --- all families of tvm.contrib.*, added to a runtime ---------------------------------------- */
 
 /* Rows of a table; random numbers have a state and are added apart. */
@@ -329,5 +315,15 @@ enum mpk_code mpk_contrib_add_globals(struct mpk_runtime *runtime, struct mpk_er
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(contribs); i++)
 		MPK_TRY(mpk_runtime_add_globals(runtime, contribs[i]->rows, contribs[i]->count,
 						err));
-	return contrib_add_random(runtime, err);
+
+	/* These functions share one stream of numbers, so they are made together. */
+	struct engine *engine = calloc(1, sizeof *engine);
+	enum mpk_code code;
+
+	MPK_TRY_ALLOC(engine, err);
+	atomic_init(&engine->refs, 1);
+	(void)pthread_mutex_init(&engine->lock, NULL);
+	code = random_add_all(runtime, engine, err);
+	engine_drop(engine);
+	return code;
 }

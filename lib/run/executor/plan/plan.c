@@ -210,17 +210,6 @@ static struct mpk_plan *find_plan(struct mpk_plans *plans, size_t function,
 	return NULL;
 }
 
-/* The place of a set whose plan was used longest ago, or that has none. */
-static struct mpk_plan **oldest_of(struct mpk_plan **set)
-{
-	struct mpk_plan **oldest = &set[0];
-
-	for (int way = 0; way < WAYS && *oldest; way++)
-		if (!set[way] || set[way]->used < (*oldest)->used)
-			oldest = &set[way];
-	return oldest;
-}
-
 struct mpk_plan_stats mpk_plans_get_stats(const struct mpk_plans *plans)
 {
 	struct mpk_plan_stats stats = plans->stats;
@@ -316,7 +305,15 @@ static void keep_plan(struct mpk_plans *plans, size_t function, struct mpk_recor
 	bool is_free;
 
 	if (recording && plans_place(plans, recording)) {
-		place = oldest_of(set_of(plans, recording->key.hash));
+		/* The place of a set whose plan was used longest ago, or that has none. */
+		struct mpk_plan **set = set_of(plans, recording->key.hash);
+		struct mpk_plan **oldest = &set[0];
+
+		for (int way = 0; way < WAYS && *oldest; way++)
+			if (!set[way] || set[way]->used < (*oldest)->used)
+				oldest = &set[way];
+		place = oldest;
+
 		is_free = !*place;
 		if (mpk_plan_replace(plans, place, recording)) {
 			(*place)->used = ++plans->clock;
@@ -339,38 +336,34 @@ static void release_tensor(void *tensor)
 	mpk_tensor_drop(tensor);
 }
 
-/* The same tensor over a storage that nobody else has. */
-static bool wrap_tensor(struct mpk_recorder *r, struct mpk_value *v)
-{
-	struct mpk_storage *storage;
-	struct mpk_tensor *wrapped;
-	const struct mpk_tensor *t = v->tensor;
-	enum mpk_code code;
-
-	if (mpk_storage_wrap(t->dl.data, t->dl.byte_offset + t->bytes, t->dl.device,
-			     mpk_tensor_hold(v->tensor), release_tensor, &storage,
-			     NULL) != MPK_OK) {
-		mpk_tensor_drop(v->tensor);
-		return false;
-	}
-	mpk_record_origin(r, storage, MPK_ORIGIN_INPUT, r->plan->input_count++);
-	code = mpk_tensor_wrap(&t->dl, storage, &wrapped, NULL);
-	mpk_storage_drop(storage);
-	if (code != MPK_OK)
-		return false;
-	mpk_value_drop(v);
-	*v = mpk_value_of_tensor(wrapped);
-	return true;
-}
-
 /* Tuples are copied, because the tensors in them are replaced and the caller's tuple must not
  * change. */
 static bool wrap(struct mpk_recorder *r, struct mpk_value *v)
 {
 	struct mpk_value copy;
 
-	if (v->kind == MPK_VALUE_TENSOR)
-		return wrap_tensor(r, v);
+	if (v->kind == MPK_VALUE_TENSOR) {
+		/* The same tensor over a storage that nobody else has. */
+		struct mpk_storage *storage;
+		struct mpk_tensor *wrapped;
+		const struct mpk_tensor *t = v->tensor;
+		enum mpk_code code;
+
+		if (mpk_storage_wrap(t->dl.data, t->dl.byte_offset + t->bytes, t->dl.device,
+				     mpk_tensor_hold(v->tensor), release_tensor, &storage,
+				     NULL) != MPK_OK) {
+			mpk_tensor_drop(v->tensor);
+			return false;
+		}
+		mpk_record_origin(r, storage, MPK_ORIGIN_INPUT, r->plan->input_count++);
+		code = mpk_tensor_wrap(&t->dl, storage, &wrapped, NULL);
+		mpk_storage_drop(storage);
+		if (code != MPK_OK)
+			return false;
+		mpk_value_drop(v);
+		*v = mpk_value_of_tensor(wrapped);
+		return true;
+	}
 	if (v->kind != MPK_VALUE_ARRAY)
 		return true;
 	if (mpk_value_of_array(v->array->count, &copy, NULL) != MPK_OK)
@@ -416,36 +409,6 @@ static struct mpk_recorder *recorder_begin(struct mpk_plans *plans, struct mpk_v
 	return r;
 }
 
-/* Inputs get storages of their own, so that the recorder tells them apart. */
-static enum mpk_code call_recorded(struct mpk_plans *plans,
-				   const struct mpk_plan_interpreter *interpreter, size_t function,
-				   const struct mpk_value *args, size_t count,
-				   struct mpk_value *result, struct mpk_error *err)
-{
-	struct mpk_recorder **recorder = interpreter->recorder;
-	struct mpk_value *own = calloc(count + 1, sizeof *own);
-	enum mpk_code code;
-
-	/* the recorder changes the list, so it gets one of its own */
-	MPK_TRY_ALLOC(own, err);
-	for (size_t i = 0; i < count; i++)
-		own[i] = mpk_value_hold(args[i]);
-	*recorder = recorder_begin(plans, own, count);
-	code = interpreter->interpret(interpreter->machine, function, own, count, result, err);
-	if (*recorder) {
-		struct mpk_recording *recording =
-			mpk_recorder_end(*recorder, code == MPK_OK ? result : NULL);
-
-		if (code == MPK_OK)
-			keep_plan(plans, function, recording);
-	}
-	*recorder = NULL;
-	for (size_t i = 0; i < count; i++)
-		mpk_value_drop(&own[i]);
-	free(own);
-	return code;
-}
-
 enum mpk_code mpk_plan_call(struct mpk_plans *plans, const struct mpk_plan_interpreter *interpreter,
 			    size_t function, const struct mpk_value *args, size_t count,
 			    struct mpk_value *result, struct mpk_error *err)
@@ -455,7 +418,31 @@ enum mpk_code mpk_plan_call(struct mpk_plans *plans, const struct mpk_plan_inter
 
 	if (plan)
 		return mpk_plan_run(plans, plan, args, count, result, err);
-	if (record)
-		return call_recorded(plans, interpreter, function, args, count, result, err);
+	if (record) {
+		/* Inputs get storages of their own, so that the recorder tells them apart. */
+		struct mpk_recorder **recorder = interpreter->recorder;
+		struct mpk_value *own = calloc(count + 1, sizeof *own);
+		enum mpk_code code;
+
+		/* the recorder changes the list, so it gets one of its own */
+		MPK_TRY_ALLOC(own, err);
+		for (size_t i = 0; i < count; i++)
+			own[i] = mpk_value_hold(args[i]);
+		*recorder = recorder_begin(plans, own, count);
+		code = interpreter->interpret(interpreter->machine, function, own, count, result,
+					      err);
+		if (*recorder) {
+			struct mpk_recording *recording =
+				mpk_recorder_end(*recorder, code == MPK_OK ? result : NULL);
+
+			if (code == MPK_OK)
+				keep_plan(plans, function, recording);
+		}
+		*recorder = NULL;
+		for (size_t i = 0; i < count; i++)
+			mpk_value_drop(&own[i]);
+		free(own);
+		return code;
+	}
 	return interpreter->interpret(interpreter->machine, function, args, count, result, err);
 }

@@ -166,13 +166,6 @@ void mpk_recording_free(struct mpk_recording *r)
 	free(r);
 }
 
-static void recorder_free(struct mpk_recorder *r)
-{
-	mpk_recording_free(r->plan);
-	free(r->origins.items);
-	free(r);
-}
-
 /* --- what happens -------------------------------------------------------------------------- */
 
 void mpk_record_nothing(struct mpk_recorder *r)
@@ -452,6 +445,8 @@ struct mpk_recording *mpk_recorder_end(struct mpk_recorder *r, const struct mpk_
 		recording = r->plan;
 		r->plan = NULL;
 	}
-	recorder_free(r);
+	mpk_recording_free(r->plan);
+	free(r->origins.items);
+	free(r);
 	return recording;
 }

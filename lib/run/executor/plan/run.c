@@ -49,22 +49,6 @@ static enum mpk_code fill_slot(struct mpk_plans *plans, size_t slot, uint64_t by
 	return mpk_allocator_storage(plans->places.allocators[s->device], bytes, &s->storage, err);
 }
 
-/* Memory for every storage, before any of it is used: a slot that is too small for one of the
- * storages that share it moves. */
-static enum mpk_code find_memory(struct mpk_plans *plans, struct mpk_plan_tape *t,
-				 struct mpk_error *err)
-{
-	for (size_t i = 0; i < t->storage_count; i++) {
-		struct mpk_plan_storage *s = &t->storages[i];
-
-		if (s->is_result)
-			MPK_TRY(fresh_result(&plans->places, s, err));
-		else if (s->first != UINT32_MAX)
-			MPK_TRY(fill_slot(plans, s->slot, s->bytes, err));
-	}
-	return MPK_OK;
-}
-
 /* Where a storage lies in this call; NULL: no step uses it. */
 static struct mpk_storage *memory_of(const struct mpk_plans *plans,
 				     const struct mpk_plan_storage *s)
@@ -150,9 +134,21 @@ static enum mpk_code make_arguments(const struct run *r, const struct mpk_plan_s
 	return MPK_OK;
 }
 
-static enum mpk_code call_function(const struct run *r, const struct mpk_plan_step *s,
-				   struct mpk_error *err)
+static enum mpk_code run_step(const struct run *r, const struct mpk_plan_step *s,
+			      struct mpk_error *err)
 {
+	const struct mpk_plan_tensor *tensors = r->tape->tensors;
+
+	switch ((enum mpk_plan_action)s->action) {
+	case MPK_PLAN_KERNEL:
+		return mpk_packed_call(&s->packed, s->function->address, NULL, err);
+	case MPK_PLAN_COPY:
+		return mpk_devices_copy(r->plans->places.devices, tensors[s->from].dl,
+					tensors[s->to].dl, s->bytes, err);
+	case MPK_PLAN_FUNCTION:
+		break;
+	}
+
 	struct mpk_value few[16] = { 0 }, *values = few, none = { 0 };
 	enum mpk_code code;
 
@@ -169,23 +165,6 @@ static enum mpk_code call_function(const struct run *r, const struct mpk_plan_st
 	if (values != few)
 		free(values);
 	return code;
-}
-
-static enum mpk_code run_step(const struct run *r, const struct mpk_plan_step *s,
-			      struct mpk_error *err)
-{
-	const struct mpk_plan_tensor *tensors = r->tape->tensors;
-
-	switch ((enum mpk_plan_action)s->action) {
-	case MPK_PLAN_KERNEL:
-		return mpk_packed_call(&s->packed, s->function->address, NULL, err);
-	case MPK_PLAN_COPY:
-		return mpk_devices_copy(r->plans->places.devices, tensors[s->from].dl,
-					tensors[s->to].dl, s->bytes, err);
-	case MPK_PLAN_FUNCTION:
-		break;
-	}
-	return call_function(r, s, err);
 }
 
 /* --- the result ---------------------------------------------------------------------------- */
@@ -229,7 +208,18 @@ static enum mpk_code plan_run(struct mpk_plans *plans, const struct mpk_plan *pl
 
 	if (t->current != plan)
 		load_words(plan);
-	MPK_TRY(find_memory(plans, t, err));
+
+	/* Memory for every storage, before any of it is used: a slot that is too small for one
+	 * of the storages that share it moves. */
+	for (size_t i = 0; i < t->storage_count; i++) {
+		struct mpk_plan_storage *s = &t->storages[i];
+
+		if (s->is_result)
+			MPK_TRY(fresh_result(&plans->places, s, err));
+		else if (s->first != UINT32_MAX)
+			MPK_TRY(fill_slot(plans, s->slot, s->bytes, err));
+	}
+
 	patch(t, in, have_moved(plans, t));
 	for (size_t i = 0; i < t->step_count; i++) {
 		MPK_TRY(mpk_stop_check(stop, err));

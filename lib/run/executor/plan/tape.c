@@ -74,20 +74,6 @@ static void mark(struct mpk_plan_tape *t, const void *at, size_t words, enum sor
 	memset(t->sorts + first, (int)sort, words);
 }
 
-/* Sizes and slots differ from plan to plan; what was kept of the last call belongs to the tape. */
-static void lay_storages(struct mpk_plan_tape *t, const struct mpk_recording *r)
-{
-	for (size_t i = 0; i < r->storage_count; i++) {
-		struct mpk_plan_storage *s = &t->storages[i];
-
-		*s = r->storages[i];
-		mark(t, &s->bytes, 1, FREE);
-		mark(t, &s->slot, 1, FREE);
-		mark(t, &s->kept, 1, RUNTIME);
-		mark(t, &s->data, 1, RUNTIME);
-	}
-}
-
 static struct mpk_dltensor *lay_dltensor(struct mpk_plan_tape *t, const struct mpk_dltensor *from,
 					 bool stays, size_t *used)
 {
@@ -113,22 +99,6 @@ static struct mpk_dltensor *lay_dltensor(struct mpk_plan_tape *t, const struct m
 		mark(t, &dl->data, 1, RUNTIME);
 	}
 	return dl;
-}
-
-static void lay_tensors(struct mpk_plan_tape *t, const struct mpk_recording *r, size_t *used)
-{
-	for (size_t i = 0; i < r->tensor_count; i++) {
-		const struct mpk_recorded_tensor *from = &r->tensors[i];
-		struct mpk_plan_tensor *to = &t->tensors[i];
-
-		to->source = from->source;
-		to->index = from->index;
-		to->dl =
-			lay_dltensor(t, &from->tensor->dl, from->source == MPK_PLAN_CONSTANT, used);
-		mark(t, &to->dl, 1, INTERNAL);
-		if (from->source == MPK_PLAN_INPUT)
-			mark(t, &to->dl->byte_offset, 1, RUNTIME);
-	}
 }
 
 /* --- steps --------------------------------------------------------------------------------- */
@@ -242,9 +212,34 @@ static bool tape_fill(struct mpk_plan_tape *t, const struct mpk_recording *r)
 	t->step_count = r->step_count;
 	t->tensor_count = r->tensor_count;
 	t->input_count = r->input_count;
-	lay_storages(t, r);
+
+	/* Sizes and slots differ from plan to plan; what was kept of the last call belongs to
+	 * the tape. */
+	for (size_t i = 0; i < r->storage_count; i++) {
+		struct mpk_plan_storage *s = &t->storages[i];
+
+		*s = r->storages[i];
+		mark(t, &s->bytes, 1, FREE);
+		mark(t, &s->slot, 1, FREE);
+		mark(t, &s->kept, 1, RUNTIME);
+		mark(t, &s->data, 1, RUNTIME);
+	}
+
 	t->storage_count = r->storage_count;
-	lay_tensors(t, r, &used);
+
+	for (size_t i = 0; i < r->tensor_count; i++) {
+		const struct mpk_recorded_tensor *from = &r->tensors[i];
+		struct mpk_plan_tensor *to = &t->tensors[i];
+
+		to->source = from->source;
+		to->index = from->index;
+		to->dl = lay_dltensor(t, &from->tensor->dl, from->source == MPK_PLAN_CONSTANT,
+				      &used);
+		mark(t, &to->dl, 1, INTERNAL);
+		if (from->source == MPK_PLAN_INPUT)
+			mark(t, &to->dl->byte_offset, 1, RUNTIME);
+	}
+
 	return lay_steps(t, r, &used);
 }
 

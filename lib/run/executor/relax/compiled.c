@@ -80,15 +80,6 @@ static enum mpk_code any_list_set(struct mpk_any_list *list, size_t i, const str
 	return MPK_OK;
 }
 
-static enum mpk_code any_list_get(const struct mpk_any_list *list, size_t i, struct mpk_value *out,
-				  struct mpk_error *err)
-{
-	if (!list->items)
-		return mpk_ffi_decode(list->conv, &list->cells[i], MPK_LIFETIME_OWNED, out, err);
-	*out = mpk_value_hold(list->items[i].value);
-	return MPK_OK;
-}
-
 /* What code is given for the list, and gives to the functions that it imports for it. */
 static void *any_list_items(struct mpk_any_list *list)
 {
@@ -204,7 +195,14 @@ static enum mpk_code call_with_lists(struct mpk_relax_vm *vm, const struct mpk_r
 		MPK_TRY(call_at_address(c->function, lists, err));
 	else
 		MPK_TRY(call_with_values(c->function, lists, err));
-	return any_list_get(registers, c->arg_count, result, err);
+
+	size_t i = c->arg_count;
+
+	if (!registers->items)
+		return mpk_ffi_decode(registers->conv, &registers->cells[i], MPK_LIFETIME_OWNED,
+				      result, err);
+	*result = mpk_value_hold(registers->items[i].value);
+	return MPK_OK;
 }
 
 /* One more than it has registers: a function of no result may name no register for it. Those of the call before are
@@ -220,13 +218,6 @@ static enum mpk_code take_register_list(struct mpk_relax_vm *vm, const struct mp
 		return MPK_OK;
 	any_list_destroy(*out);
 	return any_list_create(c->function->convention, count, out, err);
-}
-
-static void give_register_list(struct mpk_relax_vm *vm, struct mpk_any_list *registers)
-{
-	any_list_empty(registers);
-	any_list_destroy(vm->register_list);
-	vm->register_list = registers;
 }
 
 /* What is kept for this function is what its sites are given; what was under way goes on afterwards. */
@@ -264,7 +255,9 @@ enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_
 		code = any_list_set(registers, i, &args[i], err);
 	if (code == MPK_OK)
 		code = call_with_sites(vm, c, registers, result, err);
-	give_register_list(vm, registers);
+	any_list_empty(registers);
+	any_list_destroy(vm->register_list);
+	vm->register_list = registers;
 	return code;
 }
 

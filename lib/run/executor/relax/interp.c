@@ -114,19 +114,6 @@ static bool call_packed(const struct mpk_function *f, const struct mpk_relax_arg
 	return true;
 }
 
-/* A function of the library or of the runtime; as an object where cells do not do. */
-static enum mpk_code call_function(const struct mpk_relax_callee *c,
-				   const struct mpk_relax_arguments *a, struct mpk_value *result,
-				   struct mpk_error *err)
-{
-	enum mpk_code code;
-
-	if (c->action != MPK_ACTION_KERNEL || !call_packed(c->function, a, result, &code, err))
-		code = mpk_function_call(
-			c->function, &(struct mpk_args){ a->values, NULL, a->count }, result, err);
-	return code;
-}
-
 static enum mpk_code call_callee(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
 				 const struct mpk_relax_arguments *a, struct mpk_value *result,
 				 struct mpk_error *err)
@@ -140,20 +127,13 @@ static enum mpk_code call_callee(struct mpk_relax_vm *vm, const struct mpk_relax
 	if (c->action == MPK_ACTION_MISSING)
 		return mpk_fail(err, MPK_E_LOAD, "nobody has the function '%s'",
 				MPK_QUOTE(c->name));
-	return call_function(c, a, result, err);
-}
 
-static enum mpk_code call_out(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-			      struct mpk_value *result, struct mpk_error *err)
-{
-	struct mpk_relax_arguments a;
+	/* A function of the library or of the runtime; as an object where cells do not do. */
 	enum mpk_code code;
 
-	MPK_TRY(arguments_of(vm, s, &a, err));
-	code = vm->observers || vm->recorder
-		       ? mpk_relax_call_watched(vm, s, &a, call_callee, result, err)
-		       : call_callee(vm, s, &a, result, err);
-	arguments_fini(&a);
+	if (c->action != MPK_ACTION_KERNEL || !call_packed(c->function, a, result, &code, err))
+		code = mpk_function_call(
+			c->function, &(struct mpk_args){ a->values, NULL, a->count }, result, err);
 	return code;
 }
 
@@ -210,27 +190,6 @@ static enum mpk_code is_true(struct mpk_relax_vm *vm, const struct mpk_relax_ste
 	return MPK_OK;
 }
 
-/* Leaves a frame; *done when it was the outermost of this run_function. */
-static enum mpk_code leave(struct mpk_relax_vm *vm, const struct mpk_relax_step *s, size_t floor,
-			   struct mpk_value *result, bool *done, struct mpk_error *err)
-{
-	struct mpk_value v;
-
-	MPK_TRY(operand_value(vm, &vm->program->operands[s->first], &v, err));
-	v = mpk_value_hold(v);
-	mpk_frames_pop(&vm->frames, vm->frames.count - 1);
-	*done = vm->frames.count == floor;
-	if (*done) {
-		*result = v;
-		return MPK_OK;
-	}
-	struct mpk_frame *caller = mpk_frames_top(&vm->frames);
-
-	set_register(vm, vm->program->steps[caller->at].dst, v);
-	caller->at++;
-	return MPK_OK;
-}
-
 static enum mpk_code relax_interp_take_step(struct mpk_relax_vm *vm, size_t floor,
 					    struct mpk_value *result, bool *done,
 					    struct mpk_error *err)
@@ -244,8 +203,24 @@ static enum mpk_code relax_interp_take_step(struct mpk_relax_vm *vm, size_t floo
 		MPK_TRY(mpk_relax_watch_control(vm, s, err));
 	if (s->action == MPK_ACTION_CALL)
 		return relax_interp_enter(vm, s, err);
-	if (s->action == MPK_ACTION_RETURN)
-		return leave(vm, s, floor, result, done, err);
+	if (s->action == MPK_ACTION_RETURN) {
+		/* Leaves a frame; *done when it was the outermost of this run_function. */
+		struct mpk_value v;
+
+		MPK_TRY(operand_value(vm, &vm->program->operands[s->first], &v, err));
+		v = mpk_value_hold(v);
+		mpk_frames_pop(&vm->frames, vm->frames.count - 1);
+		*done = vm->frames.count == floor;
+		if (*done) {
+			*result = v;
+			return MPK_OK;
+		}
+		struct mpk_frame *caller = mpk_frames_top(&vm->frames);
+
+		set_register(vm, vm->program->steps[caller->at].dst, v);
+		caller->at++;
+		return MPK_OK;
+	}
 	if (s->action == MPK_ACTION_GOTO) {
 		f->at = (uint32_t)s->target;
 		return MPK_OK;
@@ -255,7 +230,17 @@ static enum mpk_code relax_interp_take_step(struct mpk_relax_vm *vm, size_t floo
 		f->at = yes ? f->at + 1 : (uint32_t)s->target;
 		return MPK_OK;
 	}
-	MPK_TRY(call_out(vm, s, &got, err));
+
+	struct mpk_relax_arguments a;
+	enum mpk_code code;
+
+	MPK_TRY(arguments_of(vm, s, &a, err));
+	code = vm->observers || vm->recorder
+		       ? mpk_relax_call_watched(vm, s, &a, call_callee, &got, err)
+		       : call_callee(vm, s, &a, &got, err);
+	arguments_fini(&a);
+	MPK_TRY(code);
+
 	set_register(vm, s->dst, got);
 	mpk_frames_top(&vm->frames)->at++; /* a call back may have moved the frames */
 	return MPK_OK;
@@ -325,26 +310,6 @@ static enum mpk_code describe_compiled(const struct mpk_relax_callee *c,
 	return MPK_OK;
 }
 
-static enum mpk_code invoke_compiled(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
-				     const struct mpk_value *args, size_t count,
-				     struct mpk_value *result, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
-
-	if (vm->base.depth == 1)
-		MPK_TRY(check_inputs(c->signature, args, count, err));
-	if (!vm->observers)
-		return mpk_relax_call_compiled(vm, c, args, count, result, err);
-	MPK_TRY(describe_compiled(c, args, count, &op, err));
-	MPK_TRY(mpk_operator_begin(vm->observers, &op, err));
-	MPK_TRY(mpk_relax_call_compiled(vm, c, args, count, result, err));
-	enum mpk_code code = mpk_operator_end(vm->observers, &op, result, err);
-
-	if (code != MPK_OK)
-		mpk_value_drop(result);
-	return code;
-}
-
 /* Who is recorded gets tuples of its own: a function that resets items would not reset the caller's. */
 static bool may_reset(const struct mpk_relax_program *p, const struct mpk_value *args, size_t count)
 {
@@ -371,8 +336,22 @@ static enum mpk_code invoke_planned(struct mpk_relax_vm *vm, size_t function,
 	if (vm->recorder && (!vm->passes_on || c->action == MPK_ACTION_COMPILED))
 		mpk_record_nothing(vm->recorder);
 	vm->passes_on = false;
-	if (c->action == MPK_ACTION_COMPILED)
-		return invoke_compiled(vm, c, args, count, result, err);
+	if (c->action == MPK_ACTION_COMPILED) {
+		MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
+
+		if (vm->base.depth == 1)
+			MPK_TRY(check_inputs(c->signature, args, count, err));
+		if (!vm->observers)
+			return mpk_relax_call_compiled(vm, c, args, count, result, err);
+		MPK_TRY(describe_compiled(c, args, count, &op, err));
+		MPK_TRY(mpk_operator_begin(vm->observers, &op, err));
+		MPK_TRY(mpk_relax_call_compiled(vm, c, args, count, result, err));
+		enum mpk_code code = mpk_operator_end(vm->observers, &op, result, err);
+
+		if (code != MPK_OK)
+			mpk_value_drop(result);
+		return code;
+	}
 	if (vm->base.depth > 1)
 		return run_function(vm, function, args, count, result, err);
 	if (vm->observers || may_reset(vm->program, args, count))
@@ -396,12 +375,19 @@ static enum mpk_code invoke_vm(struct mpk_machine *m, size_t function, const str
 	return code;
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
-
-static enum mpk_code relax_vm_take_devices(struct mpk_relax_vm *vm,
-					   const struct mpk_dldevice *devices, size_t count,
-					   struct mpk_error *err)
+static enum mpk_code start_vm(struct mpk_machine *m, const struct mpk_dldevice *devices,
+			      size_t count, struct mpk_error *err)
 {
+	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
+
+	vm->program = (struct mpk_relax_program *)m->program;
+	vm->frames.max = MPK_RELAX_FRAMES_MAX;
+	vm->frames.stack_max = MPK_RELAX_STACK_MAX;
+	vm->constants = calloc(vm->program->x.const_count + 1, sizeof *vm->constants);
+	MPK_TRY_ALLOC(vm->constants, err);
+
+	/* --- life
+	 * -------------------------------------------------------------------------------------- */
 	/* byte code takes the last device for the host's, where shapes and scalars are */
 	bool has_host = count && devices[count - 1].type == MPK_DL_CPU;
 
@@ -415,20 +401,7 @@ static enum mpk_code relax_vm_take_devices(struct mpk_relax_vm *vm,
 	for (size_t i = 0; i < vm->device_count; i++)
 		MPK_TRY(mpk_devices_allocator(mpk_runtime_devices(vm->program->base.runtime),
 					      vm->devices[i], &vm->allocators[i], err));
-	return MPK_OK;
-}
 
-static enum mpk_code start_vm(struct mpk_machine *m, const struct mpk_dldevice *devices,
-			      size_t count, struct mpk_error *err)
-{
-	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
-
-	vm->program = (struct mpk_relax_program *)m->program;
-	vm->frames.max = MPK_RELAX_FRAMES_MAX;
-	vm->frames.stack_max = MPK_RELAX_STACK_MAX;
-	vm->constants = calloc(vm->program->x.const_count + 1, sizeof *vm->constants);
-	MPK_TRY_ALLOC(vm->constants, err);
-	MPK_TRY(relax_vm_take_devices(vm, devices, count, err));
 	vm->plans = mpk_plans_create(&(struct mpk_plan_places){
 		.devices = mpk_runtime_devices(m->program->runtime),
 		.where = vm->devices,

@@ -249,20 +249,6 @@ static enum mpk_code copy_to(struct mpk_tensor *t, struct mpk_dldevice where,
 	return MPK_OK;
 }
 
-static enum mpk_code image_of(const struct mpk_tensor *t, const char *scope,
-			      struct mpk_dldevice where, struct mpk_value *result,
-			      struct mpk_error *err)
-{
-	struct mpk_runtime *runtime = mpk_context_get().runtime;
-	struct mpk_tensor *image;
-
-	if (!runtime)
-		return mpk_fail(err, MPK_E_INTERNAL, "a tensor is copied outside of any call");
-	MPK_TRY(mpk_texture_send(mpk_runtime_devices(runtime), t, scope, where, &image, err));
-	*result = mpk_value_of_tensor(image);
-	return MPK_OK;
-}
-
 /* A copy, also where the tensor is there already: the program may write to it. */
 static enum mpk_code to_device(const struct mpk_value *args, size_t count, struct mpk_value *result,
 			       struct mpk_error *err)
@@ -282,7 +268,16 @@ static enum mpk_code to_device(const struct mpk_value *args, size_t count, struc
 	where = (struct mpk_dldevice){ (int32_t)type, (int32_t)id };
 	if (relax_memory_is_plain(scope_arg(args, count, 3)))
 		return copy_to(t, where, result, err);
-	return image_of(t, args[3].text->data, where, result, err);
+
+	const char *scope = args[3].text->data;
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
+	struct mpk_tensor *image;
+
+	if (!runtime)
+		return mpk_fail(err, MPK_E_INTERNAL, "a tensor is copied outside of any call");
+	MPK_TRY(mpk_texture_send(mpk_runtime_devices(runtime), t, scope, where, &image, err));
+	*result = mpk_value_of_tensor(image);
+	return MPK_OK;
 }
 
 /* Kernels of some devices take no offset: the same memory under an address of its own, or a

@@ -22,34 +22,6 @@
 #include "runtime/runtime.h"
 #include "text/escape.h"
 
-/* --- callees ---------------------------------------------------------------------------------- */
-
-static enum mpk_code resolve_packed(struct mpk_relax_program *p, struct mpk_node_module *node,
-				    struct mpk_relax_callee *c, struct mpk_error *err)
-{
-	struct mpk_module_search search = { 0 };
-	const char *name = mpk_arena_text(&p->base.arena, c->name);
-
-	if (!name)
-		return mpk_fail_nomem(err);
-	/* a function of the library shadows a builtin of the same name */
-	MPK_TRY(mpk_module_find_import(&node->base, name, &c->function, &search, err));
-	if (!c->function)
-		c->builtin = mpk_relax_builtin_find(c->name);
-	if (!c->function && !c->builtin) {
-		MPK_TRY(mpk_runtime_find_global(p->base.runtime, name, &c->function, err));
-		(void)mpk_function_hold(c->function);
-	}
-	if (c->builtin)
-		c->action = MPK_ACTION_BUILTIN;
-	else if (!c->function)
-		c->action = MPK_ACTION_MISSING;
-	else
-		c->action = c->function->address ? MPK_ACTION_KERNEL : MPK_ACTION_FUNCTION;
-	p->resets_tuples |= c->builtin && c->builtin->effect == MPK_EFFECT_RESET;
-	return MPK_OK;
-}
-
 enum mpk_code mpk_relax_find_registered(struct mpk_relax_program *p, size_t callee,
 					struct mpk_error *err)
 {
@@ -111,8 +83,31 @@ static enum mpk_code resolve_callee(struct mpk_relax_program *p, struct mpk_node
 	struct mpk_relax_callee *c = &p->callees[i];
 
 	c->name = f->name;
-	if (f->kind == MPK_RELAX_PACKED)
-		return resolve_packed(p, node, c, err);
+	if (f->kind == MPK_RELAX_PACKED) {
+		/* --- callees ------------------------------------------------------------------
+		 * ---------------- */
+		struct mpk_module_search search = { 0 };
+		const char *name = mpk_arena_text(&p->base.arena, c->name);
+
+		if (!name)
+			return mpk_fail_nomem(err);
+		/* a function of the library shadows a builtin of the same name */
+		MPK_TRY(mpk_module_find_import(&node->base, name, &c->function, &search, err));
+		if (!c->function)
+			c->builtin = mpk_relax_builtin_find(c->name);
+		if (!c->function && !c->builtin) {
+			MPK_TRY(mpk_runtime_find_global(p->base.runtime, name, &c->function, err));
+			(void)mpk_function_hold(c->function);
+		}
+		if (c->builtin)
+			c->action = MPK_ACTION_BUILTIN;
+		else if (!c->function)
+			c->action = MPK_ACTION_MISSING;
+		else
+			c->action = c->function->address ? MPK_ACTION_KERNEL : MPK_ACTION_FUNCTION;
+		p->resets_tuples |= c->builtin && c->builtin->effect == MPK_EFFECT_RESET;
+		return MPK_OK;
+	}
 	MPK_TRY(check_registers(&p->x, f, err));
 	c->arg_count = (uint32_t)f->num_args;
 	c->register_count = (uint32_t)f->register_file_size;
@@ -222,35 +217,6 @@ static enum mpk_code count_operands(const struct mpk_relax *x, size_t *out, stru
 	return MPK_OK;
 }
 
-static enum mpk_code make_steps(struct mpk_relax_program *p, struct mpk_error *err)
-{
-	struct builder b = { .p = p };
-
-	p->step_count = mpk_relax_instr_count(&p->x);
-	MPK_TRY(count_operands(&p->x, &b.operand_room, err));
-	p->steps = mpk_arena_array(&p->base.arena, p->step_count + 1, sizeof *p->steps);
-	p->operands = mpk_arena_array(&p->base.arena, b.operand_room + 1, sizeof *p->operands);
-	if (!p->steps || !p->operands)
-		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < p->callee_count; i++) {
-		const struct mpk_relax_callee *c = &p->callees[i];
-
-		/* only what belongs to a function was checked */
-		for (size_t at = c->start; c->action == MPK_ACTION_CALL && at < c->end; at++) {
-			struct mpk_relax_instr instr;
-
-			if (p->steps[at].action != MPK_ACTION_NONE)
-				continue; /* two functions may share code */
-			MPK_TRY(mpk_relax_instr(&p->x, at, &instr, err));
-			put_step(&b, at, &instr);
-		}
-	}
-	for (size_t i = 0; i < p->callee_count; i++)
-		if (p->callees[i].action == MPK_ACTION_CALL)
-			MPK_TRY(relax_check_end(p, &p->callees[i], err));
-	return MPK_OK;
-}
-
 /* Signatures are read with the program, as calls by name and checks of arguments need them. */
 static enum mpk_code make_signatures(struct mpk_relax_program *p, struct mpk_error *err)
 {
@@ -307,19 +273,6 @@ static struct origin origin_of(const struct placing *pl, const struct mpk_relax_
 	return r ? *r : (struct origin){ 0 };
 }
 
-static struct origin field_of(const struct placing *pl, const struct mpk_relax_step *s)
-{
-	struct mpk_type *tuple = origin_of(pl, s, 0).input;
-	const struct mpk_relax_operand *index = operand(pl, s, 1);
-
-	if (!tuple || tuple->kind != MPK_TYPE_TUPLE || !index || index->kind != MPK_OPERAND_INT ||
-	    index->value < 0 || (uint64_t)index->value >= tuple->field_count)
-		return (struct origin){ 0 };
-	return (struct origin){
-		.input = (struct mpk_type *)(uintptr_t)&tuple->fields[index->value].type
-	};
-}
-
 static struct origin result_of(const struct placing *pl, const struct mpk_relax_step *s)
 {
 	static const char *const views[] = { "vm.builtin.alloc_tensor", "vm.builtin.reshape",
@@ -330,8 +283,18 @@ static struct origin result_of(const struct placing *pl, const struct mpk_relax_
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(views); i++)
 		if (mpk_span_is(name, views[i]))
 			return origin_of(pl, s, 0);
-	if (mpk_span_is(name, "vm.builtin.tuple_getitem"))
-		return field_of(pl, s);
+	if (mpk_span_is(name, "vm.builtin.tuple_getitem")) {
+		struct mpk_type *tuple = origin_of(pl, s, 0).input;
+		const struct mpk_relax_operand *index = operand(pl, s, 1);
+
+		if (!tuple || tuple->kind != MPK_TYPE_TUPLE || !index ||
+		    index->kind != MPK_OPERAND_INT || index->value < 0 ||
+		    (uint64_t)index->value >= tuple->field_count)
+			return (struct origin){ 0 };
+		return (struct origin){
+			.input = (struct mpk_type *)(uintptr_t)&tuple->fields[index->value].type
+		};
+	}
 	if (mpk_span_is(name, "vm.builtin.alloc_storage") && number &&
 	    number->kind == MPK_OPERAND_INT && number->value >= 0 &&
 	    number->value < MPK_RUNTIME_DEVICES_MAX)
@@ -400,20 +363,6 @@ static void place_read_function(struct placing *pl, const struct mpk_relax_calle
 	}
 }
 
-/* --- on which devices: all of them ---------------------------------------------------------------------------- */
-
-static void ask_kernels(struct placing *pl)
-{
-	const struct mpk_host_code *code = &pl->p->base.host->code;
-
-	for (size_t i = 0; i < pl->p->callee_count; i++) {
-		const struct mpk_relax_callee *c = &pl->p->callees[i];
-
-		if (c->action == MPK_ACTION_KERNEL)
-			pl->wanted[i] = code->device_of(code->device_user, c->function->name);
-	}
-}
-
 /* Functions may share code, so that all of them can be many times the file. */
 static void place_read_all(struct placing *pl)
 {
@@ -447,7 +396,18 @@ static enum mpk_code relax_place(struct mpk_relax_program *p, struct mpk_error *
 	bool room = pl.wanted && pl.registers;
 
 	if (room) {
-		ask_kernels(&pl);
+		/* --- on which devices: all of them
+		 * ---------------------------------------------------------------------------- */
+		const struct mpk_host_code *code = &pl.p->base.host->code;
+
+		for (size_t i = 0; i < pl.p->callee_count; i++) {
+			const struct mpk_relax_callee *c = &pl.p->callees[i];
+
+			if (c->action == MPK_ACTION_KERNEL)
+				pl.wanted[i] =
+					code->device_of(code->device_user, c->function->name);
+		}
+
 		place_read_all(&pl);
 		pl.guesses = true;
 		place_read_all(&pl);
@@ -476,7 +436,32 @@ static enum mpk_code relax_load(struct mpk_program *base, struct mpk_node_module
 	for (size_t i = 0; i < p->callee_count; i++)
 		MPK_TRY(resolve_callee(p, node, i, err));
 	MPK_TRY(make_signatures(p, err));
-	MPK_TRY(make_steps(p, err));
+
+	struct builder b = { .p = p };
+
+	p->step_count = mpk_relax_instr_count(&p->x);
+	MPK_TRY(count_operands(&p->x, &b.operand_room, err));
+	p->steps = mpk_arena_array(&p->base.arena, p->step_count + 1, sizeof *p->steps);
+	p->operands = mpk_arena_array(&p->base.arena, b.operand_room + 1, sizeof *p->operands);
+	if (!p->steps || !p->operands)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < p->callee_count; i++) {
+		const struct mpk_relax_callee *c = &p->callees[i];
+
+		/* only what belongs to a function was checked */
+		for (size_t at = c->start; c->action == MPK_ACTION_CALL && at < c->end; at++) {
+			struct mpk_relax_instr instr;
+
+			if (p->steps[at].action != MPK_ACTION_NONE)
+				continue; /* two functions may share code */
+			MPK_TRY(mpk_relax_instr(&p->x, at, &instr, err));
+			put_step(&b, at, &instr);
+		}
+	}
+	for (size_t i = 0; i < p->callee_count; i++)
+		if (p->callees[i].action == MPK_ACTION_CALL)
+			MPK_TRY(relax_check_end(p, &p->callees[i], err));
+
 	return relax_place(p, err);
 }
 

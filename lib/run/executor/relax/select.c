@@ -149,52 +149,6 @@ static bool select_is_same(const struct slices *s, size_t a, size_t b)
 	return i == s->outer * s->inner;
 }
 
-/* Slices in order: by the last element first, as each later sort keeps the order of what is equal.
- * items[i].index is a slice afterwards. */
-static void sort_slices(const struct slices *s, struct mpk_order_item *items,
-			struct mpk_order_item *scratch, size_t *order)
-{
-	for (size_t i = 0; i < s->count; i++)
-		order[i] = i;
-	for (size_t e = s->outer * s->inner; e-- > 0;) {
-		for (size_t i = 0; i < s->count; i++)
-			items[i] = (struct mpk_order_item){ key(s, order[i], e), i };
-		mpk_order_sort(items, scratch, s->count, s->count);
-		for (size_t i = 0; i < s->count; i++)
-			scratch[i].index = order[items[i].index];
-		for (size_t i = 0; i < s->count; i++)
-			order[i] = scratch[i].index;
-	}
-}
-
-/* Equal slices are neighbours once they are in order. */
-static void group_slices(const struct slices *s, const size_t *order, struct distinct *out)
-{
-	for (size_t i = 0; i < s->count; i++) {
-		if (i == 0 || !select_is_same(s, order[i - 1], order[i]))
-			out->groups[out->count++].first = order[i];
-		out->groups[out->count - 1].count++;
-		out->group_of[order[i]] = out->count - 1;
-	}
-}
-
-/* Groups in the order of their first slices. */
-static void order_by_place(struct distinct *d, const struct slices *s, struct mpk_order_item *items,
-			   struct mpk_order_item *scratch, struct group *groups)
-{
-	for (size_t i = 0; i < d->count; i++)
-		items[i] = (struct mpk_order_item){ d->groups[i].first, i };
-	mpk_order_sort(items, scratch, d->count, d->count);
-	for (size_t i = 0; i < d->count; i++) {
-		groups[i] = d->groups[items[i].index];
-		scratch[items[i].index].key = i;
-	}
-	for (size_t i = 0; i < d->count; i++)
-		d->groups[i] = groups[i];
-	for (size_t i = 0; i < s->count; i++)
-		d->group_of[i] = scratch[d->group_of[i]].key;
-}
-
 static enum mpk_code find_distinct(const struct slices *s, bool sorted, struct distinct *out,
 				   struct mpk_error *err)
 {
@@ -208,11 +162,42 @@ static enum mpk_code find_distinct(const struct slices *s, bool sorted, struct d
 	out->group_of = calloc(s->count + 1, sizeof *out->group_of);
 	room = items && scratch && groups && order && out->groups && out->group_of;
 	if (room) {
-		sort_slices(s, items, scratch, order);
-		group_slices(s, order, out);
+		/* Slices in order: by the last element first, as each later sort keeps the order
+		 * of what is equal. items[i].index is a slice afterwards. */
+		for (size_t i = 0; i < s->count; i++)
+			order[i] = i;
+		for (size_t e = s->outer * s->inner; e-- > 0;) {
+			for (size_t i = 0; i < s->count; i++)
+				items[i] = (struct mpk_order_item){ key(s, order[i], e), i };
+			mpk_order_sort(items, scratch, s->count, s->count);
+			for (size_t i = 0; i < s->count; i++)
+				scratch[i].index = order[items[i].index];
+			for (size_t i = 0; i < s->count; i++)
+				order[i] = scratch[i].index;
+		}
+
+		/* Equal slices are neighbours once they are in order. */
+		for (size_t i = 0; i < s->count; i++) {
+			if (i == 0 || !select_is_same(s, order[i - 1], order[i]))
+				out->groups[out->count++].first = order[i];
+			out->groups[out->count - 1].count++;
+			out->group_of[order[i]] = out->count - 1;
+		}
 	}
-	if (room && !sorted)
-		order_by_place(out, s, items, scratch, groups);
+	if (room && !sorted) {
+		/* Groups in the order of their first slices. */
+		for (size_t i = 0; i < out->count; i++)
+			items[i] = (struct mpk_order_item){ out->groups[i].first, i };
+		mpk_order_sort(items, scratch, out->count, out->count);
+		for (size_t i = 0; i < out->count; i++) {
+			groups[i] = out->groups[items[i].index];
+			scratch[items[i].index].key = i;
+		}
+		for (size_t i = 0; i < out->count; i++)
+			out->groups[i] = groups[i];
+		for (size_t i = 0; i < s->count; i++)
+			out->group_of[i] = scratch[out->group_of[i]].key;
+	}
 	free(items);
 	free(scratch);
 	free(groups);

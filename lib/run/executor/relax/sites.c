@@ -125,26 +125,6 @@ static void *make_box(struct mpk_allocator *allocator, uint64_t bytes)
 	return box;
 }
 
-/* In place of what was at the site, which is gone before memory is asked for. */
-static void *make_kept_box(struct mpk_relax_kept *k, void **site, struct mpk_allocator *allocator,
-			   uint64_t bytes)
-{
-	const struct mpk_storage *storage = *site ? storage_in(*site) : NULL;
-	void *box;
-
-	if (storage)
-		k->bytes -= storage->bytes;
-	mpk_ffi_drop(MPK_CONV_FFI, *site);
-	*site = NULL;
-	box = make_box(allocator, bytes);
-	storage = box ? storage_in(box) : NULL;
-	if (!storage || storage->bytes > STORAGES_BYTES - k->bytes ||
-	    !attach_sites(&((struct mpk_ffi_box_cell *)mpk_ffi_cell(MPK_CONV_FFI, box))->attached))
-		return box;
-	k->bytes += storage->bytes;
-	return keep(site, box);
-}
-
 void *mpk_relax_kept_storage(struct mpk_relax_vm *vm, size_t device, uint64_t bytes)
 {
 	struct mpk_relax_kept *k = vm->kept;
@@ -164,7 +144,23 @@ void *mpk_relax_kept_storage(struct mpk_relax_vm *vm, size_t device, uint64_t by
 			return mpk_ffi_lend(*site);
 		}
 	}
-	return make_kept_box(k, site, vm->allocators[device], bytes);
+
+	/* In place of what was at the site, which is gone before memory is asked for. */
+	struct mpk_allocator *allocator = vm->allocators[device];
+	const struct mpk_storage *storage = *site ? storage_in(*site) : NULL;
+	void *box;
+
+	if (storage)
+		k->bytes -= storage->bytes;
+	mpk_ffi_drop(MPK_CONV_FFI, *site);
+	*site = NULL;
+	box = make_box(allocator, bytes);
+	storage = box ? storage_in(box) : NULL;
+	if (!storage || storage->bytes > STORAGES_BYTES - k->bytes ||
+	    !attach_sites(&((struct mpk_ffi_box_cell *)mpk_ffi_cell(MPK_CONV_FFI, box))->attached))
+		return box;
+	k->bytes += storage->bytes;
+	return keep(site, box);
 }
 
 static bool is_view(const void *object, const struct mpk_dltensor *like)

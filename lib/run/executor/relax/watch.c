@@ -252,32 +252,11 @@ static bool is_builtin(const struct mpk_relax_callee *c, const char *name)
 	return c->action == MPK_ACTION_BUILTIN && strcmp(c->builtin->name, name) == 0;
 }
 
-/* call_tir_dyn only takes a shape apart for the kernel that is its first argument. */
-static bool is_kernel_by_shape(const struct mpk_relax_callee *c, const struct mpk_relax_step *s,
-			       const struct mpk_value *values)
-{
-	return is_builtin(c, "vm.builtin.call_tir_dyn") && s->count &&
-	       values[0].kind == MPK_VALUE_FUNCTION;
-}
-
 static enum mpk_operator_kind watch_kind_of(const struct mpk_relax_callee *c)
 {
 	if (c->action != MPK_ACTION_BUILTIN)
 		return MPK_OPERATOR_KERNEL;
 	return c->builtin->effect == MPK_EFFECT_COPY ? MPK_OPERATOR_COPY : MPK_OPERATOR_BUILTIN;
-}
-
-/* What was allocated and not filled yet; else all that could be worked on in place. */
-static void mark_results(const struct mpk_relax_vm *vm, struct mpk_operator *op)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < op->count; i++)
-		any |= op->operands[i].is_result = is_fresh(vm, &op->operands[i].value);
-	for (size_t i = 0; i < op->count && !any; i++)
-		op->operands[i].is_result = op->operands[i].value.kind == MPK_VALUE_TENSOR &&
-					    op->operands[i].place.kind != MPK_PLACE_CONSTANT &&
-					    !known(vm, &op->operands[i].value);
 }
 
 static enum mpk_code describe_call(const struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
@@ -286,7 +265,10 @@ static enum mpk_code describe_call(const struct mpk_relax_vm *vm, const struct m
 {
 	const struct mpk_relax_callee *c = &vm->program->callees[s->callee];
 	const struct mpk_relax_operand *operands = &vm->program->operands[s->first];
-	uint32_t skip = is_kernel_by_shape(c, s, values);
+
+	/* call_tir_dyn only takes a shape apart for the kernel that is its first argument. */
+	uint32_t skip = is_builtin(c, "vm.builtin.call_tir_dyn") && s->count &&
+			values[0].kind == MPK_VALUE_FUNCTION;
 
 	*op = head(vm, s);
 	op->kind = skip ? MPK_OPERATOR_KERNEL : watch_kind_of(c);
@@ -296,8 +278,19 @@ static enum mpk_code describe_call(const struct mpk_relax_vm *vm, const struct m
 		op->operands[i - skip] =
 			(struct mpk_operand){ .place = watch_place_of(&operands[i]),
 					      .value = values[i] };
-	if (op->kind == MPK_OPERATOR_KERNEL)
-		mark_results(vm, op);
+	if (op->kind == MPK_OPERATOR_KERNEL) {
+		/* What was allocated and not filled yet; else all that could be worked on in
+		 * place. */
+		bool any = false;
+
+		for (size_t i = 0; i < op->count; i++)
+			any |= op->operands[i].is_result = is_fresh(vm, &op->operands[i].value);
+		for (size_t i = 0; i < op->count && !any; i++)
+			op->operands[i].is_result =
+				op->operands[i].value.kind == MPK_VALUE_TENSOR &&
+				op->operands[i].place.kind != MPK_PLACE_CONSTANT &&
+				!known(vm, &op->operands[i].value);
+	}
 	return MPK_OK;
 }
 
@@ -374,31 +367,6 @@ static struct mpk_value register_value(const struct mpk_relax_vm *vm,
 	return (struct mpk_value){ 0 };
 }
 
-static enum mpk_code fill_control(const struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				  struct mpk_operator *op, struct mpk_error *err)
-{
-	const struct mpk_relax_program *p = vm->program;
-	uint32_t count = s->count;
-
-	if (s->action == MPK_ACTION_RETURN || s->action == MPK_ACTION_IF)
-		count = 1;
-	op->kind = MPK_OPERATOR_CONTROL;
-	if (s->action == MPK_ACTION_CALL)
-		op->name = p->callees[s->callee].name;
-	else
-		op->name = mpk_span_str(s->action == MPK_ACTION_RETURN ? "return"
-					: s->action == MPK_ACTION_GOTO ? "goto"
-								       : "if");
-	MPK_TRY(mpk_operator_init(op, count, err));
-	for (uint32_t i = 0; i < count; i++) {
-		const struct mpk_relax_operand *o = &p->operands[s->first + i];
-
-		op->operands[i] = (struct mpk_operand){ .place = watch_place_of(o),
-							.value = register_value(vm, o) };
-	}
-	return MPK_OK;
-}
-
 enum mpk_code mpk_relax_watch_control(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
 				      struct mpk_error *err)
 {
@@ -409,6 +377,26 @@ enum mpk_code mpk_relax_watch_control(struct mpk_relax_vm *vm, const struct mpk_
 		return MPK_OK;
 	if (s->action != MPK_ACTION_CALL)
 		op.to = (struct mpk_place){ 0 };
-	MPK_TRY(fill_control(vm, s, &op, err));
+
+	const struct mpk_relax_program *p = vm->program;
+	uint32_t count = s->count;
+
+	if (s->action == MPK_ACTION_RETURN || s->action == MPK_ACTION_IF)
+		count = 1;
+	op.kind = MPK_OPERATOR_CONTROL;
+	if (s->action == MPK_ACTION_CALL)
+		op.name = p->callees[s->callee].name;
+	else
+		op.name = mpk_span_str(s->action == MPK_ACTION_RETURN ? "return"
+				       : s->action == MPK_ACTION_GOTO ? "goto"
+								      : "if");
+	MPK_TRY(mpk_operator_init(&op, count, err));
+	for (uint32_t i = 0; i < count; i++) {
+		const struct mpk_relax_operand *o = &p->operands[s->first + i];
+
+		op.operands[i] = (struct mpk_operand){ .place = watch_place_of(o),
+						       .value = register_value(vm, o) };
+	}
+
 	return mpk_operator_control(vm->observers, &op, err);
 }

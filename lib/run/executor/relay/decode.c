@@ -59,26 +59,23 @@ static enum mpk_code fault(const struct decoder *d, const char *fmt, ...)
 
 /* --- devices ------------------------------------------------------------------------------- */
 
-/* TVM 0.8 names a device by its type; each type that occurs becomes a place. */
-static bool place_of_type(struct decoder *d, int64_t type, uint32_t *out)
-{
-	size_t i = 0;
-
-	if (type <= 0 || type >= TYPES_MAX)
-		return false;
-	while (i < d->p->place_count && d->places[i].type != type)
-		i++;
-	if (i == d->p->place_count)
-		d->places[d->p->place_count++] = (struct mpk_relay_place){ .type = (int32_t)type };
-	*out = (uint32_t)i;
-	return true;
-}
-
 static bool decode_place_of(struct decoder *d, int64_t device, uint32_t *out)
 {
 	/* later layouts have a table of virtual devices and name them by index */
-	if (d->p->x.layout == MPK_RELAY_08)
-		return place_of_type(d, device, out);
+	if (d->p->x.layout == MPK_RELAY_08) {
+		/* TVM 0.8 names a device by its type; each type that occurs becomes a place. */
+		size_t i = 0;
+
+		if (device <= 0 || device >= TYPES_MAX)
+			return false;
+		while (i < d->p->place_count && d->places[i].type != device)
+			i++;
+		if (i == d->p->place_count)
+			d->places[d->p->place_count++] =
+				(struct mpk_relay_place){ .type = (int32_t)device };
+		*out = (uint32_t)i;
+		return true;
+	}
 	if (device < 0 || (uint64_t)device >= d->p->place_count)
 		return false;
 	*out = (uint32_t)device;
@@ -136,15 +133,6 @@ static enum mpk_code decode_places(struct decoder *d)
 }
 
 /* --- fields -------------------------------------------------------------------------------- */
-
-/* Registers from field `from` to the last. */
-static void take_registers(struct decoder *d, struct mpk_relay_step *s, size_t from)
-{
-	s->first = d->register_count;
-	s->count = (uint32_t)(field_count(d) - from);
-	for (size_t i = from; i < field_count(d); i++)
-		d->p->registers[d->register_count++] = reg(d, i);
-}
 
 static enum mpk_code take_extents(struct decoder *d, struct mpk_relay_step *s, size_t from)
 {
@@ -331,8 +319,15 @@ static enum mpk_code decode_instruction(struct decoder *d, struct mpk_relay_step
 		s->reg[i] = reg(d, (size_t)i);
 	if (layouts[op].dst != NONE)
 		s->dst = reg(d, (size_t)layouts[op].dst);
-	if (layouts[op].list != NONE)
-		take_registers(d, s, (size_t)layouts[op].list);
+	if (layouts[op].list != NONE) {
+		/* Registers from field `from` to the last. */
+		size_t from = (size_t)layouts[op].list;
+
+		s->first = d->register_count;
+		s->count = (uint32_t)(field_count(d) - from);
+		for (size_t i = from; i < field_count(d); i++)
+			d->p->registers[d->register_count++] = reg(d, i);
+	}
 	return layouts[op].rest ? layouts[op].rest(d, s) : MPK_OK;
 }
 
@@ -352,19 +347,6 @@ static enum mpk_code check_registers(const struct decoder *d)
 			MPK_QUOTE(d->f->info.items[0]), d->f->register_file_size);
 }
 
-/* A function that ran past its last instruction would run another's. */
-static enum mpk_code decode_check_end(const struct decoder *d)
-{
-	size_t count = d->f->instr_count;
-	enum mpk_relay_op last = count ? d->p->steps[d->start + count - 1].op : MPK_RELAY_OPS;
-
-	if (last == MPK_RELAY_RET || last == MPK_RELAY_GOTO || last == MPK_RELAY_IF ||
-	    last == MPK_RELAY_FATAL)
-		return MPK_OK;
-	return mpk_fail(d->err, MPK_E_CORRUPT, "function \"%s\" does not end in a return",
-			MPK_QUOTE(d->f->info.items[0]));
-}
-
 static enum mpk_code decode_function(struct decoder *d, struct mpk_relay_callee *c)
 {
 	MPK_TRY(check_registers(d));
@@ -381,12 +363,35 @@ static enum mpk_code decode_function(struct decoder *d, struct mpk_relay_callee 
 		d->instr = &d->f->instrs[d->at];
 		MPK_TRY(decode_instruction(d, &d->p->steps[d->start + d->at]));
 	}
-	return decode_check_end(d);
+
+	/* A function that ran past its last instruction would run another's. */
+	size_t count = d->f->instr_count;
+	enum mpk_relay_op last = count ? d->p->steps[d->start + count - 1].op : MPK_RELAY_OPS;
+
+	if (last == MPK_RELAY_RET || last == MPK_RELAY_GOTO || last == MPK_RELAY_IF ||
+	    last == MPK_RELAY_FATAL)
+		return MPK_OK;
+	return mpk_fail(d->err, MPK_E_CORRUPT, "function \"%s\" does not end in a return",
+			MPK_QUOTE(d->f->info.items[0]));
 }
 
-/* Every word of an instruction is at most one element of a list. */
-static enum mpk_code decode_make_room(struct mpk_relay_program *p, struct mpk_error *err)
+/* --- the program ---------------------------------------------------------------------------- */
+
+/* The order matters: decoding relies on what mpk_relay_check found sound. */
+static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_module *node,
+				  struct mpk_error *err)
 {
+	struct mpk_relay_program *p = (struct mpk_relay_program *)base;
+	struct mpk_payload payload;
+
+	MPK_TRY(mpk_node_payload(node, &p->base.arena, &payload, err));
+	p->x = payload.u.relay;
+	MPK_TRY(mpk_relay_check(&p->x, err));
+	MPK_TRY(mpk_relay_signatures(&p->x, &p->base.arena, &p->signatures, err));
+
+	struct decoder d = { .p = p, .err = err };
+
+	/* Every word of an instruction is at most one element of a list. */
 	uint64_t steps = 0, words = 0;
 
 	for (size_t i = 0; i < p->x.func_count; i++) {
@@ -405,14 +410,7 @@ static enum mpk_code decode_make_room(struct mpk_relay_program *p, struct mpk_er
 	p->extents = mpk_arena_array(&p->base.arena, (size_t)words + 1, sizeof *p->extents);
 	p->numbers = mpk_arena_array(&p->base.arena, p->step_count + 1, sizeof *p->numbers);
 	MPK_TRY_ALLOC(p->callees && p->steps && p->registers && p->extents && p->numbers, err);
-	return MPK_OK;
-}
 
-static enum mpk_code decode_program(struct mpk_relay_program *p, struct mpk_error *err)
-{
-	struct decoder d = { .p = p, .err = err };
-
-	MPK_TRY(decode_make_room(p, err));
 	MPK_TRY(decode_places(&d));
 	for (size_t i = 0; i < p->callee_count; i++) {
 		d.f = &p->x.funcs[i];
@@ -420,15 +418,12 @@ static enum mpk_code decode_program(struct mpk_relay_program *p, struct mpk_erro
 		d.start = p->callees[i].end;
 	}
 	p->const_count = p->x.const_count + d.number_count;
-	return MPK_OK;
-}
 
-/* --- the program ---------------------------------------------------------------------------- */
+	p->late =
+		mpk_arena_array(&p->base.arena, p->x.const_count + 1, sizeof(struct mpk_tensor *));
+	MPK_TRY_ALLOC(p->late, err);
 
-/* Kernels come from the imports alone: TVM asks its global functions for none. */
-static enum mpk_code resolve_packed(struct mpk_relay_program *p, struct mpk_node_module *node,
-				    struct mpk_error *err)
-{
+	/* Kernels come from the imports alone: TVM asks its global functions for none. */
 	p->packed_count = p->x.primitives.count;
 	p->packed = mpk_arena_array(&p->base.arena, p->packed_count + 1, sizeof *p->packed);
 	MPK_TRY_ALLOC(p->packed, err);
@@ -442,24 +437,6 @@ static enum mpk_code resolve_packed(struct mpk_relay_program *p, struct mpk_node
 					       err));
 	}
 	return MPK_OK;
-}
-
-/* The order matters: decoding relies on what mpk_relay_check found sound. */
-static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_module *node,
-				  struct mpk_error *err)
-{
-	struct mpk_relay_program *p = (struct mpk_relay_program *)base;
-	struct mpk_payload payload;
-
-	MPK_TRY(mpk_node_payload(node, &p->base.arena, &payload, err));
-	p->x = payload.u.relay;
-	MPK_TRY(mpk_relay_check(&p->x, err));
-	MPK_TRY(mpk_relay_signatures(&p->x, &p->base.arena, &p->signatures, err));
-	MPK_TRY(decode_program(p, err));
-	p->late =
-		mpk_arena_array(&p->base.arena, p->x.const_count + 1, sizeof(struct mpk_tensor *));
-	MPK_TRY_ALLOC(p->late, err);
-	return resolve_packed(p, node, err);
 }
 
 static void relay_vm_unload_program(struct mpk_program *base)

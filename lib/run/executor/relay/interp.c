@@ -174,17 +174,6 @@ static enum mpk_code order_inputs(const struct mpk_signature *model, size_t skip
 	return MPK_OK;
 }
 
-static enum mpk_code fill_values(struct mpk_relay_closure *c, const struct mpk_args *args,
-				 struct mpk_value *values, struct mpk_error *err)
-{
-	const struct mpk_array *captured = c->captured.array;
-	const struct mpk_signature *model = &c->vm->program->signatures[c->function];
-
-	for (size_t i = 0; i < captured->count; i++)
-		values[i] = captured->items[i];
-	return order_inputs(model, captured->count, args, values + captured->count, err);
-}
-
 static enum mpk_code call_closure(struct mpk_function *self, const struct mpk_args *args,
 				  struct mpk_value *result, struct mpk_error *err)
 {
@@ -196,7 +185,14 @@ static enum mpk_code call_closure(struct mpk_function *self, const struct mpk_ar
 	if (count > MPK_ARRAY_COUNT(few))
 		values = malloc(count * sizeof *values);
 	MPK_TRY_ALLOC(values, err);
-	code = fill_values(c, args, values, err);
+
+	const struct mpk_array *captured = c->captured.array;
+	const struct mpk_signature *model = &c->vm->program->signatures[c->function];
+
+	for (size_t i = 0; i < captured->count; i++)
+		values[i] = captured->items[i];
+	code = order_inputs(model, captured->count, args, values + captured->count, err);
+
 	if (code == MPK_OK)
 		code = mpk_function_call(c->bound, &(struct mpk_args){ values, NULL, count },
 					 result, err);

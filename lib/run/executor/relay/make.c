@@ -29,20 +29,6 @@ static enum mpk_code make_number(int64_t number, struct mpk_tensor **out, struct
 	return MPK_OK;
 }
 
-/* A constant of the file, where it lies or as a copy (executor/constant.c). */
-static enum mpk_code make_stored(struct mpk_relay_vm *vm, const struct mpk_tensor_record *r,
-				 struct mpk_dldevice where, struct mpk_tensor **out,
-				 struct mpk_error *err)
-{
-	struct mpk_storage *storage;
-
-	MPK_TRY(mpk_program_constant(&vm->program->base, r->data, r->dtype, where, &storage, err));
-	enum mpk_code code = mpk_tensor_view(storage, 0, r->dtype, r->shape, r->ndim, out, err);
-
-	mpk_storage_drop(storage);
-	return code;
-}
-
 /* Constants are made when they are first used: a call of one function needs few of a model's. */
 static enum mpk_code make_constant(struct mpk_relay_vm *vm, size_t index, struct mpk_tensor **out,
 				   struct mpk_error *err)
@@ -57,8 +43,19 @@ static enum mpk_code make_constant(struct mpk_relay_vm *vm, size_t index, struct
 	if (!mpk_relay_place_is_plain(&p->places[place]))
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "constant %zu is to be an image, '%s'",
 				index, MPK_QUOTE(p->places[place].scope));
-	if (!c->late_bound)
-		return make_stored(vm, &c->tensor, vm->devices[place], out, err);
+	if (!c->late_bound) {
+		/* A constant of the file, where it lies or as a copy (executor/constant.c). */
+		struct mpk_dldevice where = vm->devices[place];
+		struct mpk_storage *storage;
+
+		MPK_TRY(mpk_program_constant(&vm->program->base, c->tensor.data, c->tensor.dtype,
+					     where, &storage, err));
+		enum mpk_code code = mpk_tensor_view(storage, 0, c->tensor.dtype, c->tensor.shape,
+						     c->tensor.ndim, out, err);
+
+		mpk_storage_drop(storage);
+		return code;
+	}
 	if (!p->late[index])
 		return mpk_fail(err, MPK_E_LOAD, "constant '%s' was never bound",
 				MPK_QUOTE(c->name));

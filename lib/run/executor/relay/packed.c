@@ -112,33 +112,29 @@ static bool has_nothing_to_do(const struct mpk_relay_vm *vm, const struct mpk_re
 	return false;
 }
 
-/* Code at an address: cells on the stack where they fit, and nothing is allocated. */
-static enum mpk_code call_address(const struct mpk_function *f, const struct arguments *a,
-				  struct mpk_error *err)
-{
-	_Alignas(16) char few[FEW * sizeof(struct mpk_ffi_any)];
-	size_t bytes = mpk_packed_bytes(f->convention, a->count);
-	void *memory = bytes <= sizeof few ? few : aligned_alloc(16, bytes);
-	struct mpk_packed p;
-	enum mpk_code code;
-
-	MPK_TRY_ALLOC(memory, err);
-	p = mpk_packed_at(f->convention, memory, a->count);
-	for (size_t i = 0; i < a->count; i++)
-		mpk_packed_set_tensor(&p, i, &a->values[i].tensor->dl);
-	code = mpk_packed_call(&p, f->address, NULL, err);
-	if (memory != few)
-		free(memory);
-	return code;
-}
-
 static enum mpk_code relay_packed_call(struct mpk_function *f, const struct arguments *a,
 				       struct mpk_error *err)
 {
 	struct mpk_value none = { 0 };
 
-	if (f->address)
-		return call_address(f, a, err);
+	if (f->address) {
+		/* Code at an address: cells on the stack where they fit, and nothing is
+		 * allocated. */
+		_Alignas(16) char few[FEW * sizeof(struct mpk_ffi_any)];
+		size_t bytes = mpk_packed_bytes(f->convention, a->count);
+		void *memory = bytes <= sizeof few ? few : aligned_alloc(16, bytes);
+		struct mpk_packed p;
+		enum mpk_code code;
+
+		MPK_TRY_ALLOC(memory, err);
+		p = mpk_packed_at(f->convention, memory, a->count);
+		for (size_t i = 0; i < a->count; i++)
+			mpk_packed_set_tensor(&p, i, &a->values[i].tensor->dl);
+		code = mpk_packed_call(&p, f->address, NULL, err);
+		if (memory != few)
+			free(memory);
+		return code;
+	}
 	MPK_TRY(mpk_function_call(f, &(struct mpk_args){ a->values, NULL, a->count }, &none, err));
 	mpk_value_drop(&none);
 	return MPK_OK;
@@ -168,21 +164,6 @@ static bool computes_shapes(const struct mpk_recorder *r, const struct arguments
 	return a->outputs > 0 && a->outputs < a->count;
 }
 
-static void record(struct mpk_recorder *r, struct mpk_function *f, const struct arguments *a)
-{
-	const struct mpk_value none = { 0 };
-	bool is_left_out = computes_shapes(r, a);
-
-	for (size_t i = a->outputs; i < a->count; i++) {
-		if (is_left_out)
-			mpk_record_origin(r, a->values[i].tensor->storage, MPK_ORIGIN_KNOWN, 0);
-		else if (mpk_recorder_look(r, a->values[i].tensor) == MPK_RECORDED_KNOWN)
-			mpk_record_nothing(r); /* it would not be known in the next call */
-	}
-	if (!is_left_out)
-		mpk_record_kernel(r, f, a->values, a->count, &none);
-}
-
 enum mpk_code mpk_relay_invoke_packed(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
 				      struct mpk_value *result, struct mpk_error *err)
 {
@@ -198,8 +179,23 @@ enum mpk_code mpk_relay_invoke_packed(struct mpk_relay_vm *vm, const struct mpk_
 				       "nobody has packed function %" PRIu32, s->index);
 	} else if (!has_nothing_to_do(vm, s)) {
 		code = relay_packed_call(f, &a, err);
-		if (code == MPK_OK && vm->recorder)
-			record(vm->recorder, f, &a);
+		if (code == MPK_OK && vm->recorder) {
+			struct mpk_recorder *r = vm->recorder;
+			const struct mpk_value none = { 0 };
+			bool is_left_out = computes_shapes(r, &a);
+
+			for (size_t i = a.outputs; i < a.count; i++) {
+				if (is_left_out)
+					mpk_record_origin(r, a.values[i].tensor->storage,
+							  MPK_ORIGIN_KNOWN, 0);
+				else if (mpk_recorder_look(r, a.values[i].tensor) ==
+					 MPK_RECORDED_KNOWN)
+					mpk_record_nothing(
+						r); /* it would not be known in the next call */
+			}
+			if (!is_left_out)
+				mpk_record_kernel(r, f, a.values, a.count, &none);
+		}
 	}
 	arguments_fini(&a);
 	return code;

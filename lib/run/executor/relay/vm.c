@@ -145,16 +145,6 @@ static enum mpk_code copy_tensor(struct mpk_relay_vm *vm, struct mpk_tensor *t,
 	return code;
 }
 
-/* The same memory under the type that TVM's kernels know. */
-static enum mpk_code as_tvm_bool(struct mpk_tensor *t, struct mpk_tensor **out,
-				 struct mpk_error *err)
-{
-	struct mpk_dltensor dl = t->dl;
-
-	dl.dtype = (struct mpk_dtype){ MPK_DTYPE_UINT, 1, dl.dtype.lanes };
-	return mpk_tensor_wrap(&dl, t->storage, out, err);
-}
-
 static enum mpk_code take_tensor(struct mpk_relay_vm *vm, struct mpk_tensor *t, uint32_t place,
 				 struct mpk_tensor **out, struct mpk_error *err)
 {
@@ -173,7 +163,13 @@ static enum mpk_code take_tensor(struct mpk_relay_vm *vm, struct mpk_tensor *t, 
 		*out = taken;
 		return MPK_OK;
 	}
-	code = as_tvm_bool(taken, out, err);
+
+	/* The same memory under the type that TVM's kernels know. */
+	struct mpk_dltensor dl = taken->dl;
+
+	dl.dtype = (struct mpk_dtype){ MPK_DTYPE_UINT, 1, dl.dtype.lanes };
+	code = mpk_tensor_wrap(&dl, taken->storage, out, err);
+
 	mpk_tensor_drop(taken);
 	return code;
 }

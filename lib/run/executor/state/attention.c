@@ -134,41 +134,6 @@ static enum mpk_code call_pages(struct mpk_paged *c, const struct level_call *l,
 	return mpk_state_call(c->kernels[kernel], what, k.items, k.count, err);
 }
 
-static enum mpk_code call_mla(struct mpk_paged *c, const struct level_call *l,
-			      struct mpk_error *err)
-{
-	struct kernel_args k = { .count = 0 };
-
-	MPK_TRY(mpk_state_check(l->level->is_chain, err, "caches of MLA take no trees of tokens"));
-	put_tensor(&k, l->call->q);
-	put_tensor(&k, l->t->queries);
-	put_pages(&k, c, l);
-	put_output(&k, l);
-	put_value(&k, mpk_value_of_int(0));
-	put_value(&k, mpk_value_of_float(l->call->scale));
-	return mpk_state_call(c->kernels[MPK_PAGED_MLA], "attention of MLA", k.items, k.count, err);
-}
-
-/* Layers whose window is part of the model have a rotary embedding of their own. */
-static struct level_call level_of(struct mpk_paged *c, const struct layer_call *a, size_t depth)
-{
-	const struct mpk_paged_tensors *t = &c->pass.on_device[depth];
-	bool layer_slides = a->attention == MPK_ATTENTION_SLIDING;
-
-	return (struct level_call){
-		.call = a,
-		.level = &c->pass.levels[depth],
-		.t = t,
-		.page_ends = layer_slides ? t->slid_ends : t->page_ends,
-		.pages = layer_slides ? t->slid_pages : t->pages,
-		.lengths = layer_slides ? t->slid_lengths : t->lengths,
-		.positions = layer_slides ? t->slid_positions : t->positions,
-		.rope_scale = layer_slides ? 1 : c->rope_scale,
-		.rope_theta = layer_slides ? 10000 : c->rope_theta,
-		.slides = c->slides || layer_slides,
-	};
-}
-
 static enum mpk_code merge(struct mpk_paged *c, const struct layer_call *a, struct mpk_error *err)
 {
 	struct kernel_args k = { .count = 0 };
@@ -186,16 +151,42 @@ static enum mpk_code attend_levels(struct mpk_paged *c, const struct layer_call 
 				   size_t *count, struct mpk_error *err)
 {
 	for (size_t d = 0; d < c->pass.depth_count; d++) {
-		struct level_call l = level_of(c, a, d);
+		/* Layers whose window is part of the model have a rotary embedding of their own. */
+		const struct mpk_paged_tensors *t = &c->pass.on_device[d];
+		bool layer_slides = a->attention == MPK_ATTENTION_SLIDING;
+
+		struct level_call l = (struct level_call){
+			.call = a,
+			.level = &c->pass.levels[d],
+			.t = t,
+			.page_ends = layer_slides ? t->slid_ends : t->page_ends,
+			.pages = layer_slides ? t->slid_pages : t->pages,
+			.lengths = layer_slides ? t->slid_lengths : t->lengths,
+			.positions = layer_slides ? t->slid_positions : t->positions,
+			.rope_scale = layer_slides ? 1 : c->rope_scale,
+			.rope_theta = layer_slides ? 10000 : c->rope_theta,
+			.slides = c->slides || layer_slides,
+		};
 
 		if (!c->pass.levels[d].pages.count)
 			continue;
 		l.is_causal = is_causal;
 		l.output = *count ? c->pass.output : a->output;
 		l.lse = *count ? c->pass.lse : a->lse;
-		if (a->attention == MPK_ATTENTION_MLA || a->attention == MPK_ATTENTION_LINEAR)
-			MPK_TRY(call_mla(c, &l, err));
-		else
+		if (a->attention == MPK_ATTENTION_MLA || a->attention == MPK_ATTENTION_LINEAR) {
+			struct kernel_args k = { .count = 0 };
+
+			MPK_TRY(mpk_state_check(l.level->is_chain, err,
+						"caches of MLA take no trees of tokens"));
+			put_tensor(&k, l.call->q);
+			put_tensor(&k, l.t->queries);
+			put_pages(&k, c, &l);
+			put_output(&k, &l);
+			put_value(&k, mpk_value_of_int(0));
+			put_value(&k, mpk_value_of_float(l.call->scale));
+			MPK_TRY(mpk_state_call(c->kernels[MPK_PAGED_MLA], "attention of MLA",
+					       k.items, k.count, err));
+		} else
 			MPK_TRY(call_pages(c, &l, err));
 		if ((*count)++)
 			MPK_TRY(merge(c, a, err));
@@ -312,27 +303,6 @@ static enum mpk_code split(struct mpk_paged *c, struct mpk_tensor *qkv, struct m
 			      args, MPK_ARRAY_COUNT(args), err);
 }
 
-static enum mpk_code attend_fused(struct mpk_paged *c, struct layer_call *a, struct mpk_tensor *qkv,
-				  struct mpk_tensor *output, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_value_drop) struct mpk_value qkv_rows = { 0 }, output_rows = { 0 };
-
-	MPK_TRY(mpk_paged_sync(c, err));
-	MPK_TRY(first_rows(qkv, c->pass.total, &qkv_rows.tensor, err));
-	qkv_rows.kind = MPK_VALUE_TENSOR;
-	MPK_TRY(first_rows(output, c->pass.total, &output_rows.tensor, err));
-	output_rows.kind = MPK_VALUE_TENSOR;
-	a->q = c->pass.q;
-	a->k = c->pass.k;
-	a->v = c->pass.v;
-	a->output = output_rows.tensor;
-	MPK_TRY(split(c, qkv_rows.tensor, err));
-	if (c->pass.appends_first)
-		MPK_TRY(append(c, a, err));
-	MPK_TRY(attend_both(c, a, err));
-	return c->pass.appends_first ? MPK_OK : append(c, a, err);
-}
-
 static enum mpk_code do_fused(struct mpk_kv_state *state, const struct mpk_kv_call *call,
 			      struct mpk_error *err)
 {
@@ -355,7 +325,23 @@ static enum mpk_code do_fused(struct mpk_kv_state *state, const struct mpk_kv_ca
 	MPK_TRY(mpk_state_check(c->pass.total <= qkv->dl.shape[0], err,
 				"%s: %lld rows for a forward pass of %d tokens", call->name,
 				(long long)qkv->dl.shape[0], (int)c->pass.total));
-	return attend_fused(c, &a, qkv, output, err);
+
+	MPK_CLEANUP(mpk_value_drop) struct mpk_value qkv_rows = { 0 }, output_rows = { 0 };
+
+	MPK_TRY(mpk_paged_sync(c, err));
+	MPK_TRY(first_rows(qkv, c->pass.total, &qkv_rows.tensor, err));
+	qkv_rows.kind = MPK_VALUE_TENSOR;
+	MPK_TRY(first_rows(output, c->pass.total, &output_rows.tensor, err));
+	output_rows.kind = MPK_VALUE_TENSOR;
+	a.q = c->pass.q;
+	a.k = c->pass.k;
+	a.v = c->pass.v;
+	a.output = output_rows.tensor;
+	MPK_TRY(split(c, qkv_rows.tensor, err));
+	if (c->pass.appends_first)
+		MPK_TRY(append(c, &a, err));
+	MPK_TRY(attend_both(c, &a, err));
+	return c->pass.appends_first ? MPK_OK : append(c, &a, err);
 }
 
 /* --- one by one ---------------------------------------------------------------------------------- */

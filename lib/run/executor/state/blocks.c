@@ -287,25 +287,6 @@ static enum mpk_code slide(struct mpk_blocks *b, struct mpk_sequence *s, struct 
 	return MPK_OK;
 }
 
-/* A window that slides takes pages that are freed only when it has slid. */
-static enum mpk_code grow_pages(struct mpk_blocks *b, struct mpk_block *block, int64_t pages,
-				bool slides, struct mpk_error *err)
-{
-	while ((int64_t)block->pages.count < pages) {
-		int32_t page = MPK_PAGE_NONE;
-
-		if (!slides || mpk_blocks_free_pages(b))
-			MPK_TRY(blocks_take_page(b, &page, err));
-		mpk_ints_push(&block->pages, page);
-		if (block->pages.failed) {
-			free_page(b, page);
-			block->pages.failed = false;
-			return mpk_fail_nomem(err);
-		}
-	}
-	return MPK_OK;
-}
-
 enum mpk_code mpk_blocks_grow(struct mpk_blocks *b, struct mpk_sequence *s, int32_t count,
 			      bool slides, struct mpk_error *err)
 {
@@ -317,7 +298,22 @@ enum mpk_code mpk_blocks_grow(struct mpk_blocks *b, struct mpk_sequence *s, int3
 				"the last block of sequence \"%lld\" is shared and cannot grow",
 				(long long)s->id));
 	MPK_TRY(room_to_free(b, err));
-	MPK_TRY(grow_pages(b, block, (used + count + b->page_size - 1) / b->page_size, moves, err));
+
+	/* A window that slides takes pages that are freed only when it has slid. */
+	int64_t pages = (used + count + b->page_size - 1) / b->page_size;
+	while ((int64_t)block->pages.count < pages) {
+		int32_t page = MPK_PAGE_NONE;
+
+		if (!moves || mpk_blocks_free_pages(b))
+			MPK_TRY(blocks_take_page(b, &page, err));
+		mpk_ints_push(&block->pages, page);
+		if (block->pages.failed) {
+			free_page(b, page);
+			block->pages.failed = false;
+			return mpk_fail_nomem(err);
+		}
+	}
+
 	block->length += count;
 	if (!moves)
 		return MPK_OK;
@@ -413,16 +409,6 @@ static enum mpk_code split(struct mpk_blocks *b, int32_t index, int32_t pages, i
 	return MPK_OK;
 }
 
-/* Where the fork is: the block, and how many of its tokens come before. */
-static int32_t find_block(const struct mpk_blocks *b, const struct mpk_ints *trace, int32_t *tokens)
-{
-	size_t i = 0;
-
-	while (i + 1 < trace->count && b->items[trace->items[i]].length <= *tokens)
-		*tokens -= b->items[trace->items[i++]].length;
-	return trace->items[i];
-}
-
 struct fork {
 	int32_t at;     /* position */
 	int32_t block;  /* that is forked */
@@ -474,8 +460,15 @@ static enum mpk_code fork_here(struct mpk_blocks *b, struct mpk_sequence *s, int
 	mpk_blocks_trace(b, s, &trace);
 	bool failed = trace.failed;
 
-	if (!failed)
-		f.block = find_block(b, &trace, &f.tokens);
+	if (!failed) {
+		/* Where the fork is: the block, and how many of its tokens come before. */
+		int32_t *tokens = &f.tokens;
+		size_t i = 0;
+
+		while (i + 1 < trace.count && b->items[trace.items[i]].length <= *tokens)
+			*tokens -= b->items[trace.items[i++]].length;
+		f.block = trace.items[i];
+	}
 	mpk_ints_fini(&trace);
 	if (failed)
 		return mpk_fail_nomem(err);

@@ -14,80 +14,6 @@ enum { ARGUMENTS = 28 };
 
 static const char create_name[] = "vm.builtin.paged_attention_kv_cache_create";
 
-/* --- sizes ------------------------------------------------------------------------------------- */
-
-/* Numbers of tokens and pages are of 32 bits, as kernels count in them. */
-static enum mpk_code take_capacity(struct mpk_paged *c, const struct mpk_shape *config,
-				   struct mpk_error *err)
-{
-	const int64_t *e = config->extents;
-	int64_t pages, page_size;
-
-	MPK_TRY(mpk_state_check(config->ndim == 5 || config->ndim == 6, err,
-				"a cache is configured by 5 or 6 numbers, not %zu", config->ndim));
-	page_size = e[3];
-	MPK_TRY(mpk_state_check(e[0] >= 0 && e[0] < INT32_MAX && e[1] >= 0 && e[1] < INT32_MAX &&
-					page_size > 0 && page_size <= MPK_PAGED_PAGE_MAX &&
-					e[2] >= 0,
-				err, "a cache of %lld sequences and %lld tokens in pages of %lld",
-				(long long)e[0], (long long)e[1], (long long)page_size));
-	c->chunk = e[2];
-	c->slides = e[4] != 0;
-	c->layer_window = config->ndim == 6 ? e[5] : 1024;
-	MPK_TRY(mpk_state_check(c->layer_window > 0 && c->layer_window < INT32_MAX, err,
-				"layers with a window of %lld tokens", (long long)c->layer_window));
-	/* one page for what is not full, and two for each window that slides */
-	pages = (e[1] + page_size - 1) / page_size + 1 + (c->slides ? 2 * e[0] : 0);
-	MPK_TRY(mpk_state_check(pages <= INT32_MAX / page_size, err,
-				"a cache of %lld pages of %lld tokens", (long long)pages,
-				(long long)page_size));
-	c->blocks.page_size = (int32_t)page_size;
-	c->blocks.page_count = (int32_t)pages;
-	return MPK_OK;
-}
-
-static enum mpk_code take_layers(struct mpk_paged *c, const struct mpk_shape *parts,
-				 const struct mpk_shape *kinds, struct mpk_error *err)
-{
-	int64_t first = parts->ndim == 2 ? parts->extents[0] : -1;
-	int64_t end = parts->ndim == 2 ? parts->extents[1] : -1;
-
-	MPK_TRY(mpk_state_check(first >= 0 && end >= first && end < INT32_MAX &&
-					end <= (int64_t)kinds->ndim && kinds->ndim,
-				err, "layers %lld to %lld of %zu", (long long)first, (long long)end,
-				kinds->ndim));
-	c->layer_first = (int32_t)first;
-	c->layer_count = (int32_t)(end - first);
-	c->attention = calloc(kinds->ndim, sizeof *c->attention);
-	MPK_TRY_ALLOC(c->attention, err);
-	for (size_t i = 0; i < kinds->ndim; i++) {
-		int64_t kind = kinds->extents[i];
-
-		MPK_TRY(mpk_state_check(kind >= 0 && kind < MPK_ATTENTION_COUNT, err,
-					"attention of kind %lld", (long long)kind));
-		c->attention[i] = (uint8_t)kind;
-		c->layers_slide |= kind == MPK_ATTENTION_SLIDING;
-		c->has_heads |= kind == MPK_ATTENTION_MHA || kind == MPK_ATTENTION_SLIDING;
-		MPK_TRY(mpk_state_check(kind != MPK_ATTENTION_MLA || !c->slides, err,
-					"sliding windows are not for caches of MLA"));
-	}
-	return MPK_OK;
-}
-
-static enum mpk_code take_heads(struct mpk_paged *c, const struct mpk_value *args,
-				struct mpk_error *err)
-{
-	int64_t *all[] = { &c->query_heads, &c->kv_heads, &c->qk_dim, &c->v_dim };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(all); i++) {
-		MPK_TRY(mpk_relax_int(create_name, args, 2 + i, all[i], err));
-		MPK_TRY(mpk_state_check(*all[i] > 0 && *all[i] < INT32_MAX, err,
-					"%s: argument %zu is %lld", create_name, 2 + i,
-					(long long)*all[i]));
-	}
-	return MPK_OK;
-}
-
 /* Windows that slide move keys, so that their positions are known only when they are used. */
 static enum mpk_code take_rope(struct mpk_paged *c, const struct mpk_value *args,
 			       struct mpk_error *err)
@@ -122,9 +48,66 @@ static enum mpk_code take_sizes(struct mpk_paged *c, const struct mpk_value *arg
 	MPK_TRY(mpk_state_check(
 		!sends, err,
 		"a cache that sends keys and values to other processes needs NVSHMEM"));
-	MPK_TRY(take_capacity(c, config, err));
-	MPK_TRY(take_layers(c, parts, kinds, err));
-	MPK_TRY(take_heads(c, args, err));
+
+	/* Numbers of tokens and pages are of 32 bits, as kernels count in them. */
+	const int64_t *e = config->extents;
+	int64_t pages, page_size;
+
+	MPK_TRY(mpk_state_check(config->ndim == 5 || config->ndim == 6, err,
+				"a cache is configured by 5 or 6 numbers, not %zu", config->ndim));
+	page_size = e[3];
+	MPK_TRY(mpk_state_check(e[0] >= 0 && e[0] < INT32_MAX && e[1] >= 0 && e[1] < INT32_MAX &&
+					page_size > 0 && page_size <= MPK_PAGED_PAGE_MAX &&
+					e[2] >= 0,
+				err, "a cache of %lld sequences and %lld tokens in pages of %lld",
+				(long long)e[0], (long long)e[1], (long long)page_size));
+	c->chunk = e[2];
+	c->slides = e[4] != 0;
+	c->layer_window = config->ndim == 6 ? e[5] : 1024;
+	MPK_TRY(mpk_state_check(c->layer_window > 0 && c->layer_window < INT32_MAX, err,
+				"layers with a window of %lld tokens", (long long)c->layer_window));
+	/* one page for what is not full, and two for each window that slides */
+	pages = (e[1] + page_size - 1) / page_size + 1 + (c->slides ? 2 * e[0] : 0);
+	MPK_TRY(mpk_state_check(pages <= INT32_MAX / page_size, err,
+				"a cache of %lld pages of %lld tokens", (long long)pages,
+				(long long)page_size));
+	c->blocks.page_size = (int32_t)page_size;
+	c->blocks.page_count = (int32_t)pages;
+
+	/* --- sizes
+	 * ------------------------------------------------------------------------------------- */
+	int64_t first = parts->ndim == 2 ? parts->extents[0] : -1;
+	int64_t end = parts->ndim == 2 ? parts->extents[1] : -1;
+
+	MPK_TRY(mpk_state_check(first >= 0 && end >= first && end < INT32_MAX &&
+					end <= (int64_t)kinds->ndim && kinds->ndim,
+				err, "layers %lld to %lld of %zu", (long long)first, (long long)end,
+				kinds->ndim));
+	c->layer_first = (int32_t)first;
+	c->layer_count = (int32_t)(end - first);
+	c->attention = calloc(kinds->ndim, sizeof *c->attention);
+	MPK_TRY_ALLOC(c->attention, err);
+	for (size_t i = 0; i < kinds->ndim; i++) {
+		int64_t kind = kinds->extents[i];
+
+		MPK_TRY(mpk_state_check(kind >= 0 && kind < MPK_ATTENTION_COUNT, err,
+					"attention of kind %lld", (long long)kind));
+		c->attention[i] = (uint8_t)kind;
+		c->layers_slide |= kind == MPK_ATTENTION_SLIDING;
+		c->has_heads |= kind == MPK_ATTENTION_MHA || kind == MPK_ATTENTION_SLIDING;
+		MPK_TRY(mpk_state_check(kind != MPK_ATTENTION_MLA || !c->slides, err,
+					"sliding windows are not for caches of MLA"));
+	}
+
+	int64_t *all[] = { &c->query_heads, &c->kv_heads, &c->qk_dim, &c->v_dim };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(all); i++) {
+		MPK_TRY(mpk_relax_int(create_name, args, 2 + i, all[i], err));
+		MPK_TRY(mpk_state_check(*all[i] > 0 && *all[i] < INT32_MAX, err,
+					"%s: argument %zu is %lld", create_name, 2 + i,
+					(long long)*all[i]));
+	}
+
 	MPK_TRY(take_rope(c, args, err));
 	/* windows of layers are in the model; sequences then have none of their own */
 	c->slides = c->slides && !c->layers_slide;
@@ -160,40 +143,6 @@ static enum mpk_code take_attention_kernel(struct mpk_paged *c, const struct mpk
 	MPK_TRY(mpk_state_function(create_name, pair->items, 1, &f, err));
 	c->kernels[kernel] = mpk_function_hold(f);
 	return MPK_OK;
-}
-
-static enum mpk_code take_merges(struct mpk_paged *c, const struct mpk_value *args,
-				 struct mpk_error *err)
-{
-	struct mpk_array *all;
-	struct mpk_function *f;
-
-	MPK_TRY(mpk_state_array(create_name, args, 23, &all, err));
-	MPK_TRY(mpk_state_check(all->count, err, "the model gave its cache no kernel for merging"));
-	for (size_t i = 0; i < all->count && i < 2; i++) {
-		MPK_TRY(mpk_state_function(create_name, all->items, i, &f, err));
-		c->kernels[MPK_PAGED_MERGE + i] = mpk_function_hold(f);
-	}
-	return MPK_OK;
-}
-
-static enum mpk_code take_kernels(struct mpk_paged *c, const struct mpk_value *args,
-				  struct mpk_error *err)
-{
-	static const struct {
-		uint8_t argument, kernel;
-	} plain[] = { { 13, MPK_PAGED_APPEND }, { 14, MPK_PAGED_APPEND_MLA },
-		      { 24, MPK_PAGED_SPLIT },  { 25, MPK_PAGED_COPY },
-		      { 26, MPK_PAGED_DEBUG },  { 27, MPK_PAGED_COMPACT } };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(plain); i++)
-		if (args[plain[i].argument].kind == MPK_VALUE_FUNCTION)
-			c->kernels[plain[i].kernel] =
-				mpk_function_hold(args[plain[i].argument].function);
-	for (size_t i = 15; i <= 22; i++)
-		MPK_TRY(take_attention_kernel(
-			c, args, i, MPK_PAGED_RAGGED + (enum mpk_paged_kernel)(i - 15), err));
-	return take_merges(c, args, err);
 }
 
 /* --- the cache ----------------------------------------------------------------------------------- */
@@ -233,7 +182,31 @@ static enum mpk_code fill_cache(struct mpk_paged *c, const struct mpk_value *arg
 {
 	c->blocks.copy_page = copy_page;
 	MPK_TRY(take_sizes(c, args, err));
-	MPK_TRY(take_kernels(c, args, err));
+
+	static const struct {
+		uint8_t argument, kernel;
+	} plain[] = { { 13, MPK_PAGED_APPEND }, { 14, MPK_PAGED_APPEND_MLA },
+		      { 24, MPK_PAGED_SPLIT },  { 25, MPK_PAGED_COPY },
+		      { 26, MPK_PAGED_DEBUG },  { 27, MPK_PAGED_COMPACT } };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(plain); i++)
+		if (args[plain[i].argument].kind == MPK_VALUE_FUNCTION)
+			c->kernels[plain[i].kernel] =
+				mpk_function_hold(args[plain[i].argument].function);
+	for (size_t i = 15; i <= 22; i++)
+		MPK_TRY(take_attention_kernel(
+			c, args, i, MPK_PAGED_RAGGED + (enum mpk_paged_kernel)(i - 15), err));
+
+	struct mpk_array *all;
+	struct mpk_function *f;
+
+	MPK_TRY(mpk_state_array(create_name, args, 23, &all, err));
+	MPK_TRY(mpk_state_check(all->count, err, "the model gave its cache no kernel for merging"));
+	for (size_t i = 0; i < all->count && i < 2; i++) {
+		MPK_TRY(mpk_state_function(create_name, all->items, i, &f, err));
+		c->kernels[MPK_PAGED_MERGE + i] = mpk_function_hold(f);
+	}
+
 	c->pages = calloc((size_t)c->layer_count + 1, sizeof(struct mpk_tensor *));
 	MPK_TRY_ALLOC(c->pages, err);
 	for (int32_t i = 0; i < c->layer_count; i++)

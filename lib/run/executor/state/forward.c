@@ -188,15 +188,6 @@ struct begin {
 	int32_t *lengths_before; /* of the last blocks */
 };
 
-static void begin_fini(struct begin *b)
-{
-	for (size_t i = 0; b->traces && i < b->batch->count; i++)
-		mpk_ints_fini(&b->traces[i].blocks);
-	free(b->sequences);
-	free(b->traces);
-	free(b->lengths_before);
-}
-
 /* Tokens that a pass may have: as many as pages have, or as many as it is made for when windows slide. */
 static int64_t most_tokens(const struct mpk_paged *c)
 {
@@ -250,15 +241,6 @@ static enum mpk_code check_batch(struct mpk_paged *c, struct begin *b, struct mp
 	return mpk_state_check(pages <= mpk_blocks_free_pages(&c->blocks), err,
 			       "the cache is full: the forward pass wants %lld pages of %d",
 			       (long long)pages, (int)mpk_blocks_free_pages(&c->blocks));
-}
-
-static enum mpk_code begin_alloc(struct begin *b, struct mpk_error *err)
-{
-	b->sequences = calloc(b->batch->count + 1, sizeof(struct mpk_sequence *));
-	b->traces = calloc(b->batch->count + 1, sizeof *b->traces);
-	b->lengths_before = calloc(b->batch->count + 1, sizeof *b->lengths_before);
-	MPK_TRY_ALLOC(b->sequences && b->traces && b->lengths_before, err);
-	return MPK_OK;
 }
 
 /* What each sequence is before it grows. */
@@ -338,18 +320,6 @@ static enum mpk_code place_tokens(struct mpk_paged *c, const struct begin *b, st
 	return p->query_positions.failed || p->places.failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-static void forget_trees(struct mpk_paged *c, const struct begin *b)
-{
-	for (size_t i = 0; i < b->batch->count; i++) {
-		struct mpk_sequence *s = b->sequences[i];
-
-		s->is_chain = true;
-		s->parents.count = s->depths.count = 0;
-	}
-	for (size_t d = 0; d < MPK_PAGED_DEPTHS; d++)
-		c->pass.levels[d].is_chain = true;
-}
-
 static int64_t page_count(const struct mpk_blocks *b, int32_t block)
 {
 	return block == -1 ? 0 : (int64_t)b->items[block].pages.count;
@@ -389,7 +359,11 @@ static enum mpk_code begin_pass(struct mpk_paged *c, struct begin *b, struct mpk
 {
 	bool decodes, has_tree;
 
-	MPK_TRY(begin_alloc(b, err));
+	b->sequences = calloc(b->batch->count + 1, sizeof(struct mpk_sequence *));
+	b->traces = calloc(b->batch->count + 1, sizeof *b->traces);
+	b->lengths_before = calloc(b->batch->count + 1, sizeof *b->lengths_before);
+	MPK_TRY_ALLOC(b->sequences && b->traces && b->lengths_before, err);
+
 	MPK_TRY(check_batch(c, b, err));
 	if (b->batch->parents)
 		MPK_TRY(paged_check_tree(c, b->sequences, b->batch, err));
@@ -400,8 +374,16 @@ static enum mpk_code begin_pass(struct mpk_paged *c, struct begin *b, struct mpk
 		(!c->slides && c->pass.levels[c->pass.depth_count - 1].decodes) || has_tree;
 	if (b->batch->parents)
 		MPK_TRY(paged_take_tree(c, b->sequences, b->batch, b->traces, err));
-	else
-		forget_trees(c, b);
+	else {
+		for (size_t i = 0; i < b->batch->count; i++) {
+			struct mpk_sequence *s = b->sequences[i];
+
+			s->is_chain = true;
+			s->parents.count = s->depths.count = 0;
+		}
+		for (size_t d = 0; d < MPK_PAGED_DEPTHS; d++)
+			c->pass.levels[d].is_chain = true;
+	}
 	if (c->pass.appends_first)
 		MPK_TRY(grow_all(c, b, err));
 	MPK_TRY(mpk_paged_levels(c, b->traces, err));
@@ -422,7 +404,13 @@ static enum mpk_code paged_begin(struct mpk_kv_state *s, const struct mpk_kv_bat
 	/* what was before is over, too: what a model would do next is for this pass */
 	if (rc != MPK_OK)
 		c->pass.is_begun = false;
-	begin_fini(&b);
+
+	for (size_t i = 0; b.traces && i < b.batch->count; i++)
+		mpk_ints_fini(&b.traces[i].blocks);
+	free(b.sequences);
+	free(b.traces);
+	free(b.lengths_before);
+
 	return rc;
 }
 

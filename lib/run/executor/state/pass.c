@@ -41,34 +41,6 @@ static int64_t window_pages(const struct mpk_paged *c, int64_t length)
 	       c->blocks.page_size;
 }
 
-/* The last pages, as far as the window of sliding layers reaches. */
-static void put_window(const struct mpk_paged *c, struct mpk_paged_level *level,
-		       const struct row *r)
-{
-	int64_t seen = MINIMUM((int64_t)r->pages, window_pages(c, r->length));
-	int64_t from = r->first->start + r->length - c->layer_window;
-
-	for (size_t i = level->pages.count - (size_t)seen; i < level->pages.count; i++)
-		mpk_ints_push(&level->slid_pages, level->pages.items[i]);
-	mpk_ints_push(&level->slid_ends, (int32_t)level->slid_pages.count);
-	mpk_ints_push(&level->slid_positions, from > 0 ? (int32_t)from : 0);
-}
-
-static void put_row(const struct mpk_paged *c, struct mpk_paged_level *level, const struct row *r)
-{
-	int64_t in_window = r->length - r->last->sink + r->last->offset;
-
-	mpk_ints_push(&level->page_ends, (int32_t)level->pages.count);
-	mpk_ints_push(&level->last_lengths,
-		      r->length ? (int32_t)((in_window - 1) % c->blocks.page_size + 1) : 0);
-	mpk_ints_push(&level->offsets,
-		      c->layers_slide ? window_offset(c, r->length) : r->last->offset);
-	mpk_ints_push(&level->sinks, r->last->sink);
-	mpk_ints_push(&level->positions, r->first->start);
-	if (c->layers_slide && !level->pages.failed)
-		put_window(c, level, r);
-}
-
 static void put_nothing(const struct mpk_paged *c, struct mpk_paged_level *level)
 {
 	mpk_ints_push(&level->page_ends, (int32_t)level->pages.count);
@@ -99,26 +71,29 @@ static void put_sequence(const struct mpk_paged *c, struct mpk_paged_level *leve
 		for (size_t k = 0; k < block->pages.count; k++)
 			mpk_ints_push(&level->pages, block->pages.items[k]);
 	}
-	if (r.first)
-		put_row(c, level, &r);
-	else
+	if (r.first) {
+		int64_t in_window = r.length - r.last->sink + r.last->offset;
+
+		mpk_ints_push(&level->page_ends, (int32_t)level->pages.count);
+		mpk_ints_push(&level->last_lengths,
+			      r.length ? (int32_t)((in_window - 1) % c->blocks.page_size + 1) : 0);
+		mpk_ints_push(&level->offsets,
+			      c->layers_slide ? window_offset(c, r.length) : r.last->offset);
+		mpk_ints_push(&level->sinks, r.last->sink);
+		mpk_ints_push(&level->positions, r.first->start);
+		if (c->layers_slide && !level->pages.failed) {
+			/* The last pages, as far as the window of sliding layers reaches. */
+			int64_t seen = MINIMUM((int64_t)r.pages, window_pages(c, r.length));
+			int64_t from = r.first->start + r.length - c->layer_window;
+
+			for (size_t i = level->pages.count - (size_t)seen; i < level->pages.count;
+			     i++)
+				mpk_ints_push(&level->slid_pages, level->pages.items[i]);
+			mpk_ints_push(&level->slid_ends, (int32_t)level->slid_pages.count);
+			mpk_ints_push(&level->slid_positions, from > 0 ? (int32_t)from : 0);
+		}
+	} else
 		put_nothing(c, level);
-}
-
-/* --- a level ------------------------------------------------------------------------------------- */
-
-static void level_clear(struct mpk_paged_level *level)
-{
-	struct mpk_ints *all[] = { &level->queries,       &level->page_ends,  &level->pages,
-				   &level->slid_ends,     &level->slid_pages, &level->last_lengths,
-				   &level->offsets,       &level->sinks,      &level->positions,
-				   &level->slid_positions };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(all); i++)
-		all[i]->count = 0;
-	mpk_ints_push(&level->queries, 0);
-	mpk_ints_push(&level->page_ends, 0);
-	mpk_ints_push(&level->slid_ends, 0);
 }
 
 static bool level_failed(const struct mpk_paged_level *level)
@@ -136,7 +111,19 @@ static void fill_level(struct mpk_paged *c, const struct mpk_paged_trace *traces
 	bool joins = depth != MPK_PAGED_DEPTHS - 1 && !level->decodes;
 	int32_t tokens = 0;
 
-	level_clear(level);
+	/* --- a level
+	 * ------------------------------------------------------------------------------------- */
+	struct mpk_ints *all[] = { &level->queries,       &level->page_ends,  &level->pages,
+				   &level->slid_ends,     &level->slid_pages, &level->last_lengths,
+				   &level->offsets,       &level->sinks,      &level->positions,
+				   &level->slid_positions };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(all); i++)
+		all[i]->count = 0;
+	mpk_ints_push(&level->queries, 0);
+	mpk_ints_push(&level->page_ends, 0);
+	mpk_ints_push(&level->slid_ends, 0);
+
 	for (size_t i = 0; i < c->pass.counts.count; i++) {
 		tokens += c->pass.counts.items[i];
 		if (joins && i + 1 < c->pass.counts.count &&

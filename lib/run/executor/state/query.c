@@ -106,29 +106,6 @@ static enum mpk_code check_commit(const struct mpk_paged *c, const struct commit
 	return MPK_OK;
 }
 
-/* The path's tokens go to the begin of the tree, but for those that are there. */
-static enum mpk_code put_moves(const struct mpk_paged *c, struct commit *m, size_t i,
-			       const struct mpk_sequence *s, struct mpk_error *err)
-{
-	int32_t first = c->pass.ends.items[i], count = c->pass.counts.items[i];
-	int32_t path[MPK_PAGED_TREE_MAX], length = 0;
-	int64_t node = m->leaves->extents[i];
-
-	for (; node != -1 && length < MPK_PAGED_TREE_MAX; node = s->parents.items[node])
-		path[length++] = (int32_t)node;
-	for (int32_t k = 0; k < length; k++) {
-		int32_t from = path[length - 1 - k];
-
-		if (from == k)
-			continue;
-		MPK_TRY(mpk_state_check(from < count, err,
-					"node %d is none of the last forward pass", (int)from));
-		mpk_ints_push(&m->from, c->pass.places.items[first + from]);
-		mpk_ints_push(&m->to, c->pass.places.items[first + k]);
-	}
-	return MPK_OK;
-}
-
 static enum mpk_code compact(struct mpk_paged *c, struct commit *m, struct mpk_error *err)
 {
 	struct mpk_tensor *ends = NULL, *moves = NULL;
@@ -161,49 +138,31 @@ static enum mpk_code move_all(struct mpk_paged *c, struct commit *m, struct mpk_
 		struct mpk_sequence *s;
 
 		MPK_TRY(mpk_blocks_get(&c->blocks, m->ids->extents[i], &s, err));
-		MPK_TRY(put_moves(c, m, i, s, err));
+
+		/* The path's tokens go to the begin of the tree, but for those that are there. */
+		int32_t first = c->pass.ends.items[i], count = c->pass.counts.items[i];
+		int32_t path[MPK_PAGED_TREE_MAX], length = 0;
+		int64_t node = m->leaves->extents[i];
+
+		for (; node != -1 && length < MPK_PAGED_TREE_MAX; node = s->parents.items[node])
+			path[length++] = (int32_t)node;
+		for (int32_t k = 0; k < length; k++) {
+			int32_t from = path[length - 1 - k];
+
+			if (from == k)
+				continue;
+			MPK_TRY(mpk_state_check(from < count, err,
+						"node %d is none of the last forward pass",
+						(int)from));
+			mpk_ints_push(&m->from, c->pass.places.items[first + from]);
+			mpk_ints_push(&m->to, c->pass.places.items[first + k]);
+		}
+
 		mpk_ints_push(&m->ends, (int32_t)m->from.count);
 	}
 	if (m->ends.failed || m->from.failed || m->to.failed)
 		return mpk_fail_nomem(err);
 	return compact(c, m, err);
-}
-
-/* What was not accepted is taken back. */
-static enum mpk_code settle(struct mpk_paged *c, const struct commit *m, struct mpk_error *err)
-{
-	for (size_t i = 0; i < m->ids->ndim; i++) {
-		int64_t leaf = m->leaves->extents[i], id = m->ids->extents[i];
-		struct mpk_sequence *s;
-		int64_t kept;
-
-		MPK_TRY(mpk_blocks_get(&c->blocks, id, &s, err));
-		kept = leaf == -1 ? 0 : s->depths.items[leaf] + 1;
-		if (c->pass.counts.items[i] > kept)
-			MPK_TRY(mpk_paged_sequences.pop(&c->base, id,
-							c->pass.counts.items[i] - kept, err));
-		MPK_TRY(mpk_blocks_get(&c->blocks, id, &s, err));
-		s->is_committed = true;
-		s->parents.count = s->depths.count = 0;
-	}
-	return MPK_OK;
-}
-
-/* Keep the path from the root to a leaf of each sequence's tree, -1: nothing of it. */
-static enum mpk_code paged_commit(struct mpk_paged *c, const struct mpk_shape *ids,
-				  const struct mpk_shape *leaves, struct mpk_error *err)
-{
-	struct commit m = { .ids = ids, .leaves = leaves };
-	enum mpk_code rc;
-	bool is_chain;
-
-	MPK_TRY(check_commit(c, &m, &is_chain, err));
-	rc = is_chain ? MPK_OK : move_all(c, &m, err);
-	mpk_ints_fini(&m.ends);
-	mpk_ints_fini(&m.from);
-	mpk_ints_fini(&m.to);
-	MPK_TRY(rc);
-	return settle(c, &m, err);
 }
 
 /* --- how a sequence goes on ---------------------------------------------------------------------- */
@@ -241,7 +200,35 @@ static enum mpk_code do_commit(struct mpk_kv_state *state, const struct mpk_kv_c
 
 	MPK_TRY(mpk_state_shape(call->name, call->args, 1, &ids, err));
 	MPK_TRY(mpk_state_shape(call->name, call->args, 2, &leaves, err));
-	return paged_commit(c, ids, leaves, err);
+
+	/* Keep the path from the root to a leaf of each sequence's tree, -1: nothing of it. */
+	struct commit m = { .ids = ids, .leaves = leaves };
+	enum mpk_code rc;
+	bool is_chain;
+
+	MPK_TRY(check_commit(c, &m, &is_chain, err));
+	rc = is_chain ? MPK_OK : move_all(c, &m, err);
+	mpk_ints_fini(&m.ends);
+	mpk_ints_fini(&m.from);
+	mpk_ints_fini(&m.to);
+	MPK_TRY(rc);
+
+	/* What was not accepted is taken back. */
+	for (size_t i = 0; i < m.ids->ndim; i++) {
+		int64_t leaf = m.leaves->extents[i], id = m.ids->extents[i];
+		struct mpk_sequence *s;
+		int64_t kept;
+
+		MPK_TRY(mpk_blocks_get(&c->blocks, id, &s, err));
+		kept = leaf == -1 ? 0 : s->depths.items[leaf] + 1;
+		if (c->pass.counts.items[i] > kept)
+			MPK_TRY(mpk_paged_sequences.pop(&c->base, id,
+							c->pass.counts.items[i] - kept, err));
+		MPK_TRY(mpk_blocks_get(&c->blocks, id, &s, err));
+		s->is_committed = true;
+		s->parents.count = s->depths.count = 0;
+	}
+	return MPK_OK;
 }
 
 /* Append where the tokens of a sequence are, in their order
@@ -299,20 +286,6 @@ static enum mpk_code token_places(struct mpk_paged *c, int64_t id, int64_t from,
 	return rc;
 }
 
-/* Keys and values, or both in one: layers, tokens, heads, features. */
-static enum mpk_code check_copy(const struct mpk_paged *c, const struct mpk_tensor *t, bool is_mla,
-				int64_t tokens, struct mpk_error *err)
-{
-	const struct mpk_dltensor *dl = &t->dl;
-
-	return mpk_state_check(
-		dl->ndim == (is_mla ? 3 : 4) && dl->shape[0] == c->layer_count &&
-			dl->shape[1] == tokens && (is_mla || dl->shape[2] == c->kv_heads) &&
-			dl->shape[is_mla ? 2 : 3] == c->qk_dim,
-		err, "keys and values of %d layers and %lld tokens want other shapes",
-		(int)c->layer_count, (long long)tokens);
-}
-
 static enum mpk_code do_debug(struct mpk_kv_state *state, const struct mpk_kv_call *call,
 			      struct mpk_error *err)
 {
@@ -330,7 +303,17 @@ static enum mpk_code do_debug(struct mpk_kv_state *state, const struct mpk_kv_ca
 	for (size_t i = 0; i < outputs; i++) {
 		MPK_TRY(mpk_relax_tensor(call->name, call->args, 4 + i, &t, err));
 		/* without overflow; token_places refuses those that are no positions */
-		MPK_TRY(check_copy(c, t, is_mla, (int64_t)((uint64_t)to - (uint64_t)from), err));
+
+		/* Keys and values, or both in one: layers, tokens, heads, features. */
+		int64_t tokens = (int64_t)((uint64_t)to - (uint64_t)from);
+		const struct mpk_dltensor *dl = &t->dl;
+
+		MPK_TRY(mpk_state_check(
+			dl->ndim == (is_mla ? 3 : 4) && dl->shape[0] == c->layer_count &&
+				dl->shape[1] == tokens && (is_mla || dl->shape[2] == c->kv_heads) &&
+				dl->shape[is_mla ? 2 : 3] == c->qk_dim,
+			err, "keys and values of %d layers and %lld tokens want other shapes",
+			(int)c->layer_count, (long long)tokens));
 	}
 	MPK_TRY(token_places(c, id, from, to, &places.tensor, err));
 	places.kind = MPK_VALUE_TENSOR;

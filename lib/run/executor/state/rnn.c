@@ -155,20 +155,6 @@ static enum mpk_code rnn_pop(struct mpk_kv_state *s, int64_t id, int64_t count,
 	return MPK_OK;
 }
 
-/* --- passes -------------------------------------------------------------------------------------- */
-
-static enum mpk_code check_chains(const struct mpk_kv_batch *batch, struct mpk_error *err)
-{
-	size_t at = 0;
-
-	for (size_t i = 0; batch->parents && i < batch->count; i++)
-		for (int64_t k = 0; k < batch->lengths[i]; k++, at++)
-			MPK_TRY(mpk_state_check(
-				at < batch->parent_count && batch->parents[at] == k - 1, err,
-				"recurrent states take chains of tokens, no trees"));
-	return MPK_OK;
-}
-
 static enum mpk_code make_tables(struct mpk_rnn *r, struct mpk_error *err)
 {
 	struct mpk_ints slots = { 0 }, rings = { 0 };
@@ -200,7 +186,16 @@ static enum mpk_code rnn_begin(struct mpk_kv_state *s, const struct mpk_kv_batch
 	struct mpk_rnn *r = (struct mpk_rnn *)s;
 	int64_t *ids, *lengths;
 
-	MPK_TRY(check_chains(batch, err));
+	/* --- passes
+	 * -------------------------------------------------------------------------------------- */
+	size_t at = 0;
+
+	for (size_t i = 0; batch->parents && i < batch->count; i++)
+		for (int64_t k = 0; k < batch->lengths[i]; k++, at++)
+			MPK_TRY(mpk_state_check(
+				at < batch->parent_count && batch->parents[at] == k - 1, err,
+				"recurrent states take chains of tokens, no trees"));
+
 	MPK_TRY(mpk_state_check((uint64_t)batch->count <= (uint64_t)r->slot_count, err,
 				"%zu sequences in a state of %lld", batch->count,
 				(long long)r->slot_count));
@@ -371,28 +366,6 @@ static const struct mpk_kv_ops rnn_ops = { .save = rnn_save,
 
 static const char create_name[] = "vm.builtin.rnn_state_create";
 
-static enum mpk_code take_numbers(struct mpk_rnn *r, const struct mpk_value *args,
-				  struct mpk_error *err)
-{
-	struct mpk_array *inits;
-
-	MPK_TRY(mpk_relax_int(create_name, args, 0, &r->layer_count, err));
-	MPK_TRY(mpk_relax_int(create_name, args, 1, &r->slot_count, err));
-	MPK_TRY(mpk_relax_int(create_name, args, 2, &r->history, err));
-	MPK_TRY(mpk_state_array(create_name, args, 5, &inits, err));
-	MPK_TRY(mpk_state_check(
-		r->layer_count > 0 && r->layer_count < INT32_MAX && r->slot_count > 0 &&
-			r->slot_count < INT32_MAX && r->history > 0 && r->history < INT32_MAX &&
-			inits->count && inits->count < INT32_MAX,
-		err, "a state of %lld layers, %lld sequences, %lld steps, %zu values",
-		(long long)r->layer_count, (long long)r->slot_count, (long long)r->history,
-		inits->count));
-	/* a bound for what is kept for each, before anything of theirs is allocated */
-	return mpk_state_check(r->layer_count <= (1 << 20) / (int64_t)inits->count, err,
-			       "%lld layers of %zu values", (long long)r->layer_count,
-			       inits->count);
-}
-
 static enum mpk_code take_value(struct mpk_rnn *r, const struct mpk_value *args, size_t i,
 				struct mpk_error *err)
 {
@@ -416,9 +389,27 @@ static enum mpk_code take_value(struct mpk_rnn *r, const struct mpk_value *args,
 	return MPK_OK;
 }
 
-static enum mpk_code take_values(struct mpk_rnn *r, const struct mpk_value *args,
-				 struct mpk_error *err)
+static enum mpk_code fill_state(struct mpk_rnn *r, const struct mpk_value *args,
+				struct mpk_error *err)
 {
+	struct mpk_array *inits;
+
+	MPK_TRY(mpk_relax_int(create_name, args, 0, &r->layer_count, err));
+	MPK_TRY(mpk_relax_int(create_name, args, 1, &r->slot_count, err));
+	MPK_TRY(mpk_relax_int(create_name, args, 2, &r->history, err));
+	MPK_TRY(mpk_state_array(create_name, args, 5, &inits, err));
+	MPK_TRY(mpk_state_check(
+		r->layer_count > 0 && r->layer_count < INT32_MAX && r->slot_count > 0 &&
+			r->slot_count < INT32_MAX && r->history > 0 && r->history < INT32_MAX &&
+			inits->count && inits->count < INT32_MAX,
+		err, "a state of %lld layers, %lld sequences, %lld steps, %zu values",
+		(long long)r->layer_count, (long long)r->slot_count, (long long)r->history,
+		inits->count));
+	/* a bound for what is kept for each, before anything of theirs is allocated */
+	MPK_TRY(mpk_state_check(r->layer_count <= (1 << 20) / (int64_t)inits->count, err,
+				"%lld layers of %zu values", (long long)r->layer_count,
+				inits->count));
+
 	size_t count = args[5].array->count;
 	struct mpk_array *gets, *sets;
 
@@ -434,11 +425,7 @@ static enum mpk_code take_values(struct mpk_rnn *r, const struct mpk_value *args
 	r->state_count = (int64_t)count;
 	for (size_t i = 0; i < count; i++)
 		MPK_TRY(take_value(r, args, i, err));
-	return MPK_OK;
-}
 
-static enum mpk_code make_storages(struct mpk_rnn *r, struct mpk_error *err)
-{
 	r->storages = calloc(mpk_rnn_storages(r), sizeof(struct mpk_tensor *));
 	MPK_TRY_ALLOC(r->storages, err);
 	for (size_t i = 0; i < mpk_rnn_storages(r); i++) {
@@ -450,14 +437,6 @@ static enum mpk_code make_storages(struct mpk_rnn *r, struct mpk_error *err)
 					&r->storages[i], err));
 	}
 	return MPK_OK;
-}
-
-static enum mpk_code fill_state(struct mpk_rnn *r, const struct mpk_value *args,
-				struct mpk_error *err)
-{
-	MPK_TRY(take_numbers(r, args, err));
-	MPK_TRY(take_values(r, args, err));
-	return make_storages(r, err);
 }
 
 static enum mpk_code rnn_create(const struct mpk_value *args, size_t count,

@@ -237,12 +237,6 @@ struct loaded {
 	size_t sequence_count;
 };
 
-static void loaded_fini(struct loaded *l)
-{
-	free(l->blocks);
-	free(l->sequences);
-}
-
 /* A block holds its tokens: all of its pages, or, of a window, what the window has of them. */
 static enum mpk_code take_block(struct mpk_load *l, const struct mpk_paged *c, struct loaded *got,
 				size_t i, struct mpk_error *err)
@@ -395,7 +389,8 @@ enum mpk_code mpk_paged_load(struct mpk_kv_state *state, struct mpk_load *l, str
 
 	if (code == MPK_OK)
 		code = put_into_cache(l, c, &got, err);
-	loaded_fini(&got);
+	free(got.blocks);
+	free(got.sequences);
 	return code;
 }
 
@@ -440,34 +435,6 @@ static enum mpk_code save_state(struct mpk_kv_state *state, const struct mpk_kv_
 	return code;
 }
 
-static enum mpk_code check_header(const struct mpk_kv_state *state, const struct mpk_kv_call *call,
-				  struct mpk_load *l, struct mpk_error *err)
-{
-	const struct mpk_shape *digest;
-	struct mpk_span begin, type;
-	uint64_t words[2];
-	uint32_t version;
-
-	MPK_TRY(mpk_state_shape(call->name, call->args, 2, &digest, err));
-	MPK_TRY(mpk_read_bytes(&l->cursor, "the first bytes", sizeof magic, &begin, err));
-	if (memcmp(begin.data, magic, sizeof magic) != 0)
-		return mpk_fail(err, MPK_E_CORRUPT, "the bytes are no saved state");
-	MPK_TRY(mpk_read_u32(&l->cursor, "version", &version, err));
-	if (version != VERSION)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a state saved in version %u; this is version %d", version,
-				VERSION);
-	MPK_TRY(mpk_read_u64(&l->cursor, "digest", &words[0], err));
-	MPK_TRY(mpk_read_u64(&l->cursor, "digest", &words[1], err));
-	MPK_TRY(mpk_state_check(digest->ndim == 2 && words[0] == (uint64_t)digest->extents[0] &&
-					words[1] == (uint64_t)digest->extents[1],
-				err, "the state was saved by another model"));
-	MPK_TRY(mpk_read_str(&l->cursor, "type", &type, err));
-	return mpk_state_check(mpk_span_is(type, state->object.type) && state->ops->load, err,
-			       "the saved state is a %s, this one a %s", MPK_QUOTE(type),
-			       state->object.type);
-}
-
 /* (state, uint8 tensor, digest of the model) */
 static enum mpk_code load_state(struct mpk_kv_state *state, const struct mpk_kv_call *call,
 				struct mpk_error *err)
@@ -481,7 +448,31 @@ static enum mpk_code load_state(struct mpk_kv_state *state, const struct mpk_kv_
 	l.cursor = mpk_cursor_of(
 		mpk_span_of(mpk_dltensor_data(&l.tensor->dl), (size_t)l.tensor->dl.shape[0]), 0,
 		"saved state");
-	MPK_TRY(check_header(state, call, &l, err));
+
+	const struct mpk_shape *digest;
+	struct mpk_span begin, type;
+	uint64_t words[2];
+	uint32_t version;
+
+	MPK_TRY(mpk_state_shape(call->name, call->args, 2, &digest, err));
+	MPK_TRY(mpk_read_bytes(&l.cursor, "the first bytes", sizeof magic, &begin, err));
+	if (memcmp(begin.data, magic, sizeof magic) != 0)
+		return mpk_fail(err, MPK_E_CORRUPT, "the bytes are no saved state");
+	MPK_TRY(mpk_read_u32(&l.cursor, "version", &version, err));
+	if (version != VERSION)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a state saved in version %u; this is version %d", version,
+				VERSION);
+	MPK_TRY(mpk_read_u64(&l.cursor, "digest", &words[0], err));
+	MPK_TRY(mpk_read_u64(&l.cursor, "digest", &words[1], err));
+	MPK_TRY(mpk_state_check(digest->ndim == 2 && words[0] == (uint64_t)digest->extents[0] &&
+					words[1] == (uint64_t)digest->extents[1],
+				err, "the state was saved by another model"));
+	MPK_TRY(mpk_read_str(&l.cursor, "type", &type, err));
+	MPK_TRY(mpk_state_check(mpk_span_is(type, state->object.type) && state->ops->load, err,
+				"the saved state is a %s, this one a %s", MPK_QUOTE(type),
+				state->object.type));
+
 	return state->ops->load(state, &l, err);
 }
 

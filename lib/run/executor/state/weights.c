@@ -252,14 +252,6 @@ static enum mpk_code put_file(struct pool *p, struct mpk_param_file *file,
 	return MPK_OK;
 }
 
-/* What is wrong with a file is an error of the call that names it. */
-static enum mpk_code raise_file(const char *name, enum mpk_code code, struct mpk_error *err)
-{
-	if (code == MPK_OK || code == MPK_E_NOMEM || code == MPK_E_DEVICE)
-		return code;
-	return mpk_relax_raise(err, "ValueError", "%s: %s", name, err->text);
-}
-
 /* load(folder, type of the device, its number) */
 static enum mpk_code load_index(const char *name, const char *index, const struct mpk_value *args,
 				size_t count, struct mpk_error *err)
@@ -290,7 +282,11 @@ static enum mpk_code load_index(const char *name, const char *index, const struc
 		code = put_file(p, file, where, err);
 		mpk_param_file_drop(file); /* tensors that lie in it keep it */
 	}
-	return raise_file(name, code, err);
+
+	/* What is wrong with a file is an error of the call that names it. */
+	if (code == MPK_OK || code == MPK_E_NOMEM || code == MPK_E_DEVICE)
+		return code;
+	return mpk_relax_raise(err, "ValueError", "%s: %s", name, err->text);
 }
 
 static enum mpk_code weight_load(const struct mpk_value *args, size_t count,

@@ -53,20 +53,15 @@ static enum mpk_code take_entries(const char *name, const struct window_cache *c
 	return MPK_OK;
 }
 
-/* Bytes of one entry; of a cache without room those of its shape. */
-static enum mpk_code entry_bytes(const struct window_cache *c, uint64_t *out, struct mpk_error *err)
-{
-	return mpk_tensor_bytes_of(c->data->dl.dtype, c->data->dl.shape + 1,
-				   (size_t)c->data->dl.ndim - 1, out, err);
-}
-
 /* Entries of one tensor to a place of the cache, which has room. */
 static enum mpk_code put_entries(struct window_cache *c, struct mpk_tensor *from, int64_t first,
 				 int64_t count, int64_t at, struct mpk_error *err)
 {
 	uint64_t bytes;
 
-	MPK_TRY(entry_bytes(c, &bytes, err));
+	/* Bytes of one entry; of a cache without room those of its shape. */
+	MPK_TRY(mpk_tensor_bytes_of(c->data->dl.dtype, c->data->dl.shape + 1,
+				    (size_t)c->data->dl.ndim - 1, &bytes, err));
 	return mpk_state_copy(
 		(struct mpk_state_bytes){ from, (uint64_t)first * bytes, (uint64_t)count * bytes },
 		(struct mpk_state_bytes){ c->data, (uint64_t)at * bytes, (uint64_t)count * bytes },

@@ -196,27 +196,6 @@ struct loader {
 	struct mpk_error *err;
 };
 
-/* The function is asked once, when the program is built; what it returns are views of the
- * library's data. */
-static enum mpk_code ask_metadata(struct loader *l)
-{
-	struct mpk_value data = { 0 };
-	struct mpk_function *f;
-
-	MPK_TRY(mpk_node_import(l->node, "get_c_metadata", &f, l->err));
-	MPK_TRY(mpk_function_call(f, &(struct mpk_args){ 0 }, &data, l->err));
-	if (data.kind != MPK_VALUE_OPAQUE || !f->address) {
-		enum mpk_value_kind kind = data.kind;
-
-		mpk_value_drop(&data);
-		return mpk_fail(l->err, MPK_E_CORRUPT,
-				"get_c_metadata returned %s where a pointer should be",
-				mpk_value_kind_name(kind));
-	}
-	return mpk_aot_metadata_read(f->address, data.opaque, &l->p->base.arena, &l->metadata,
-				     l->err);
-}
-
 /* Content that a storage has before the first run; it ends within the tensors
  * that were added to the storage */
 static enum mpk_code static_add_fill(struct mpk_static_program *p, uint32_t storage,
@@ -291,27 +270,6 @@ static const struct mpk_tensor_record *param_for(const struct loader *l, struct 
 	return NULL;
 }
 
-/* Operands are in the metadata's order, the program's inputs before its parameters. */
-static enum mpk_code add_inputs(struct loader *l)
-{
-	const struct mpk_aot_tensors *inputs = &l->metadata.inputs;
-	uint32_t tensor;
-
-	for (size_t i = 0; i < inputs->count; i++) {
-		MPK_TRY(add_tensor(l, &inputs->items[i], &tensor));
-		if (!param_for(l, inputs->items[i].name))
-			MPK_TRY(mpk_static_add_input(l->p, inputs->items[i].name, tensor, l->err));
-	}
-	for (size_t i = 0; i < inputs->count; i++) {
-		const struct mpk_tensor_record *param = param_for(l, inputs->items[i].name);
-
-		if (param)
-			MPK_TRY(mpk_static_add_param(l->p, inputs->items[i].name, l->operands[i],
-						     param->data, false, l->err));
-	}
-	return MPK_OK;
-}
-
 static enum mpk_code add_outputs(struct loader *l)
 {
 	uint32_t tensor;
@@ -363,10 +321,60 @@ static enum mpk_code add_workspaces(struct loader *l)
 	return MPK_OK;
 }
 
-/* --- the whole ------------------------------------------------------------------------------ */
-
-static enum mpk_code add_entry(struct loader *l)
+static enum mpk_code load_all(struct loader *l)
 {
+	const struct mpk_aot_metadata *m = &l->metadata;
+
+	/* The function is asked once, when the program is built; what it returns are views of
+	 * the library's data. */
+	struct mpk_value data = { 0 };
+	struct mpk_function *f;
+
+	MPK_TRY(mpk_node_import(l->node, "get_c_metadata", &f, l->err));
+	MPK_TRY(mpk_function_call(f, &(struct mpk_args){ 0 }, &data, l->err));
+	if (data.kind != MPK_VALUE_OPAQUE || !f->address) {
+		enum mpk_value_kind kind = data.kind;
+
+		mpk_value_drop(&data);
+		return mpk_fail(l->err, MPK_E_CORRUPT,
+				"get_c_metadata returned %s where a pointer should be",
+				mpk_value_kind_name(kind));
+	}
+	MPK_TRY(mpk_aot_metadata_read(f->address, data.opaque, &l->p->base.arena, &l->metadata,
+				      l->err));
+
+	l->operands = mpk_arena_array(&l->p->base.arena,
+				      m->inputs.count + m->outputs.count + m->workspaces.count + 1,
+				      sizeof *l->operands);
+	if (!l->operands)
+		return mpk_fail_nomem(l->err);
+
+	/* Operands are in the metadata's order, the program's inputs before its parameters. */
+	const struct mpk_aot_tensors *inputs = &l->metadata.inputs;
+	uint32_t tensor;
+
+	for (size_t i = 0; i < inputs->count; i++) {
+		MPK_TRY(add_tensor(l, &inputs->items[i], &tensor));
+		if (!param_for(l, inputs->items[i].name))
+			MPK_TRY(mpk_static_add_input(l->p, inputs->items[i].name, tensor, l->err));
+	}
+	for (size_t i = 0; i < inputs->count; i++) {
+		const struct mpk_tensor_record *param = param_for(l, inputs->items[i].name);
+
+		if (param)
+			MPK_TRY(mpk_static_add_param(l->p, inputs->items[i].name, l->operands[i],
+						     param->data, false, l->err));
+	}
+
+	MPK_TRY(add_outputs(l));
+	/* without workspaces the entry takes no constants either: its code has its own */
+	if (m->workspaces.count) {
+		MPK_TRY(add_constants(l));
+		MPK_TRY(add_workspaces(l));
+	}
+
+	/* --- the whole
+	 * ------------------------------------------------------------------------------ */
 	const char *name =
 		mpk_arena_printf(&l->p->base.arena, "%s___tvm_main__", l->metadata.mod_name);
 	struct mpk_function *entry;
@@ -374,35 +382,16 @@ static enum mpk_code add_entry(struct loader *l)
 	if (!name)
 		return mpk_fail_nomem(l->err);
 	MPK_TRY(mpk_node_import(l->node, name, &entry, l->err));
-	return mpk_static_add_step(l->p,
-				   &(struct mpk_static_step){
-					   .function = entry,
-					   .operands = l->operands,
-					   .count = l->operand_count,
-					   .read_count = l->metadata.inputs.count,
-					   .result_count = l->metadata.outputs.count,
-				   },
-				   l->err);
-}
+	MPK_TRY(mpk_static_add_step(l->p,
+				    &(struct mpk_static_step){
+					    .function = entry,
+					    .operands = l->operands,
+					    .count = l->operand_count,
+					    .read_count = l->metadata.inputs.count,
+					    .result_count = l->metadata.outputs.count,
+				    },
+				    l->err));
 
-static enum mpk_code load_all(struct loader *l)
-{
-	const struct mpk_aot_metadata *m = &l->metadata;
-
-	MPK_TRY(ask_metadata(l));
-	l->operands = mpk_arena_array(&l->p->base.arena,
-				      m->inputs.count + m->outputs.count + m->workspaces.count + 1,
-				      sizeof *l->operands);
-	if (!l->operands)
-		return mpk_fail_nomem(l->err);
-	MPK_TRY(add_inputs(l));
-	MPK_TRY(add_outputs(l));
-	/* without workspaces the entry takes no constants either: its code has its own */
-	if (m->workspaces.count) {
-		MPK_TRY(add_constants(l));
-		MPK_TRY(add_workspaces(l));
-	}
-	MPK_TRY(add_entry(l));
 	return mpk_static_program_finish(l->p, l->factory->module_name, l->err);
 }
 

@@ -53,22 +53,6 @@ static int by_storage(const void *a, const void *b)
 	return x->entry < y->entry ? -1 : x->entry > y->entry;
 }
 
-static enum mpk_code check_memory(const struct loader *l, const struct mpk_graph_entry *e)
-{
-	struct mpk_span scope = mpk_span_str(e->storage_scope);
-
-	if (scope.len && !mpk_span_is(scope, "global"))
-		return mpk_fail(l->err, MPK_E_UNSUPPORTED,
-				"graph: storage %" PRId64
-				" is of scope '%s'; the graph executor here has plain memory only",
-				e->storage_id, MPK_QUOTE(scope));
-	if (e->device_type < 0 || e->device_type > INT32_MAX)
-		return mpk_fail(l->err, MPK_E_CORRUPT,
-				"graph: storage %" PRId64 " is on a device of type %" PRId64,
-				e->storage_id, e->device_type);
-	return MPK_OK;
-}
-
 /* Storage ids are any numbers: those that are used become storages. */
 static enum mpk_code make_storages(const struct loader *l, const struct place *places,
 				   uint32_t *storages)
@@ -79,7 +63,20 @@ static enum mpk_code make_storages(const struct loader *l, const struct place *p
 		const struct mpk_graph_entry *e = &l->g.entries[places[i].entry];
 		uint32_t *storage = &storages[places[i].entry];
 
-		MPK_TRY(check_memory(l, e));
+		struct mpk_span scope = mpk_span_str(e->storage_scope);
+
+		if (scope.len && !mpk_span_is(scope, "global"))
+			return mpk_fail(
+				l->err, MPK_E_UNSUPPORTED,
+				"graph: storage %" PRId64
+				" is of scope '%s'; the graph executor here has plain memory only",
+				e->storage_id, MPK_QUOTE(scope));
+		if (e->device_type < 0 || e->device_type > INT32_MAX)
+			return mpk_fail(l->err, MPK_E_CORRUPT,
+					"graph: storage %" PRId64
+					" is on a device of type %" PRId64,
+					e->storage_id, e->device_type);
+
 		if (!before || before->storage_id != e->storage_id)
 			MPK_TRY(mpk_static_add_storage(l->p, (int32_t)e->device_type, storage,
 						       l->err));
@@ -95,58 +92,7 @@ static enum mpk_code make_storages(const struct loader *l, const struct place *p
 	return MPK_OK;
 }
 
-static enum mpk_code make_tensors(const struct loader *l, const uint32_t *storages)
-{
-	for (size_t node = 0; node < l->g.node_count; node++)
-		for (size_t i = l->g.row_ptr[node]; i < l->g.row_ptr[node + 1]; i++) {
-			const struct mpk_graph_entry *e = &l->g.entries[i];
-			uint32_t tensor;
-
-			MPK_TRY(of_node(l, node,
-					mpk_static_add_tensor(l->p, e->dtype, e->shape, e->ndim,
-							      storages[i], &tensor, l->err)));
-		}
-	return MPK_OK;
-}
-
-static enum mpk_code load_entries(const struct loader *l)
-{
-	size_t count = l->g.entry_count;
-	struct place *places = mpk_arena_array(&l->p->base.arena, count + 1, sizeof *places);
-	uint32_t *storages = mpk_arena_array(&l->p->base.arena, count + 1, sizeof *storages);
-
-	if (!places || !storages)
-		return mpk_fail_nomem(l->err);
-	for (size_t i = 0; i < count; i++)
-		places[i] = (struct place){ l->g.entries[i].storage_id, (uint32_t)i };
-	qsort(places, count, sizeof *places, by_storage);
-	MPK_TRY(make_storages(l, places, storages));
-	return make_tensors(l, storages);
-}
-
 /* --- inputs --------------------------------------------------------------------------------- */
-
-/* A parameter that was linked into the library: its code knows them by storage id. */
-static enum mpk_code find_linked(const struct loader *l, uint32_t entry, struct mpk_span *out)
-{
-	struct mpk_value id = mpk_value_of_int(l->g.entries[entry].storage_id), data = { 0 };
-	uint64_t bytes = l->p->tensors[entry].bytes;
-
-	*out = (struct mpk_span){ 0 };
-	if (!l->linked)
-		return MPK_OK;
-	MPK_TRY(mpk_function_call(l->linked, &(struct mpk_args){ &id, NULL, 1 }, &data, l->err));
-	/* a library without this parameter returns a null pointer */
-	if (data.kind == MPK_VALUE_OPAQUE && data.opaque)
-		*out = mpk_span_of(data.opaque, (size_t)bytes);
-	mpk_value_drop(&data);
-	if (out->data && mpk_static_room(l->linked->address, out->data) < bytes)
-		return mpk_fail(l->err, MPK_E_CORRUPT,
-				"graph: storage %" PRId64 " is a linked parameter of %" PRIu64
-				" bytes, which the library has not where it says",
-				l->g.entries[entry].storage_id, bytes);
-	return MPK_OK;
-}
 
 /* What fills an argument of the graph, data NULL: the caller. */
 static enum mpk_code find_content(const struct loader *l, size_t arg, struct mpk_span *out,
@@ -158,8 +104,31 @@ static enum mpk_code find_content(const struct loader *l, size_t arg, struct mpk
 	size_t at = mpk_params_find(params, mpk_span_str(l->g.nodes[node].name));
 
 	*is_linked = at == params->names.count;
-	if (*is_linked)
-		return find_linked(l, l->g.row_ptr[node], out);
+	if (*is_linked) {
+		/* A parameter that was linked into the library: its code knows them by storage
+		 * id. */
+		uint32_t entry = l->g.row_ptr[node];
+		struct mpk_value id = mpk_value_of_int(l->g.entries[entry].storage_id),
+				 data = { 0 };
+		uint64_t bytes = l->p->tensors[entry].bytes;
+
+		*out = (struct mpk_span){ 0 };
+		if (!l->linked)
+			return MPK_OK;
+		MPK_TRY(mpk_function_call(l->linked, &(struct mpk_args){ &id, NULL, 1 }, &data,
+					  l->err));
+		/* a library without this parameter returns a null pointer */
+		if (data.kind == MPK_VALUE_OPAQUE && data.opaque)
+			*out = mpk_span_of(data.opaque, (size_t)bytes);
+		mpk_value_drop(&data);
+		if (out->data && mpk_static_room(l->linked->address, out->data) < bytes)
+			return mpk_fail(l->err, MPK_E_CORRUPT,
+					"graph: storage %" PRId64
+					" is a linked parameter of %" PRIu64
+					" bytes, which the library has not where it says",
+					l->g.entries[entry].storage_id, bytes);
+		return MPK_OK;
+	}
 	*out = params->tensors[at].data;
 	/* a parameter without elements may have no address; NULL would mean an input */
 	if (!out->data)
@@ -220,25 +189,6 @@ static enum mpk_code collect_operands(const struct loader *l, size_t i, struct o
 	return MPK_OK;
 }
 
-/* The same memory with one dimension. */
-static enum mpk_code flatten(const struct loader *l, struct operands *operands)
-{
-	for (size_t k = 0; k < operands->count; k++) {
-		const struct mpk_static_tensor t = l->p->tensors[operands->tensors[k]];
-		int64_t *extent = mpk_arena_array(&l->p->base.arena, 1, sizeof *extent);
-
-		if (!extent)
-			return mpk_fail_nomem(l->err);
-		*extent = 1;
-		for (size_t d = 0; d < t.ndim; d++)
-			if (__builtin_mul_overflow(*extent, t.shape[d], extent))
-				*extent = 0; /* another extent is 0: the size was checked */
-		MPK_TRY(mpk_static_add_tensor(l->p, t.dtype, extent, 1, t.storage,
-					      &operands->tensors[k], l->err));
-	}
-	return MPK_OK;
-}
-
 static enum mpk_code add_copy(const struct loader *l, const struct operands *operands)
 {
 	if (operands->read_count != 1 || operands->count != 2)
@@ -279,8 +229,22 @@ static enum mpk_code load_operator(const struct loader *l, size_t i)
 	if (strcmp(node->func_name, "__copy") == 0)
 		return add_copy(l, &operands);
 	MPK_TRY(mpk_node_import(l->node, node->func_name, &f, l->err));
-	if (node->flatten_data)
-		MPK_TRY(flatten(l, &operands));
+	if (node->flatten_data) {
+		/* The same memory with one dimension. */
+		for (size_t k = 0; k < operands.count; k++) {
+			const struct mpk_static_tensor t = l->p->tensors[operands.tensors[k]];
+			int64_t *extent = mpk_arena_array(&l->p->base.arena, 1, sizeof *extent);
+
+			if (!extent)
+				return mpk_fail_nomem(l->err);
+			*extent = 1;
+			for (size_t d = 0; d < t.ndim; d++)
+				if (__builtin_mul_overflow(*extent, t.shape[d], extent))
+					*extent = 0; /* another extent is 0: the size was checked */
+			MPK_TRY(mpk_static_add_tensor(l->p, t.dtype, extent, 1, t.storage,
+						      &operands.tensors[k], l->err));
+		}
+	}
 	return mpk_static_add_step(l->p,
 				   &(struct mpk_static_step){
 					   .function = f,
@@ -291,14 +255,6 @@ static enum mpk_code load_operator(const struct loader *l, size_t i)
 					   .label = mpk_span_str(node->name),
 				   },
 				   l->err);
-}
-
-static enum mpk_code load_operators(const struct loader *l)
-{
-	for (size_t i = 0; i < l->g.node_count; i++)
-		if (!l->g.nodes[i].is_input)
-			MPK_TRY(of_node(l, i, load_operator(l, i)));
-	return MPK_OK;
 }
 
 /* --- the whole ------------------------------------------------------------------------------ */
@@ -328,9 +284,32 @@ static enum mpk_code load_all(struct loader *l)
 	MPK_TRY(check_inputs(l));
 	MPK_TRY(mpk_module_find_import(&l->node->base, "_lookup_linked_param", &l->linked, &search,
 				       l->err));
-	MPK_TRY(load_entries(l));
+
+	size_t count = l->g.entry_count;
+	struct place *places = mpk_arena_array(&l->p->base.arena, count + 1, sizeof *places);
+	uint32_t *storages = mpk_arena_array(&l->p->base.arena, count + 1, sizeof *storages);
+
+	if (!places || !storages)
+		return mpk_fail_nomem(l->err);
+	for (size_t i = 0; i < count; i++)
+		places[i] = (struct place){ l->g.entries[i].storage_id, (uint32_t)i };
+	qsort(places, count, sizeof *places, by_storage);
+	MPK_TRY(make_storages(l, places, storages));
+
+	for (size_t node = 0; node < l->g.node_count; node++)
+		for (size_t i = l->g.row_ptr[node]; i < l->g.row_ptr[node + 1]; i++) {
+			const struct mpk_graph_entry *e = &l->g.entries[i];
+			uint32_t tensor;
+
+			MPK_TRY(of_node(l, node,
+					mpk_static_add_tensor(l->p, e->dtype, e->shape, e->ndim,
+							      storages[i], &tensor, l->err)));
+		}
+
 	MPK_TRY(load_inputs(l));
-	MPK_TRY(load_operators(l));
+	for (size_t i = 0; i < l->g.node_count; i++)
+		if (!l->g.nodes[i].is_input)
+			MPK_TRY(of_node(l, i, load_operator(l, i)));
 	for (size_t i = 0; i < l->g.head_count; i++)
 		MPK_TRY(mpk_static_add_result(
 			l->p, (uint32_t)mpk_graph_json_entry(&l->g, l->g.heads[i]), l->err));

@@ -229,23 +229,6 @@ static bool lies_well(const struct mpk_dltensor *t, struct mpk_dldevice device, 
 	return mpk_dldevice_equal(t->device, device) && t->byte_offset == 0;
 }
 
-static enum mpk_code copy_in(struct static_machine *m, struct mpk_tensor *from,
-			     const struct mpk_tensor *to, struct mpk_error *err)
-{
-	struct mpk_tensor *compact;
-	enum mpk_code code;
-
-	if (mpk_dltensor_is_compact(&from->dl))
-		return mpk_devices_copy(m->devices, &from->dl, &to->dl, to->bytes, err);
-	if (!mpk_dldevice_is_host(from->dl.device))
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"an input on a device whose rows are not contiguous");
-	MPK_TRY(mpk_tensor_compact(from, &compact, err));
-	code = mpk_devices_copy(m->devices, &compact->dl, &to->dl, to->bytes, err);
-	mpk_tensor_drop(compact);
-	return code;
-}
-
 /* A parameter as the file has it. */
 static enum mpk_code place_content(struct static_machine *m, size_t i, struct mpk_error *err)
 {
@@ -285,7 +268,20 @@ static enum mpk_code place_input(struct static_machine *m, size_t i, struct mpk_
 	}
 	/* the kernels cannot take it as it is, or write to where it belongs */
 	MPK_TRY(use_own(m, storage, err));
-	return copy_in(m, came, m->tensors[in->tensor], err);
+
+	const struct mpk_tensor *to = m->tensors[in->tensor];
+	struct mpk_tensor *compact;
+	enum mpk_code code;
+
+	if (mpk_dltensor_is_compact(&came->dl))
+		return mpk_devices_copy(m->devices, &came->dl, &to->dl, to->bytes, err);
+	if (!mpk_dldevice_is_host(came->dl.device))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"an input on a device whose rows are not contiguous");
+	MPK_TRY(mpk_tensor_compact(came, &compact, err));
+	code = mpk_devices_copy(m->devices, &compact->dl, &to->dl, to->bytes, err);
+	mpk_tensor_drop(compact);
+	return code;
 }
 
 /* --- results -------------------------------------------------------------------------------- */

@@ -162,31 +162,6 @@ static enum mpk_code separate_result(struct mpk_static_program *p, uint32_t *res
 	return MPK_OK;
 }
 
-/* Which tensors lie in which storage. */
-static enum mpk_code collect_views(struct mpk_static_program *p, struct mpk_error *err)
-{
-	uint32_t *views = mpk_arena_array(&p->base.arena, p->tensor_count + 1, sizeof *views);
-	uint32_t next = 0;
-
-	if (!views)
-		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < p->tensor_count; i++)
-		p->storages[p->tensors[i].storage].view_count++;
-	/* counted first, then given room in one list, then filled */
-	for (size_t i = 0; i < p->storage_count; i++) {
-		p->storages[i].first_view = next;
-		next += p->storages[i].view_count;
-		p->storages[i].view_count = 0;
-	}
-	for (size_t i = 0; i < p->tensor_count; i++) {
-		struct mpk_static_storage *s = &p->storages[p->tensors[i].storage];
-
-		views[s->first_view + s->view_count++] = (uint32_t)i;
-	}
-	p->views = views;
-	return MPK_OK;
-}
-
 /* A view that is larger than the input would lead past the end of the caller's memory. */
 static enum mpk_code find_zero_copy(struct mpk_static_program *p, struct mpk_error *err)
 {
@@ -213,9 +188,38 @@ static struct mpk_param typed(const struct mpk_static_program *p, uint32_t tenso
 	return (struct mpk_param){ name, mpk_type_tensor(t->dtype, t->shape, t->ndim, NULL) };
 }
 
-static enum mpk_code static_program_describe(struct mpk_static_program *p, struct mpk_span name,
-					     struct mpk_error *err)
+enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk_span name,
+					struct mpk_error *err)
 {
+	/* this adds steps and storages, so that all else comes after it */
+	for (size_t i = 0; i < p->result_count; i++)
+		MPK_TRY(separate_result(p, &p->results[i], err));
+	for (size_t i = 0; i < p->result_count; i++)
+		storage_of(p, p->results[i])->is_result = true;
+
+	/* Which tensors lie in which storage. */
+	uint32_t *views = mpk_arena_array(&p->base.arena, p->tensor_count + 1, sizeof *views);
+	uint32_t next = 0;
+
+	if (!views)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < p->tensor_count; i++)
+		p->storages[p->tensors[i].storage].view_count++;
+	/* counted first, then given room in one list, then filled */
+	for (size_t i = 0; i < p->storage_count; i++) {
+		p->storages[i].first_view = next;
+		next += p->storages[i].view_count;
+		p->storages[i].view_count = 0;
+	}
+	for (size_t i = 0; i < p->tensor_count; i++) {
+		struct mpk_static_storage *s = &p->storages[p->tensors[i].storage];
+
+		views[s->first_view + s->view_count++] = (uint32_t)i;
+	}
+	p->views = views;
+
+	MPK_TRY(find_zero_copy(p, err));
+
 	size_t count = p->input_count + p->result_count;
 	struct mpk_param *list = mpk_arena_array(&p->base.arena, count + 1, sizeof *list);
 	struct mpk_signature *m = &p->model;
@@ -237,19 +241,6 @@ static enum mpk_code static_program_describe(struct mpk_static_program *p, struc
 	m->outputs = list + p->input_count;
 	m->output_count = p->result_count;
 	return MPK_OK;
-}
-
-enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk_span name,
-					struct mpk_error *err)
-{
-	/* this adds steps and storages, so that all else comes after it */
-	for (size_t i = 0; i < p->result_count; i++)
-		MPK_TRY(separate_result(p, &p->results[i], err));
-	for (size_t i = 0; i < p->result_count; i++)
-		storage_of(p, p->results[i])->is_result = true;
-	MPK_TRY(collect_views(p, err));
-	MPK_TRY(find_zero_copy(p, err));
-	return static_program_describe(p, name, err);
 }
 
 /* --- the node ------------------------------------------------------------------------------- */

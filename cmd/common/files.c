@@ -88,20 +88,6 @@ void mpk_confine_output(struct mpk_confine *c, const char *path)
 	c->failed |= !parent;
 }
 
-static void add_options(struct mpk_confine *c, const struct mpk_option *options)
-{
-	for (const struct mpk_option *row = options; row->name; row++) {
-		for (size_t i = 0; row->path && i < mpk_option_count(row); i++) {
-			const char *path = mpk_option_value(row, i);
-
-			if (row->path >= MPK_WRITES_FILE)
-				mpk_confine_output(c, path);
-			else
-				mpk_confine_input(c, path);
-		}
-	}
-}
-
 static void confine_enter(const struct mpk_confine *c)
 {
 	const struct mpk_sandbox s = {
@@ -131,8 +117,18 @@ static void confine_enter(const struct mpk_confine *c)
 
 void mpk_confine(struct mpk_confine *c, const struct mpk_option *options)
 {
-	if (options)
-		add_options(c, options);
+	if (options) {
+		for (const struct mpk_option *row = options; row->name; row++) {
+			for (size_t i = 0; row->path && i < mpk_option_count(row); i++) {
+				const char *path = mpk_option_value(row, i);
+
+				if (row->path >= MPK_WRITES_FILE)
+					mpk_confine_output(c, path);
+				else
+					mpk_confine_input(c, path);
+			}
+		}
+	}
 	/* a sanitizer's runtime starts a process to look for leaks, and reads files of /proc */
 	if (!mpk_common.no_sandbox && !MPK_IS_SANITIZED)
 		confine_enter(c);
@@ -241,23 +237,6 @@ static int outputs_check_names(const struct outputs *o)
 	return MPK_EXIT_OK;
 }
 
-/* A library is in the place of OUT: most likely the name of the output was forgotten, and getopt
- * took the input for it. */
-static void outputs_explain(const struct output *o, char *const *operands, size_t count,
-			    struct mpk_error *err)
-{
-	const char *name = o->row->name, *argument = o->row->argument;
-
-	if (strncmp(argument, "OUT", 3) == 0 && count)
-		mpk_error_prefix(
-			err,
-			"--%s names what to write before what to read (--%s %s %s%s %s): ", name,
-			name, argument, MPK_QUOTE(mpk_span_str(o->path)), count > 1 ? " ..." : "",
-			MPK_QUOTE(mpk_span_str(operands[count - 1])));
-	else
-		mpk_error_prefix(err, "--%s: ", name);
-}
-
 /* Whether there is a file. Where that cannot be known, err is set. */
 static bool is_there(const char *path, struct stat *out, struct mpk_error *err)
 {
@@ -277,7 +256,20 @@ static int check_new(const struct output *o, char *const *operands, size_t count
 
 	if (mpk_output_check_path(o->path, &err) == MPK_OK)
 		return MPK_EXIT_OK;
-	outputs_explain(o, operands, count, &err);
+
+	/* A library is in the place of OUT: most likely the name of the output was forgotten,
+	 * and getopt took the input for it. */
+	const char *name = o->row->name, *argument = o->row->argument;
+
+	if (strncmp(argument, "OUT", 3) == 0 && count)
+		mpk_error_prefix(
+			&err,
+			"--%s names what to write before what to read (--%s %s %s%s %s): ", name,
+			name, argument, MPK_QUOTE(mpk_span_str(o->path)), count > 1 ? " ..." : "",
+			MPK_QUOTE(mpk_span_str(operands[count - 1])));
+	else
+		mpk_error_prefix(&err, "--%s: ", name);
+
 	return mpk_diag_error(&err);
 }
 

@@ -82,42 +82,7 @@ static void print_option(const struct mpk_option *row, const char *text)
 	print_beside(OPTIONS, left, text);
 }
 
-/* "run FN" */
-static void print_word(const struct mpk_option *row)
-{
-	char left[64];
-	bool maybe = row->kind == MPK_OPT_MAYBE;
-
-	(void)snprintf(left, sizeof left, "%s%s%s%s", row->name,
-		       maybe           ? " ["
-		       : row->argument ? " "
-				       : "",
-		       row->argument ? row->argument : "", maybe ? "]" : "");
-	print_beside(WORDS, left, row->help);
-}
-
 /* --- the first screen, and every option -------------------------------------------------------- */
-
-/* Actions as words; those that the screen has no room for by their names alone. */
-static void help_put_words(const struct mpk_command *command)
-{
-	char names[4 * WIDTH] = ""; /* printed in as many lines as it takes */
-	size_t shown = 0;
-
-	for (const struct mpk_option *row = command->options; row->name; row++) {
-		size_t len = strlen(names);
-
-		if (!row->word)
-			continue;
-		if (shown++ < command->screen)
-			print_word(row);
-		else
-			(void)snprintf(names + len, sizeof names - len, "%s%s", len ? ", " : "",
-				       row->name);
-	}
-	print_beside(WORDS, "more actions", names);
-	print_beside(WORDS, "help ACTION", "its options; --help=all: every option");
-}
 
 static void print_help(const struct mpk_command *command, const struct mpk_option *common, bool all)
 {
@@ -130,7 +95,33 @@ static void print_help(const struct mpk_command *command, const struct mpk_optio
 	(void)mpk_print(MPK_STDOUT, "usage: %s\n%s\n%s", command->usage, command->summary,
 			count ? "\n" : "");
 	if (command->has_words && !all) {
-		help_put_words(command);
+		/* Actions as words; those that the screen has no room for by their names alone. */
+		char names[4 * WIDTH] = ""; /* printed in as many lines as it takes */
+		size_t shown = 0;
+
+		for (const struct mpk_option *row = command->options; row->name; row++) {
+			size_t len = strlen(names);
+
+			if (!row->word)
+				continue;
+			if (shown++ < command->screen) {
+				/* "run FN" */
+				char left[64];
+				bool maybe = row->kind == MPK_OPT_MAYBE;
+
+				(void)snprintf(left, sizeof left, "%s%s%s%s", row->name,
+					       maybe           ? " ["
+					       : row->argument ? " "
+							       : "",
+					       row->argument ? row->argument : "",
+					       maybe ? "]" : "");
+				print_beside(WORDS, left, row->help);
+			} else
+				(void)snprintf(names + len, sizeof names - len, "%s%s",
+					       len ? ", " : "", row->name);
+		}
+		print_beside(WORDS, "more actions", names);
+		print_beside(WORDS, "help ACTION", "its options; --help=all: every option");
 	} else {
 		for (size_t i = 0; i < count && (all || i < most); i++)
 			print_option(&command->options[i], command->options[i].help);
@@ -140,25 +131,6 @@ static void print_help(const struct mpk_command *command, const struct mpk_optio
 			print_beside(OPTIONS, "    --help=all", "every option");
 	}
 	(void)mpk_print(MPK_STDOUT, "\nexamples:\n%s", command->examples);
-}
-
-/* --- an action ----------------------------------------------------------------------------------- */
-
-static void print_usage(const struct mpk_option *row)
-{
-	const char *name = row->name, *program = mpk_common.program;
-	const char *file = row->word == MPK_WORD_ALONE ? "" : " FILE";
-
-	if (mpk_option_has_o(row))
-		(void)mpk_print(MPK_STDOUT, "usage: %s %s FILE -o %s\n", program, name,
-				row->argument);
-	else if (row->kind == MPK_OPT_MAYBE)
-		(void)mpk_print(MPK_STDOUT, "usage: %s %s [%s]%s\n", program, name, row->argument,
-				file);
-	else
-		(void)mpk_print(MPK_STDOUT, "usage: %s %s%s%s%s\n", program, name,
-				row->argument ? " " : "", row->argument ? row->argument : "", file);
-	(void)mpk_print(MPK_STDOUT, "%c%s.\n\n", toupper(row->help[0]), row->help + 1);
 }
 
 /* The help of an option without the action that it goes with, which the reader knows. */
@@ -188,28 +160,6 @@ static void print_screen(struct screen *s, const struct mpk_option *rows, const 
 	}
 }
 
-static int print_action(const struct mpk_command *command, const struct mpk_option *common,
-			const struct mpk_option *action, const char *screen)
-{
-	uint64_t number = 1;
-	struct screen s = { 0 };
-	size_t end;
-
-	if (screen && (!mpk_parse_u64(mpk_span_str(screen), &number) || !number || number > 99))
-		return mpk_diag_usage("help %s takes the number of a screen, not '%s'",
-				      action->name, screen);
-	s.first = (size_t)(number - 1) * ROWS_OF_A_SCREEN;
-	end = s.first + ROWS_OF_A_SCREEN;
-	print_usage(action);
-	print_screen(&s, command->options, action->name, false);
-	print_screen(&s, command->options, action->name, true);
-	print_screen(&s, common, action->name, true);
-	if (s.count > end)
-		(void)mpk_print(MPK_STDOUT, "\n%zu more: %s help %s %zu\n", s.count - end,
-				mpk_common.program, action->name, (size_t)number + 1);
-	return MPK_EXIT_OK;
-}
-
 static int print_topic(const struct mpk_command *command, const struct mpk_option *common,
 		       const char *topic, const char *screen)
 {
@@ -217,8 +167,46 @@ static int print_topic(const struct mpk_command *command, const struct mpk_optio
 	size_t count = 0, near;
 
 	for (const struct mpk_option *row = command->options; row->name; row++) {
-		if (row->word && strcmp(row->name, topic) == 0)
-			return print_action(command, common, row, screen);
+		if (row->word && strcmp(row->name, topic) == 0) {
+			uint64_t number = 1;
+			struct screen s = { 0 };
+			size_t end;
+
+			if (screen && (!mpk_parse_u64(mpk_span_str(screen), &number) || !number ||
+				       number > 99))
+				return mpk_diag_usage(
+					"help %s takes the number of a screen, not '%s'", row->name,
+					screen);
+			s.first = (size_t)(number - 1) * ROWS_OF_A_SCREEN;
+			end = s.first + ROWS_OF_A_SCREEN;
+
+			/* --- an action
+			 * ----------------------------------------------------------------------------------- */
+			const char *name = row->name, *program = mpk_common.program;
+			const char *file = row->word == MPK_WORD_ALONE ? "" : " FILE";
+
+			if (mpk_option_has_o(row))
+				(void)mpk_print(MPK_STDOUT, "usage: %s %s FILE -o %s\n", program,
+						name, row->argument);
+			else if (row->kind == MPK_OPT_MAYBE)
+				(void)mpk_print(MPK_STDOUT, "usage: %s %s [%s]%s\n", program, name,
+						row->argument, file);
+			else
+				(void)mpk_print(MPK_STDOUT, "usage: %s %s%s%s%s\n", program, name,
+						row->argument ? " " : "",
+						row->argument ? row->argument : "", file);
+			(void)mpk_print(MPK_STDOUT, "%c%s.\n\n", toupper(row->help[0]),
+					row->help + 1);
+
+			print_screen(&s, command->options, row->name, false);
+			print_screen(&s, command->options, row->name, true);
+			print_screen(&s, common, row->name, true);
+			if (s.count > end)
+				(void)mpk_print(MPK_STDOUT, "\n%zu more: %s help %s %zu\n",
+						s.count - end, mpk_common.program, row->name,
+						(size_t)number + 1);
+			return MPK_EXIT_OK;
+		}
 		if (row->word && count < MPK_OPTIONS_MAX)
 			names[count++] = mpk_span_str(row->name);
 	}
@@ -253,53 +241,36 @@ const char *mpk_version_llvm(void)
 	return MPK_LLVM_VERSION;
 }
 
-static void print_version(void)
-{
-	(void)mpk_print(MPK_STDOUT, "%s %s\nlibelf %s\nLLVM %s\n", mpk_common.program,
-			mpk_version_program(), MPK_LIBELF_VERSION,
-			*mpk_version_llvm() ? mpk_version_llvm() : "none");
-	/* What the kernel offers, not what this call uses: --version enters no sandbox. */
-	const struct mpk_sandbox_state can = mpk_sandbox_support();
-
-	(void)mpk_print(MPK_STDOUT, "sandbox %s\n",
-			can.files && can.calls ? "files (Landlock), system calls (seccomp)"
-			: can.files            ? "files (Landlock)"
-			: can.calls            ? "system calls (seccomp)"
-					       : "none on this system");
-	if (can.namespaces)
-		(void)mpk_print(MPK_STDOUT, "namespaces %snetwork, IPC, mount%s\n",
-				can.own_user ? "user, " : "",
-				can.own_root ? "" : "; without a root folder of their own");
-	else
-		(void)mpk_print(MPK_STDOUT, "namespaces none on this system\n");
-	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
-		const struct mpk_generation_info *info = mpk_generation_get((enum mpk_generation)g);
-
-		(void)mpk_print(MPK_STDOUT, "generation %-8s %s (%s)\n", info->abi,
-				info->blob_symbol, info->releases);
-	}
-}
-
-/* Help and version were printed without looking at errors; printing nothing once more reports a
- * full disk or a closed pipe. */
-static int finish(int status)
-{
-	int failed = mpk_print(MPK_STDOUT, "%s", "");
-	struct mpk_error err = { 0 };
-
-	if (!failed)
-		return status;
-	(void)mpk_fail_errno(&err, MPK_E_IO, failed, "cannot write to standard output");
-	return mpk_diag_error(&err);
-}
-
 int mpk_help_print(const struct mpk_command *command, const struct mpk_option *common,
 		   const char *topic, const char *screen)
 {
 	int status = MPK_EXIT_OK;
 
 	if (!topic) {
-		print_version();
+		(void)mpk_print(MPK_STDOUT, "%s %s\nlibelf %s\nLLVM %s\n", mpk_common.program,
+				mpk_version_program(), MPK_LIBELF_VERSION,
+				*mpk_version_llvm() ? mpk_version_llvm() : "none");
+		/* What the kernel offers, not what this call uses: --version enters no sandbox. */
+		const struct mpk_sandbox_state can = mpk_sandbox_support();
+
+		(void)mpk_print(MPK_STDOUT, "sandbox %s\n",
+				can.files && can.calls ? "files (Landlock), system calls (seccomp)"
+				: can.files            ? "files (Landlock)"
+				: can.calls            ? "system calls (seccomp)"
+						       : "none on this system");
+		if (can.namespaces)
+			(void)mpk_print(MPK_STDOUT, "namespaces %snetwork, IPC, mount%s\n",
+					can.own_user ? "user, " : "",
+					can.own_root ? "" : "; without a root folder of their own");
+		else
+			(void)mpk_print(MPK_STDOUT, "namespaces none on this system\n");
+		for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
+			const struct mpk_generation_info *info =
+				mpk_generation_get((enum mpk_generation)g);
+
+			(void)mpk_print(MPK_STDOUT, "generation %-8s %s (%s)\n", info->abi,
+					info->blob_symbol, info->releases);
+		}
 	} else if (strcmp(topic, "table") == 0) {
 		print_table(command->options);
 		print_table(common);
@@ -308,7 +279,16 @@ int mpk_help_print(const struct mpk_command *command, const struct mpk_option *c
 	} else {
 		status = print_topic(command, common, topic, screen);
 	}
-	return finish(status);
+
+	/* Help and version were printed without looking at errors; printing nothing once more
+	 * reports a full disk or a closed pipe. */
+	int failed = mpk_print(MPK_STDOUT, "%s", "");
+	struct mpk_error err = { 0 };
+
+	if (!failed)
+		return status;
+	(void)mpk_fail_errno(&err, MPK_E_IO, failed, "cannot write to standard output");
+	return mpk_diag_error(&err);
 }
 
 /* --- --explain -------------------------------------------------------------------------- */
@@ -328,13 +308,6 @@ static void explain_put(struct answer *a, const struct mpk_message *m, bool in_f
 		row->json(m, &a->json, mpk_json_object(&a->json, a->list, NULL));
 	else
 		(in_full ? row->text : row->line)(m, (struct mpk_style){ 0 }, &a->text);
-}
-
-static void put_all(struct answer *a)
-{
-	for (const struct mpk_message *m = mpk_messages; m->name; m++)
-		if (!m->is_status)
-			explain_put(a, m, false);
 }
 
 static int explain_put_word(struct answer *a, const char *word)
@@ -383,8 +356,11 @@ int mpk_explain(const char *first, char *const *more, size_t count, bool json)
 		mpk_json_init(&a.json, 1);
 		a.list = mpk_json_array(&a.json, a.json.root, "messages");
 	}
-	if (!*first && !count)
-		put_all(&a);
+	if (!*first && !count) {
+		for (const struct mpk_message *m = mpk_messages; m->name; m++)
+			if (!m->is_status)
+				explain_put(&a, m, false);
+	}
 	if (*first)
 		status = explain_put_word(&a, first);
 	for (size_t i = 0; i < count && status == MPK_EXIT_OK; i++)

@@ -128,23 +128,6 @@ static bool options_set(const struct mpk_option *o, const char *value, struct mp
 	return false;
 }
 
-static int unknown_option(const struct table *t, const char *word)
-{
-	struct mpk_span names[MPK_OPTIONS_MAX];
-	const char *name = word + strspn(word, "-");
-	struct mpk_span typed = mpk_span_of(name, strcspn(name, "="));
-
-	for (size_t i = 0; i < t->count; i++)
-		names[i] = mpk_span_str(t->rows[i]->name);
-
-	/* A single letter is near to every other letter, so only long names get a proposal. */
-	size_t near = word[1] == '-' ? mpk_closest(typed, names, t->count) : t->count;
-	if (near < t->count)
-		return mpk_diag_usage("unknown option '%s'; did you mean --%s?", word,
-				      t->rows[near]->name);
-	return mpk_diag_usage("unknown option '%s'", word);
-}
-
 /* The index of the row that a value of getopt_long means; t->count: none. */
 static size_t by_value(const struct table *t, int value)
 {
@@ -180,7 +163,21 @@ static int bad_option(const struct table *t, int got, char **argv)
 		return mpk_diag_usage("option '--%s' needs an argument: %s", o->name, o->argument);
 	if (o && optopt >= 256)
 		return mpk_diag_usage("option '--%s' takes no argument", o->name);
-	return unknown_option(t, optopt && optopt < 256 ? letter : argv[optind - 1]);
+
+	const char *word = optopt && optopt < 256 ? letter : argv[optind - 1];
+	struct mpk_span names[MPK_OPTIONS_MAX];
+	const char *name = word + strspn(word, "-");
+	struct mpk_span typed = mpk_span_of(name, strcspn(name, "="));
+
+	for (size_t i = 0; i < t->count; i++)
+		names[i] = mpk_span_str(t->rows[i]->name);
+
+	/* A single letter is near to every other letter, so only long names get a proposal. */
+	size_t near = word[1] == '-' ? mpk_closest(typed, names, t->count) : t->count;
+	if (near < t->count)
+		return mpk_diag_usage("unknown option '%s'; did you mean --%s?", word,
+				      t->rows[near]->name);
+	return mpk_diag_usage("unknown option '%s'", word);
 }
 
 /* MPK_EXIT_OK: all of them are understood. */
@@ -301,8 +298,8 @@ static bool has_action(const struct table *t)
 	return false;
 }
 
-/* The row whose name the first operand is; t->count: it is a file. A call with operands behind the word means
- * the same whatever lies in the folder. Where no such call can be meant, a file of that name is opened. */
+/* The row whose name the first operand is; t->count: it is a file. A call with operands after the word means
+ * the same whatever files the folder has. Where no such call can be meant, a file of that name is opened. */
 static size_t find_word(const struct table *t, char **operands, size_t count)
 {
 	size_t i = 0;
@@ -335,7 +332,7 @@ static bool is_value(const struct mpk_option *row, const char *operand)
 	return false;
 }
 
-/* The value of a word, which stands behind it. *count falls by what is taken.
+/* Takes the value that follows a word; *count falls by the words taken.
  * Returns  NULL after a message */
 static const char *word_value(const struct mpk_option *row, bool o_given, char **operands,
 			      size_t *count)

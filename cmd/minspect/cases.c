@@ -44,9 +44,16 @@ static enum mpk_code read_defaults(const struct minspect_options *o, struct run_
 	return MPK_OK;
 }
 
-/* The parser in the shared object at path, which stays open. */
-static enum mpk_code toml_open(const char *path, mpk_toml_parser **out, struct mpk_error *err)
+/* --- the case file ------------------------------------------------------------------ */
+
+static enum mpk_code open_parser(struct mpk_arena *arena, mpk_toml_parser **out,
+				 struct mpk_error *err)
 {
+	const char *path = mpk_libexec_find(arena, "minspect/toml.so");
+
+	MPK_TRY_ALLOC(path, err);
+
+	/* The parser in the shared object at path, which stays open. */
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	mpk_toml_parser *parser = NULL;
 
@@ -59,17 +66,6 @@ static enum mpk_code toml_open(const char *path, mpk_toml_parser **out, struct m
 			MPK_QUOTE(mpk_span_str(dlerror())));
 	*out = parser;
 	return MPK_OK;
-}
-
-/* --- the case file ------------------------------------------------------------------ */
-
-static enum mpk_code open_parser(struct mpk_arena *arena, mpk_toml_parser **out,
-				 struct mpk_error *err)
-{
-	const char *path = mpk_libexec_find(arena, "minspect/toml.so");
-
-	MPK_TRY_ALLOC(path, err);
-	return toml_open(path, out, err);
 }
 
 static enum mpk_code open_source(const struct minspect_options *o, struct run_request *request,

@@ -11,15 +11,6 @@
 #include "io/path.h"
 #include "minspect/document.h"
 
-static size_t common_length(const char *a, const char *b)
-{
-	size_t n = 0;
-
-	while (a[n] && a[n] == b[n])
-		n++;
-	return n;
-}
-
 /* The best of what was seen so far. */
 struct candidate {
 	const char *path;
@@ -31,7 +22,10 @@ struct candidate {
 static void consider(struct candidate *best, const char *path, const char *by,
 		     const struct minspect_file *archive, size_t member)
 {
-	size_t common = common_length(path, by);
+	size_t common = 0;
+
+	while (path[common] && path[common] == by[common])
+		common++;
 
 	if (!best->path || common > best->common)
 		*best = (struct candidate){ path, common, archive, member };

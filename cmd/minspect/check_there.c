@@ -37,20 +37,6 @@ static const char *const machines[][2] = {
 	{ "s390x", "s390x" },     { "loongarch64", "loongarch64" },
 };
 
-static int unknown_machine(const char *word)
-{
-	struct mpk_span names[MPK_ARRAY_COUNT(machines)];
-	size_t near;
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(machines); i++)
-		names[i] = mpk_span_str(machines[i][0]);
-	near = mpk_closest(mpk_span_str(word), names, MPK_ARRAY_COUNT(names));
-	return mpk_diag_usage("--machine: '%s' is no machine that is known here; did you mean %s?",
-			      word,
-			      near < MPK_ARRAY_COUNT(names) ? machines[near][0]
-							    : "x86_64, aarch64, riscv64, ...");
-}
-
 static int set_machine(const char *word, struct mpk_there *out)
 {
 	const char *triple = NULL;
@@ -58,8 +44,18 @@ static int set_machine(const char *word, struct mpk_there *out)
 	for (size_t i = 0; word && i < MPK_ARRAY_COUNT(machines); i++)
 		if (strcmp(word, machines[i][0]) == 0)
 			triple = machines[i][1];
-	if (word && !triple)
-		return unknown_machine(word);
+	if (word && !triple) {
+		struct mpk_span names[MPK_ARRAY_COUNT(machines)];
+		size_t near;
+
+		for (size_t i = 0; i < MPK_ARRAY_COUNT(machines); i++)
+			names[i] = mpk_span_str(machines[i][0]);
+		near = mpk_closest(mpk_span_str(word), names, MPK_ARRAY_COUNT(names));
+		return mpk_diag_usage(
+			"--machine: '%s' is no machine that is known here; did you mean %s?", word,
+			near < MPK_ARRAY_COUNT(names) ? machines[near][0]
+						      : "x86_64, aarch64, riscv64, ...");
+	}
 	out->machine = mpk_target_parse(triple);
 	out->machine_name = mpk_elf_machine(out->machine.machine);
 	return MPK_EXIT_OK;
@@ -149,29 +145,6 @@ static enum mpk_code add_runtime(const char *path, struct mpk_arena *arena, stru
 	return mpk_dso_read_loaders(dso, arena, err);
 }
 
-/* TVM's own libraries are in the package tvm, in the same folder of packages as tvm_ffi. */
-static enum mpk_code add_installed(const char *tvm_ffi, struct mpk_arena *arena,
-				   struct mpk_there *out, struct mpk_error *err)
-{
-	/* As the wheels of TVM have them; a release has some of these. */
-	static const char *const files[] = { "libtvm_runtime_cuda.so", "libtvm_runtime_extra.so",
-					     "libtvm_compiler.so", "libtvm_runtime.so" };
-	static const char beside[] = "tvm_ffi/lib/libtvm_ffi.so";
-	size_t len = strlen(tvm_ffi), tail = sizeof beside - 1;
-
-	for (size_t i = 0;
-	     len > tail && strcmp(tvm_ffi + len - tail, beside) == 0 && i < MPK_ARRAY_COUNT(files);
-	     i++) {
-		const char *path = mpk_arena_printf(arena, "%.*stvm/lib/%s", (int)(len - tail),
-						    tvm_ffi, files[i]);
-
-		MPK_TRY_ALLOC(path, err);
-		if (access(path, R_OK) == 0)
-			MPK_TRY(add_runtime(path, arena, out, err));
-	}
-	return add_runtime(tvm_ffi, arena, out, err);
-}
-
 /* Nobody says which runtime: that of this machine's Python environment, if there is one. */
 static enum mpk_code find_installed(struct mpk_arena *arena, struct mpk_there *out,
 				    struct mpk_error *err)
@@ -187,7 +160,25 @@ static enum mpk_code find_installed(struct mpk_arena *arena, struct mpk_there *o
 	if (!found || access(found, R_OK) != 0)
 		return MPK_OK;
 	out->installed = true;
-	return add_installed(found, arena, out, err);
+
+	/* TVM's own libraries are in the package tvm, in the same folder of packages as tvm_ffi. */
+	/* As the wheels of TVM have them; a release has some of these. */
+	static const char *const files[] = { "libtvm_runtime_cuda.so", "libtvm_runtime_extra.so",
+					     "libtvm_compiler.so", "libtvm_runtime.so" };
+	static const char beside[] = "tvm_ffi/lib/libtvm_ffi.so";
+	size_t len = strlen(found), tail = sizeof beside - 1;
+
+	for (size_t i = 0;
+	     len > tail && strcmp(found + len - tail, beside) == 0 && i < MPK_ARRAY_COUNT(files);
+	     i++) {
+		const char *path = mpk_arena_printf(arena, "%.*stvm/lib/%s", (int)(len - tail),
+						    found, files[i]);
+
+		MPK_TRY_ALLOC(path, err);
+		if (access(path, R_OK) == 0)
+			MPK_TRY(add_runtime(path, arena, out, err));
+	}
+	return add_runtime(found, arena, out, err);
 }
 
 static int set_libraries(const struct minspect_options *o, struct mpk_arena *arena,
@@ -268,9 +259,25 @@ static bool is_amd_processor(const char *arch)
 	return false;
 }
 
-/* A device that is none, with those that are nearest. */
-static int refuse_device(const char *arch)
+/* compute_90 is no device: PTX that serves those which are yet to come. */
+static int minspect_check_set_device(const char *arch, bool own_code, struct mpk_there *out)
 {
+	if (own_code)
+		out->cuda.wants = MPK_CUDA_OWN;
+	if (arch && strncmp(arch, "compute_", 8) == 0)
+		out->cuda.wants = MPK_CUDA_AHEAD;
+	if (!arch)
+		return MPK_EXIT_OK;
+	out->device = arch;
+	/* AMD's architectures are names such as gfx90a; NVIDIA's are numbers. */
+	if (strncmp(arch, "gfx", 3) == 0)
+		out->amd = arch;
+	else
+		out->cuda.sm = mpk_cuda_device_parse(arch);
+	if (out->amd ? is_amd_processor(arch) : out->cuda.sm != 0)
+		return MPK_EXIT_OK;
+
+	/* A device that is none, with those that are nearest. */
 	struct mpk_span names[256];
 	size_t count = 0, near;
 	const char *known;
@@ -295,26 +302,6 @@ static int refuse_device(const char *arch)
 					     arch, sm[0]);
 	}
 	return mpk_diag_usage("--device-arch takes a GPU such as sm_90 or gfx90a, not '%s'", arch);
-}
-
-/* compute_90 is no device: PTX that serves those which are yet to come. */
-static int minspect_check_set_device(const char *arch, bool own_code, struct mpk_there *out)
-{
-	if (own_code)
-		out->cuda.wants = MPK_CUDA_OWN;
-	if (arch && strncmp(arch, "compute_", 8) == 0)
-		out->cuda.wants = MPK_CUDA_AHEAD;
-	if (!arch)
-		return MPK_EXIT_OK;
-	out->device = arch;
-	/* AMD's architectures are names such as gfx90a; NVIDIA's are numbers. */
-	if (strncmp(arch, "gfx", 3) == 0)
-		out->amd = arch;
-	else
-		out->cuda.sm = mpk_cuda_device_parse(arch);
-	if (out->amd ? is_amd_processor(arch) : out->cuda.sm != 0)
-		return MPK_EXIT_OK;
-	return refuse_device(arch);
 }
 
 static int set_driver(const char *text, struct mpk_there *out)

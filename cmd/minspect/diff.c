@@ -125,29 +125,6 @@ static const char *key_of(const struct older *older, const struct minspect_look 
 	return slash && slash[1] ? slash + 1 : name;
 }
 
-static enum mpk_code open_in_folder(struct older *older, const char *key, struct minspect_file *out,
-				    struct mpk_error *err)
-{
-	const char *inner = strstr(key, "!/");
-	size_t len = inner ? (size_t)(inner - key) : strlen(key), at;
-	const char *path;
-
-	if (!mpk_strmap_find(&older->names, mpk_span_of(key, len), &at))
-		return mpk_fail(err, MPK_E_NOTFOUND, "there is no such file");
-	if (inner && !older->is_met[at])
-		mpk_diag_warn(
-			"%s: what it alone has is not looked for within a folder; compare the two archives by themselves",
-			MPK_QUOTE(mpk_span_str(older->found.items[at])));
-	older->is_met[at] = true;
-	path = mpk_arena_printf(&older->arena, "%s%s", older->found.items[at], key + len);
-	MPK_TRY_ALLOC(path, err);
-
-	enum mpk_code code = minspect_file_open(path, out, err);
-
-	/* a member that is missing is no error of the system */
-	return inner && code == MPK_E_IO && err && !err->sys_errno ? MPK_E_NOTFOUND : code;
-}
-
 static enum mpk_code open_in_archive(struct older *older, const char *key,
 				     struct minspect_file *out, struct mpk_error *err)
 {
@@ -170,8 +147,27 @@ static enum mpk_code older_file(struct older *older, const struct minspect_look 
 {
 	*out = (struct minspect_file){ .name = older->name, .map.fd = -1 };
 	older->is_against_all |= l->folder_len > 0 || l->file->borrows_map;
-	if (older->is_folder)
-		return open_in_folder(older, key_of(older, l), out, err);
+	if (older->is_folder) {
+		const char *key = key_of(older, l);
+		const char *inner = strstr(key, "!/");
+		size_t len = inner ? (size_t)(inner - key) : strlen(key), at;
+		const char *path;
+
+		if (!mpk_strmap_find(&older->names, mpk_span_of(key, len), &at))
+			return mpk_fail(err, MPK_E_NOTFOUND, "there is no such file");
+		if (inner && !older->is_met[at])
+			mpk_diag_warn(
+				"%s: what it alone has is not looked for within a folder; compare the two archives by themselves",
+				MPK_QUOTE(mpk_span_str(older->found.items[at])));
+		older->is_met[at] = true;
+		path = mpk_arena_printf(&older->arena, "%s%s", older->found.items[at], key + len);
+		MPK_TRY_ALLOC(path, err);
+
+		enum mpk_code code = minspect_file_open(path, out, err);
+
+		/* a member that is missing is no error of the system */
+		return inner && code == MPK_E_IO && err && !err->sys_errno ? MPK_E_NOTFOUND : code;
+	}
 	if ((older->count || older->are_sets) && l->file->in_zip)
 		return open_in_archive(older, key_of(older, l), out, err);
 	return minspect_file_open(older->name, out, err);
@@ -220,16 +216,6 @@ enum mpk_code minspect_compare(struct minspect_look *l, struct minspect_file *ol
 	MPK_TRY(mpk_diff_views(&view, older->bytes, l->view, l->file->bytes, &l->file->arena, diff,
 			       err));
 	return mpk_disasm_changes(disasm, &view, l->view, &l->file->arena, diff, err);
-}
-
-/* Of many files that differ a text says once what is missing. */
-static void say_once(const struct minspect_look *l, struct mpk_diff *diff)
-{
-	static bool said;
-
-	if (said && !l->json)
-		diff->no_instructions = NULL;
-	said |= diff->no_instructions != NULL;
 }
 
 static int answer_diff(const struct minspect_options *o, struct minspect_look *l,
@@ -449,7 +435,14 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 	/* two files that were named are compared whatever they hold */
 	if (code == MPK_OK || (code == MPK_E_NO_BLOB && other.image.elf_class && !o->ignore))
 		code = minspect_compare(l, &other, o->ignore != NULL, &found, &err);
-	say_once(l, &found);
+
+	/* Of many files that differ a text says once what is missing. */
+	static bool said;
+
+	if (said && !l->json)
+		found.no_instructions = NULL;
+	said |= found.no_instructions != NULL;
+
 	int status = answer_diff(o, l, code, &found, &err);
 
 	minspect_file_close(&other);

@@ -67,19 +67,6 @@ static int by_name_and_order(const void *a, const void *b)
 	return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
-/* Of a name that an archive has twice, unpacking leaves the last. */
-static void drop_twins(struct minspect_set_of_files *s)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < s->count; i++) {
-		if (n && mpk_span_equal(s->items[n - 1].name, s->items[i].name))
-			n--;
-		s->items[n++] = s->items[i];
-	}
-	s->count = n;
-}
-
 static enum mpk_code read_folder(struct minspect_set_of_files *s, struct mpk_error *err)
 {
 	size_t len = strlen(s->name);
@@ -124,7 +111,17 @@ enum mpk_code minspect_set_read(const char *name, bool is_folder, struct minspec
 		out->items[i].order = i;
 	if (out->count)
 		qsort(out->items, out->count, sizeof *out->items, by_name_and_order);
-	drop_twins(out);
+
+	/* Of a name that an archive has twice, unpacking leaves the last. */
+	size_t n = 0;
+
+	for (size_t i = 0; i < out->count; i++) {
+		if (n && mpk_span_equal(out->items[n - 1].name, out->items[i].name))
+			n--;
+		out->items[n++] = out->items[i];
+	}
+	out->count = n;
+
 	return MPK_OK;
 }
 

@@ -128,19 +128,6 @@ static void cut_piece(const char *text, size_t len, void *arg)
 		c->dropped += text[i] == '\n';
 }
 
-/* What was left out, and no limit to what comes after it. */
-static void cut_end(struct cutting *c, struct mpk_strbuf *out, struct mpk_lines *lines)
-{
-	mpk_lines_put(mpk_strbuf_text(out), out->len, lines);
-	out->len = 0;
-	c->room = SIZE_MAX;
-	if (c->dropped) {
-		mpk_strbuf_puts(out, "and ");
-		mpk_put_number(out, c->dropped);
-		mpk_strbuf_printf(out, " more line%s: --all\n", c->dropped == 1 ? "" : "s");
-	}
-}
-
 /* After what was written of it already, of which failed is the errno. */
 static int write_rest(const struct mpk_strbuf *out, int failed)
 {
@@ -343,13 +330,6 @@ static int look_weights(struct looking *k, struct minspect_file *file)
 	return status;
 }
 
-/* Of an archive the libraries are what a filter chooses. */
-static int look_archive(struct looking *k)
-{
-	k->l->filters = k->l->choice.filter.count > 0;
-	return k->action->archive(k->l);
-}
-
 /* Without memory nothing is found, not even that there is nothing. */
 static int check_memory(const char *name, int status)
 {
@@ -425,16 +405,6 @@ static bool is_passed_over(enum mpk_code code, bool is_found)
 	return is_found && (code == MPK_E_NO_BLOB || code == MPK_E_UNSUPPORTED);
 }
 
-/* The libraries take the place of the archive. */
-static void count_libraries(const struct minspect_file *archive)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < archive->library_count; i++)
-		bytes += archive->libraries[i].plain;
-	mpk_progress_all_open(bytes, archive->library_count);
-}
-
 static int document_look(struct looking *k, const char *name);
 
 static int refuse_models(const char *action, const struct minspect_file *file)
@@ -477,8 +447,14 @@ static int document_look(struct looking *k, const char *name)
 
 	code = is_archive ? code : take_any(k, &file, code);
 	l->file = &file;
-	if (is_archive)
-		count_libraries(&file);
+	if (is_archive) {
+		/* The libraries take the place of the archive. */
+		uint64_t bytes = 0;
+
+		for (size_t i = 0; i < file.library_count; i++)
+			bytes += file.libraries[i].plain;
+		mpk_progress_all_open(bytes, file.library_count);
+	}
 	l->in_set = is_archive || l->folder_len || k->o->file_count > 1;
 	if (code == MPK_OK && file.image.prefix_count > 1 && !file.image.by_prefix &&
 	    !file.member_alone && strcmp(name, "-") != 0 &&
@@ -497,9 +473,11 @@ static int document_look(struct looking *k, const char *name)
 	} else {
 		if (l->json)
 			l->at = mpk_json_object(l->json, l->files, NULL);
-		if (is_archive)
-			status = look_archive(k);
-		else
+		if (is_archive) {
+			/* Of an archive the libraries are what a filter chooses. */
+			k->l->filters = k->l->choice.filter.count > 0;
+			status = k->action->archive(k->l);
+		} else
 			status = file.is_weights && k->action->weights
 					 ? look_weights(k, &file)
 					 : look_opened(k, &file, code, &err);
@@ -595,16 +573,6 @@ static int end_files(struct looking *k, struct mpk_json *j, int *failed)
 	return written ? written : status;
 }
 
-/* How much there is to do: bytes of the files as they stand there. */
-static void begin_progress(const struct minspect_options *o, const struct minspect_action *action)
-{
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < o->file_count; i++)
-		total += bytes_of(o->files[i]);
-	mpk_progress_all_begin(action->doing ? action->doing : "reading", total, o->file_count);
-}
-
 int minspect_each(const struct minspect_options *o, const struct minspect_action *action,
 		  void *user)
 {
@@ -640,7 +608,14 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 		return mpk_diag_error((mpk_fail_nomem(&err), &err));
 	if (!o->json_lines)
 		begin_document(&k, &j, &failed);
-	begin_progress(o, action);
+
+	/* How much there is to do: bytes of the files as they stand there. */
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < o->file_count; i++)
+		total += bytes_of(o->files[i]);
+	mpk_progress_all_begin(action->doing ? action->doing : "reading", total, o->file_count);
+
 	for (size_t i = 0; i < o->file_count; i++) {
 		int got = look_at_file(&k, &j, i, &failed);
 
@@ -651,8 +626,18 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 
 		status = status ? status : got;
 	}
-	if (lines.take == cut_piece)
-		cut_end(&cutting, &out, &lines);
+	if (lines.take == cut_piece) {
+		/* What was left out, and no limit to what comes after it. */
+		mpk_lines_put(mpk_strbuf_text(&out), out.len, &lines);
+		out.len = 0;
+		cutting.room = SIZE_MAX;
+		if (cutting.dropped) {
+			mpk_strbuf_puts(&out, "and ");
+			mpk_put_number(&out, cutting.dropped);
+			mpk_strbuf_printf(&out, " more line%s: --all\n",
+					  cutting.dropped == 1 ? "" : "s");
+		}
+	}
 	if (action->sum && !o->json_lines && (l.json || l.in_set || !action->sum_of_set)) {
 		l.at = l.json ? j.root : NULL;
 		action->sum(o, &l);

@@ -73,7 +73,7 @@ struct minspect_action {
 	/* Puts what comes after all files; file and view are NULL, files is the list. Returns an exit status;
 	 * NULL: nothing. */
 	int (*end)(const struct minspect_options *o, struct minspect_look *l);
-	/* Puts what all files come to behind them, whatever the status; at is the document, file and view are NULL.
+	/* Puts the totals of all files after them, whatever the status; at is the document, file and view are NULL.
 	 * NULL: nothing. */
 	void (*sum)(const struct minspect_options *o, struct minspect_look *l);
 	bool sum_of_set;    /* with text, sum only where there are several files */

@@ -222,31 +222,27 @@ int minspect_svg(const struct minspect_options *o)
 	return minspect_each(o, &action, NULL);
 }
 
-/* --- --dot ------------------------------------------------------------------------------- */
-
-static int draw_model(const struct minspect_options *o, struct minspect_look *l)
-{
-	struct mpk_model_graphs graphs;
-	struct mpk_error err = { 0 };
-
-	if (mpk_model_graphs_read(l->view, &graphs, &err) != MPK_OK)
-		return mpk_diag_error(&err);
-	/* A file of host code or kernels has modules but no model. */
-	if (graphs.count) {
-		minspect_answer(o, l, &mpk_answer_dot_model, &graphs);
-		return MPK_EXIT_OK;
-	}
-	(void)mpk_fail(
-		&err, MPK_E_NO_BLOB,
-		"there is no model in it whose graph can be drawn; --dot tree draws its modules");
-	mpk_error_at_file(&err, l->file->name);
-	return mpk_diag_error(&err);
-}
-
 static int draw_graph(const struct minspect_options *o, struct minspect_look *l)
 {
-	if (strcmp(o->dot, "model") == 0)
-		return draw_model(o, l);
+	if (strcmp(o->dot, "model") == 0) {
+		/* --- --dot --------------------------------------------------------------------
+		 * ----------- */
+		struct mpk_model_graphs graphs;
+		struct mpk_error err = { 0 };
+
+		if (mpk_model_graphs_read(l->view, &graphs, &err) != MPK_OK)
+			return mpk_diag_error(&err);
+		/* A file of host code or kernels has modules but no model. */
+		if (graphs.count) {
+			minspect_answer(o, l, &mpk_answer_dot_model, &graphs);
+			return MPK_EXIT_OK;
+		}
+		(void)mpk_fail(
+			&err, MPK_E_NO_BLOB,
+			"there is no model in it whose graph can be drawn; --dot tree draws its modules");
+		mpk_error_at_file(&err, l->file->name);
+		return mpk_diag_error(&err);
+	}
 	minspect_answer(o, l, &mpk_answer_dot_tree, l->view);
 	return MPK_EXIT_OK;
 }

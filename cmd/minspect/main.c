@@ -77,26 +77,6 @@ static int check_belongings(const struct mpk_option *action)
 	return MPK_EXIT_OK;
 }
 
-/* "minspect diff lib.so" has taken the only file for the value of diff. */
-static int no_file(const struct mpk_option *row)
-{
-	if (row->kind != MPK_OPT_TEXT) {
-		const struct mpk_option_list *filters = &minspect_options.filters;
-		const char *last = filters->count ? filters->items[filters->count - 1].value : NULL;
-
-		/* "functions --filter lib.so" */
-		if (last && access(last, F_OK) == 0)
-			return mpk_diag_usage(
-				"--filter took '%s' as NAME; FILE is missing: minspect %s "
-				"--filter NAME FILE",
-				last, row->name);
-		return mpk_diag_usage("no file given");
-	}
-	return mpk_diag_usage("--%s took '%s' as %s; FILE is missing: minspect %s %s FILE",
-			      row->name, *(const char *const *)row->target, row->argument,
-			      row->name, row->argument);
-}
-
 /* The action whose name a word nearly is; NULL: none. */
 static const char *nearest_action(const char *word)
 {
@@ -357,8 +337,25 @@ static int act(void)
 
 	if (status != MPK_EXIT_OK)
 		return status;
-	if (minspect_options.file_count == 0 && !action->action->alone)
-		return no_file(action);
+	if (minspect_options.file_count == 0 && !action->action->alone) {
+		/* "minspect diff lib.so" has taken the only file for the value of diff. */
+		if (action->kind != MPK_OPT_TEXT) {
+			const struct mpk_option_list *filters = &minspect_options.filters;
+			const char *last =
+				filters->count ? filters->items[filters->count - 1].value : NULL;
+
+			/* "functions --filter lib.so" */
+			if (last && access(last, F_OK) == 0)
+				return mpk_diag_usage(
+					"--filter took '%s' as NAME; FILE is missing: minspect %s "
+					"--filter NAME FILE",
+					last, action->name);
+			return mpk_diag_usage("no file given");
+		}
+		return mpk_diag_usage("--%s took '%s' as %s; FILE is missing: minspect %s %s FILE",
+				      action->name, *(const char *const *)action->target,
+				      action->argument, action->name, action->argument);
+	}
 	if (action == &summary_row)
 		status = check_first(minspect_options.files[0]);
 	if (status == MPK_EXIT_OK)

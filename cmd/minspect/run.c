@@ -116,27 +116,6 @@ static enum mpk_code parse_argument(const struct mpk_option_item *item, bool is_
 	return is_text && err ? mpk_failed(err->code) : rc;
 }
 
-static enum mpk_code parse_arguments(const struct minspect_options *o, struct run_request *r,
-				     struct mpk_error *err)
-{
-	size_t room = o->arguments.count + 1;
-
-	r->args = calloc(room, sizeof *r->args);
-	r->is_out = calloc(room, sizeof *r->is_out);
-	r->names = calloc(room, sizeof *r->names);
-	r->places = calloc(room, sizeof *r->places);
-	MPK_TRY_ALLOC(r->args && r->is_out && r->names && r->places, err);
-	for (size_t i = 0; i < o->arguments.count; i++) {
-		const struct mpk_option_item *item = &o->arguments.items[i];
-
-		r->is_out[i] = strcmp(item->option->name, "out") == 0;
-		MPK_TRY(parse_argument(item, r->is_out[i], &r->names[i], &r->places[i], &r->args[i],
-				       err));
-		r->arg_count++;
-	}
-	return MPK_OK;
-}
-
 enum mpk_code run_request_parse_expects(const struct minspect_options *o, struct run_request *r,
 					struct mpk_error *err)
 {
@@ -192,7 +171,23 @@ enum mpk_code run_request_parse(const struct minspect_options *o, struct run_req
 	MPK_TRY(parse_count("warmup", o->warmup, 0, &out->warmup, err));
 	MPK_TRY(parse_device(o, &out->device, err));
 	MPK_TRY(parse_saves(o, out, err));
-	MPK_TRY(parse_arguments(o, out, err));
+
+	size_t room = o->arguments.count + 1;
+
+	out->args = calloc(room, sizeof *out->args);
+	out->is_out = calloc(room, sizeof *out->is_out);
+	out->names = calloc(room, sizeof *out->names);
+	out->places = calloc(room, sizeof *out->places);
+	MPK_TRY_ALLOC(out->args && out->is_out && out->names && out->places, err);
+	for (size_t i = 0; i < o->arguments.count; i++) {
+		const struct mpk_option_item *item = &o->arguments.items[i];
+
+		out->is_out[i] = strcmp(item->option->name, "out") == 0;
+		MPK_TRY(parse_argument(item, out->is_out[i], &out->names[i], &out->places[i],
+				       &out->args[i], err));
+		out->arg_count++;
+	}
+
 	if (o->params)
 		MPK_TRY(mpk_param_file_open(o->params, mpk_npz_read, &out->params, err));
 	/* Isolated code must not find what is expected in the memory that its process copies. */

@@ -149,20 +149,6 @@ static bool owns_stdout(const struct minspect_options *o, const struct run_reque
 
 /* --- comparison --------------------------------------------------------------------- */
 
-/* One expectation against its result: a line on stderr and a member of the document. */
-static int compare_one(const struct run_request *request, const struct mpk_call_result *r, size_t i,
-		       struct mpk_json *j, struct mpk_json_at *list)
-{
-	const struct mpk_expect *expect = &request->expects[i];
-	struct mpk_comparison c = { 0 };
-	struct mpk_error err = { 0 };
-	enum mpk_code rc = mpk_expect_check(expect, r, i, request->tolerance, &c, &err);
-
-	if (j && (rc == MPK_OK || rc == MPK_E_DIFFERENT))
-		mpk_comparison_json(expect->is_ignored ? NULL : &c, i, j, list);
-	return rc == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
-}
-
 static int compare_all(const struct run_request *request, const struct mpk_call_result *r,
 		       struct mpk_json *j)
 {
@@ -170,7 +156,16 @@ static int compare_all(const struct run_request *request, const struct mpk_call_
 	int status = MPK_EXIT_OK;
 
 	for (size_t i = 0; i < request->expect_count; i++) {
-		int one = compare_one(request, r, i, j, list);
+		/* One expectation against its result: a line on stderr and a member of the
+		 * document. */
+		const struct mpk_expect *expect = &request->expects[i];
+		struct mpk_comparison c = { 0 };
+		struct mpk_error err = { 0 };
+		enum mpk_code rc = mpk_expect_check(expect, r, i, request->tolerance, &c, &err);
+
+		if (j && (rc == MPK_OK || rc == MPK_E_DIFFERENT))
+			mpk_comparison_json(expect->is_ignored ? NULL : &c, i, j, list);
+		int one = rc == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
 
 		status = status == MPK_EXIT_OK ? one : status;
 	}

@@ -28,15 +28,6 @@ enum mpk_code minspect_tvm_ffi_paths(struct mpk_arena *arena, struct mpk_tvm_ffi
 	return MPK_OK;
 }
 
-static unsigned thread_count(void)
-{
-	/* The variable of TVM's own runtime. */
-	const char *text = getenv("TVM_NUM_THREADS");
-	long count = text ? strtol(text, NULL, 10) : 0;
-
-	return count > 0 && count < 4096 ? (unsigned)count : 0;
-}
-
 /* As NVIDIA's tools and build systems name it. */
 static const char *cuda_home(void)
 {
@@ -53,7 +44,13 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
 	MPK_TRY(minspect_tvm_ffi_paths(arena, &out->tvm_ffi, err));
 	if (o->tvm_ffi)
 		out->tvm_ffi.explicit_path = o->tvm_ffi;
-	out->threads = thread_count();
+
+	/* The variable of TVM's own runtime. */
+	const char *text = getenv("TVM_NUM_THREADS");
+	long count = text ? strtol(text, NULL, 10) : 0;
+
+	out->threads = count > 0 && count < 4096 ? (unsigned)count : 0;
+
 	out->cuda_home = cuda_home();
 	return MPK_OK;
 }

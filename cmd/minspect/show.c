@@ -362,9 +362,16 @@ static int list_in_full(const struct minspect_options *o, struct minspect_look *
 	return MPK_EXIT_OK;
 }
 
-/* Functions of executors before host functions, as --run prefers them. */
-static void name_functions(struct functions *f, const struct mpk_view *view)
+static enum mpk_code add_functions(struct functions *f, struct minspect_look *l,
+				   struct mpk_error *err)
 {
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_kernel_list list;
+
+	MPK_TRY(mpk_view_read_texts(l->view, NULL, err));
+
+	/* Functions of executors before host functions, as --run prefers them. */
+	const struct mpk_view *view = l->view;
 	for (size_t n = 0; n < view->count; n++) {
 		const struct mpk_models *m = &view->nodes[n].models;
 
@@ -389,16 +396,7 @@ static void name_functions(struct functions *f, const struct mpk_view *view)
 		mpk_view_host_text(view, i, " = ", &f->names);
 		mpk_strbuf_putc(&f->names, '\n');
 	}
-}
 
-static enum mpk_code add_functions(struct functions *f, struct minspect_look *l,
-				   struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	struct mpk_kernel_list list;
-
-	MPK_TRY(mpk_view_read_texts(l->view, NULL, err));
-	name_functions(f, l->view);
 	MPK_TRY(mpk_kernel_list_read(l->view, MPK_KERNELS_OF_FILE, 0, &scratch, &list, err));
 	return mpk_templates_add(f->templates, l->view, &list, err);
 }

@@ -56,17 +56,6 @@ static void keep_header(void *arg, uint64_t off, size_t len)
 	mpk_demand_keep(p->demand, p->off, p->piece, off, len);
 }
 
-static void keep_offload(const struct passing *p)
-{
-	for (size_t at = (size_t)(-p->off % PAGE); at < p->piece.len; at += PAGE) {
-		struct mpk_span rest = mpk_span_of(p->piece.data + at, p->piece.len - at);
-
-		if (mpk_offload_is(rest) || mpk_offload_is_packed(rest) ||
-		    mpk_offload_begins_image(rest))
-			mpk_demand_keep(p->demand, p->off, p->piece, p->off + at, 1);
-	}
-}
-
 static void pass(void *arg, uint64_t off, struct mpk_span piece)
 {
 	struct passing *p = arg;
@@ -74,7 +63,15 @@ static void pass(void *arg, uint64_t off, struct mpk_span piece)
 	p->off = off;
 	p->piece = piece;
 	mpk_demand_offer(p->demand, off, piece);
-	keep_offload(p);
+
+	for (size_t at = (size_t)(-p->off % PAGE); at < p->piece.len; at += PAGE) {
+		struct mpk_span rest = mpk_span_of(p->piece.data + at, p->piece.len - at);
+
+		if (mpk_offload_is(rest) || mpk_offload_is_packed(rest) ||
+		    mpk_offload_begins_image(rest))
+			mpk_demand_keep(p->demand, p->off, p->piece, p->off + at, 1);
+	}
+
 	mpk_fatbin_scan(&p->scan, off, piece, keep_header, p);
 }
 
@@ -196,22 +193,18 @@ static enum mpk_code zip_find(const struct mpk_zip_member *members, size_t count
 	return *object ? MPK_OK : mpk_fail_nomem(err);
 }
 
-/* Whole pages within the part: the kernel may drop them and read them again from the file.
- * Of memory that is not mapped it would drop the only copy. */
-static void mapping_forget(const struct mpk_mapping *m, struct mpk_span part)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t begin = ((uintptr_t)part.data + page - 1) / page * page;
-	uintptr_t end = ((uintptr_t)part.data + part.len) / page * page;
-
-	if (m->mapped && begin < end && part.data >= m->bytes.data &&
-	    part.data + part.len <= m->bytes.data + m->bytes.len)
-		(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
-}
-
 static void zip_forget(void *arg, struct mpk_span bytes)
 {
-	mapping_forget(arg, bytes);
+	const struct mpk_mapping *m = arg;
+	/* Whole pages within the part: the kernel may drop them and read them again from the
+	 * file. Of memory that is not mapped it would drop the only copy. */
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t begin = ((uintptr_t)bytes.data + page - 1) / page * page;
+	uintptr_t end = ((uintptr_t)bytes.data + bytes.len) / page * page;
+
+	if (m->mapped && begin < end && bytes.data >= m->bytes.data &&
+	    bytes.data + bytes.len <= m->bytes.data + m->bytes.len)
+		(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
 /* From now on it is the member that is inspected. */
@@ -264,21 +257,6 @@ enum mpk_code minspect_zip_open(struct minspect_file *f, const struct mpk_zip_me
 	return code == MPK_E_NOMEM ? read_member(f, m, err) : code;
 }
 
-static enum mpk_code zip_enter(struct minspect_file *f, struct mpk_span name, const char **object,
-			       struct mpk_error *err)
-{
-	struct mpk_zip_member *members;
-	size_t count, found;
-
-	if (!mpk_zip_is(f->bytes))
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a member '%s' was asked for, but the file is no zip archive",
-				MPK_QUOTE(name));
-	MPK_TRY(mpk_zip_list(f->bytes, "file", &f->arena, &members, &count, err));
-	MPK_TRY(zip_find(members, count, name, f, &found, object, err));
-	return minspect_zip_read(f, &members[found], err);
-}
-
 enum mpk_code minspect_zip_enter(struct minspect_file *f, const char *inner, const char **object,
 				 struct mpk_error *err)
 {
@@ -286,7 +264,19 @@ enum mpk_code minspect_zip_enter(struct minspect_file *f, const char *inner, con
 		const char *next = strstr(inner, SEPARATOR);
 		size_t len = next ? (size_t)(next - inner) : strlen(inner);
 
-		MPK_TRY(zip_enter(f, mpk_span_of(inner, len), object, err));
+		struct mpk_span name = mpk_span_of(inner, len);
+		struct mpk_zip_member *members;
+		size_t count, found;
+
+		if (!mpk_zip_is(f->bytes))
+			return mpk_fail(
+				err, MPK_E_UNSUPPORTED,
+				"a member '%s' was asked for, but the file is no zip archive",
+				MPK_QUOTE(name));
+		MPK_TRY(mpk_zip_list(f->bytes, "file", &f->arena, &members, &count, err));
+		MPK_TRY(zip_find(members, count, name, f, &found, object, err));
+		MPK_TRY(minspect_zip_read(f, &members[found], err));
+
 		if (!next)
 			return MPK_OK;
 		inner = next + strlen(SEPARATOR);

@@ -30,7 +30,8 @@ struct mpk_view_names {
 	size_t shared_count;
 	const struct model_name *models; /* what executors have; sorted, each name once */
 	size_t model_count;
-	const size_t *targets; /* of image->functions: which one an alias stands for, else itself;
+	const size_t
+		*targets; /* of image->functions: the function that an alias names, else itself;
 				* SIZE_MAX: the file has none of that name. NULL: there are no aliases */
 	struct mpk_dldevice device; /* where --run puts tensors when nobody says; type 0: nowhere */
 };

@@ -7,12 +7,15 @@
 #include "fuzz.h"
 #include "graphjson/graphjson.h"
 #include "payload.h"
+#include "program/memory.h"
 
 /* Everything that a payload can be asked. */
 static inline void fuzz_payload(const struct mpk_kind *kind, enum mpk_generation gen,
 				struct mpk_source source, struct mpk_arena *arena)
 {
 	struct mpk_rope rope = mpk_rope_of(arena);
+	const struct mpk_memory_ask ask = { .extents = NULL };
+	struct mpk_model_memory memory;
 	struct mpk_graph_json graph;
 	struct mpk_payload p;
 	struct mpk_extracted_files parts;
@@ -38,6 +41,7 @@ static inline void fuzz_payload(const struct mpk_kind *kind, enum mpk_generation
 		(void)!mpk_graph_json_read(p.u.factory.graph_json, arena, &graph, NULL);
 	if (p.tag == MPK_PAYLOAD_RELAX)
 		(void)!mpk_relax_check(&p.u.relax, NULL);
+	(void)!mpk_memory_of(&p, &ask, arena, &memory, NULL);
 	if (p.tag == MPK_PAYLOAD_RELAY)
 		(void)!mpk_relay_check(&p.u.relay, NULL);
 }

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SQL of mpack-ci(7) over an inventory of libraries: DuckDB gives what jq gives there."""
+"""An inventory of libraries: the SQL of mpack-ci(7) gives what jq gives there, and rows of the package are the same by one
+process and by workers of Dask."""
 import json
+import os
+import pathlib
 import re
+import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -24,3 +30,57 @@ def test_the_query_of_the_manual(tmp_path, monkeypatch):
     (tmp_path / "inventory.jsonl").write_text("\n".join(lines) + "\n")
     monkeypatch.chdir(tmp_path)
     assert [row[0] for row in duckdb.sql(sql).fetchall()] == sorted(wanted) and wanted
+
+
+FILES = [*sorted((DATA / "cuda").rglob("*.so")), *sorted((DATA / "gpu").glob("*.so")),
+         *sorted((DATA / "device").glob("*.cubin"))]
+
+
+def test_rows(mpk, tmp_path):
+    """What two actions of minspect say of a file, and a row for what does not read."""
+    (tmp_path / "no.so").write_text("no library")
+    rows = list(mpk.inventory([*FILES, tmp_path / "no.so", tmp_path / "none.so"]))
+    assert all(list(row) == list(mpk.INVENTORY_COLUMNS) for row in rows)
+    assert all(value is None or isinstance(value, mpk.INVENTORY_COLUMNS[key]) for row in rows for key, value in row.items())
+    files = {row["file"]: row for row in rows if row["row"] == "file"}
+    assert list(files) == [*map(str, FILES), str(tmp_path / "no.so"), str(tmp_path / "none.so")]
+    for path in FILES:
+        assert files[str(path)]["bytes"] == path.stat().st_size and files[str(path)]["error"] is None
+    assert all(files[str(tmp_path / name)]["error"] for name in ("no.so", "none.so"))
+    for library in FILES:
+        answer = json.loads(run("minspect", "code-digest", "--json", library).stdout)["files"][0]
+        wanted = [(p["what"], p["name"], p["target"], p["digest"]) for p in answer["parts"] if p["what"] in ("image", "kernel")]
+        assert [(r["row"], r["name"], r["target"], r["digest"]) for r in rows
+                if r["file"] == str(library) and r["row"] != "file"] == wanted
+    saxpy = next(r for r in rows if r["name"] == "saxpy_kernel" and r["file"].endswith("cubin/saxpy_cuda.so"))
+    assert (saxpy["registers"], saxpy["bytes"], saxpy["stack_bytes"], saxpy["target"]) == (10, 640, 0, "sm_90")
+
+
+def test_workers(mpk, tmp_path, monkeypatch):
+    """The program of the manual on Dask's scheduler gives the rows of one process; DuckDB answers from Parquet."""
+    pytest.importorskip("distributed", reason="distributed could not be installed")
+    page = (ROOT / "man" / "mpack-ci.7").read_text()
+    (tmp_path / "inventory.py").write_text(re.search(r"^import json\nimport sys\n.*?(?=^\.Ed)", page, re.S | re.M).group(0))
+    shutil.copy(DATA / "cuda/cubin/saxpy_cuda.so", tmp_path / "saxpy_again.so")
+    paths = [*map(str, FILES), str(tmp_path / "saxpy_again.so")]
+    env = dict(os.environ, PYTHONPATH=str(pathlib.Path(mpk.__file__).parents[1]))
+    done = subprocess.run([sys.executable, "inventory.py"], input="\n".join(paths), capture_output=True, text=True,
+                          cwd=tmp_path, env=env, timeout=300)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sorted(map(json.dumps, rows)) == sorted(map(json.dumps, mpk.inventory(paths)))
+    (tmp_path / "rows.jsonl").write_text(done.stdout)
+    monkeypatch.chdir(tmp_path)
+    copy, shared, without = re.findall(r"<<END\n(.*?)END\n", page[page.index("DuckDB makes Parquet"):], re.S)
+    duckdb.sql(copy)
+    digests = {}
+    for row in rows:
+        if row["row"] == "kernel":
+            digests.setdefault(row["digest"], set()).add(row["file"])
+    assert sorted(count for _, count in duckdb.sql(shared).fetchall()) == \
+        sorted(len(files) for files in digests.values() if len(files) > 1)
+    images = {}
+    for row in rows:
+        if row["row"] == "image":
+            images.setdefault(row["file"], set()).add(row["target"])
+    assert [r[0] for r in duckdb.sql(without).fetchall()] == sorted(f for f, t in images.items() if "sm_120" not in t)

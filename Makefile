@@ -376,6 +376,17 @@ VARIANTS ?= --count 1500
 variants: all
 	$(Q)python3 tests/fuzz/variants.py --bin $(O)/bin --keep out/fuzz/found $(VARIANTS)
 
+# Lines broken one at a time, in a copy of the tree: MUTANTS="-n 60 --seed today lib/show/diff". Not part of any check.
+MUTANTS ?= -n 20
+mutants:
+	$(Q)python3 scripts/mutants $(MUTANTS)
+
+# Bombs and files of n, 2n and 4n parts through every action and command; BOUNDS=--long for all forms of each.
+BOUNDS ?=
+bounds: all
+	$(Q)python3 tests/large/bounds.py --bin $(O)/bin $(BOUNDS)
+.PHONY: mutants bounds
+
 # Called code that attacks its caller; FORGE="--count 1500 --seed 1000" for more.
 FORGE ?= --count 200
 forge: all

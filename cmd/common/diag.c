@@ -77,8 +77,24 @@ static void print_finding(const char *severity, const char *check, const struct 
 	(void)mpk_print(MPK_STDERR, check ? " [%s]\n" : "\n", check);
 }
 
+/* What was said last; an action may meet the same error in two passes over a file, and people are told once. */
+static bool was_said_last(const struct mpk_error *err)
+{
+	static char last[sizeof err->text + sizeof err->at + 64];
+	char where[sizeof err->at + 64], now[sizeof last];
+	bool is_same;
+
+	(void)snprintf(now, sizeof now, "%s %s", mpk_where_print(&err->at, where, sizeof where),
+		       err->text);
+	is_same = strcmp(now, last) == 0;
+	memcpy(last, now, sizeof last);
+	return is_same;
+}
+
 int mpk_diag_error(const struct mpk_error *err)
 {
+	if (was_said_last(err))
+		return mpk_exit_status(err->code);
 	print_finding("error", NULL, err);
 	if (err->code == MPK_E_NOMEM && mpk_common.memory_hint)
 		mpk_common.memory_hint();

@@ -202,6 +202,19 @@ static enum mpk_code inflate_some(struct mpk_span data, uint8_t *to, size_t len,
 		       : mpk_fail(err, MPK_E_CORRUPT, "compressed bundle: broken zlib data");
 }
 
+/* What zstd keeps of a frame while it is unpacked piece by piece (RFC 8878, 3.1.1.1): memory, however little is asked
+ * for. A frame without a window keeps all of its content. */
+static uint64_t frame_window(struct mpk_span data, uint64_t plain)
+{
+	enum { DESCRIPTOR = 4, WINDOW = 5, SINGLE_SEGMENT = 1 << 5 };
+	uint64_t base;
+
+	if (data.len <= WINDOW || (data.data[DESCRIPTOR] & SINGLE_SEGMENT))
+		return plain;
+	base = UINT64_C(1) << (10 + (data.data[WINDOW] >> 3));
+	return base + base / 8 * (data.data[WINDOW] & 7);
+}
+
 static enum mpk_code zstd_some(struct mpk_span data, uint8_t *to, size_t len, size_t *got,
 			       struct mpk_error *err)
 {
@@ -235,7 +248,9 @@ static enum mpk_code some(const struct mpk_offload_packed *p, size_t len, struct
 	uint8_t *to;
 	size_t got;
 
-	MPK_TRY(mpk_account_take(len, err));
+	uint64_t window = p->method == MPK_OFFLOAD_ZLIB ? 0 : frame_window(p->data, p->plain_bytes);
+
+	MPK_TRY(mpk_account_take(window > len ? window : len, err));
 	to = mpk_arena_alloc(arena, len + 1);
 	MPK_TRY_ALLOC(to, err);
 	MPK_TRY((p->method == MPK_OFFLOAD_ZLIB ? inflate_some : zstd_some)(p->data, to, len, &got,

@@ -360,6 +360,36 @@ START_TEST(copy_sparse)
 }
 END_TEST
 
+/* A hole in front, one between data and one at the end take no blocks in the copy; where a file goes on behind the
+ * place of the hole, zeros are written. */
+START_TEST(copy_keeps_holes)
+{
+	int in = open("in", O_RDWR | O_CREAT, 0600), out = open("out", O_RDWR | O_CREAT, 0600);
+	uint64_t far = UINT64_C(1) << 36, at = 4096;
+	struct stat st;
+	uint8_t got = 0;
+
+	ck_assert_int_eq(ftruncate(in, (off_t)(2 * far)), 0);
+	ck_assert_int_eq(pwrite(in, "a", 1, 1 << 20), 1);
+	ck_assert_int_eq(pwrite(in, "b", 1, (off_t)far), 1);
+	ck_assert_int_eq(mpk_copy_range(in, 0, out, NULL, 2 * far, NULL), MPK_OK);
+	ck_assert_int_eq(fstat(out, &st), 0);
+	ck_assert_int_eq(st.st_size, (off_t)(2 * far));
+	ck_assert_int_lt(st.st_blocks, (4 << 20) / 512);
+	ck_assert_int_eq(pread(out, &got, 1, 1 << 20), 1);
+	ck_assert_uint_eq(got, 'a');
+	ck_assert_int_eq(pread(out, &got, 1, (off_t)far), 1);
+	ck_assert_uint_eq(got, 'b');
+
+	/* over old bytes */
+	ck_assert_int_eq(pwrite(out, "old", 3, 200000), 3);
+	ck_assert_int_eq(mpk_copy_range(in, 2 << 20, out, &at, 1 << 20, NULL), MPK_OK);
+	ck_assert_int_eq(pread(out, &got, 1, 200001), 1);
+	ck_assert_uint_eq(got, 0);
+	ck_assert_int_eq(close(in) | close(out), 0);
+}
+END_TEST
+
 /* More than two windows (io/reader.h), and no whole number of them. */
 enum { LARGE = 9 << 20 };
 
@@ -459,6 +489,7 @@ int main(void)
 	tcase_add_test(copy, copy_appends);
 	tcase_add_test(copy, copy_from_pipe);
 	tcase_add_test(copy, copy_sparse);
+	tcase_add_test(copy, copy_keeps_holes);
 	tcase_add_loop_test(copy, tap_sees_every_byte, 0, 4);
 	tcase_add_test(copy, copy_of_short_file_fails);
 	suite_add_tcase(suite, copy);

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -388,19 +389,55 @@ static enum mpk_code copy_through(struct copy *c, struct mpk_error *err)
 	return code;
 }
 
+/* A hole of the input becomes one of the output where that ends: a sparse file of terabytes has few blocks, and a copy
+ * of it must not fill the disk.
+ * Returns  false: nothing was done, the output is no file or goes on behind the hole */
+static bool copy_hole(struct copy *c, uint64_t len)
+{
+	static const uint8_t zeros[CHUNK_BYTES];
+	struct stat st;
+
+	if (fstat(c->out, &st) != 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > c->to ||
+	    len > INT64_MAX || c->to > INT64_MAX - len ||
+	    ftruncate(c->out, (off_t)(c->to + len)) != 0 ||
+	    (!c->positioned && lseek(c->out, (off_t)(c->to + len), SEEK_SET) < 0))
+		return false;
+	for (uint64_t at = 0; c->tap && at < len; at += CHUNK_BYTES)
+		copy_see(c->tap, zeros, (size_t)min_u64(CHUNK_BYTES, len - at));
+	advance(c, len);
+	return true;
+}
+
 static enum mpk_code copy_range(struct copy *c, struct mpk_error *err)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	off_t here = c->positioned ? (off_t)c->to : lseek(c->out, 0, SEEK_CUR);
+	bool by_kernel, hole;
 
 	c->to = here < 0 ? 0 : (uint64_t)here;
-	c->in_kernel = here >= 0 && (c->from % page == c->to % page || is_remote(c->out));
-	/* Where extents may come to be shared, what is full now need not be full then. */
-	if (here >= 0 && reserve_blocks(c->out, c->to, c->left, err) != MPK_OK && !c->in_kernel)
-		return MPK_E_IO;
-	if (c->in_kernel && !c->tap)
-		MPK_TRY(copy_in_kernel(c, c->left, err));
-	return c->left ? copy_through(c, err) : MPK_OK;
+	by_kernel = here >= 0 && (c->from % page == c->to % page || is_remote(c->out));
+	while (c->left) {
+		struct copy part = *c;
+		uint64_t alike = mpk_window_measure(c->in, c->from, c->left, &hole);
+
+		MPK_TRY(check_stopped(err));
+		if (alike && hole && here >= 0 && copy_hole(c, min_u64(alike, STEP_BYTES)))
+			continue;
+		part.left = alike ? alike : c->left;
+		part.in_kernel = by_kernel;
+		/* Where extents may come to be shared, what is full now need not be full then. */
+		if (here >= 0 && reserve_blocks(c->out, c->to, part.left, err) != MPK_OK &&
+		    !by_kernel)
+			return MPK_E_IO;
+		if (by_kernel && !c->tap)
+			MPK_TRY(copy_in_kernel(&part, part.left, err));
+		if (part.left)
+			MPK_TRY(copy_through(&part, err));
+		c->from = part.from;
+		c->to = part.to;
+		c->left -= alike ? alike : c->left;
+	}
+	return MPK_OK;
 }
 
 enum mpk_code mpk_copy_range(int in, uint64_t in_off, int out, const uint64_t *out_off,

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
@@ -480,6 +481,40 @@ static enum mpk_code write_gathered(int out, struct iovec *iov, size_t count,
 	return MPK_OK;
 }
 
+static bool is_zero(const uint8_t *data, size_t len)
+{
+	return data[0] == 0 && memcmp(data, data + 1, len - 1) == 0;
+}
+
+/* Memory that may be a private copy of a sparse file: what is zero for a chunk and more becomes a hole. */
+static enum mpk_code write_long(int out, struct mpk_span bytes, const struct mpk_tap *tap,
+				struct mpk_error *err)
+{
+	off_t here = lseek(out, 0, SEEK_CUR);
+	struct copy c = { .in = -1, .out = out, .to = here < 0 ? 0 : (uint64_t)here, .tap = tap };
+
+	for (size_t at = 0, n; at < bytes.len; at += n, c.to += n) {
+		const uint8_t *data = bytes.data + at;
+		size_t most = (size_t)min_u64(bytes.len - at, STEP_BYTES);
+		bool zero = here >= 0 && most >= CHUNK_BYTES && is_zero(data, CHUNK_BYTES);
+
+		MPK_TRY(check_stopped(err));
+		for (n = (size_t)min_u64(CHUNK_BYTES, most);
+		     n + CHUNK_BYTES <= most && is_zero(data + n, CHUNK_BYTES) == zero;)
+			n += CHUNK_BYTES;
+		if (most - n < CHUNK_BYTES && !zero)
+			n = most;
+		c.left = n;
+		if (zero && copy_hole(&c, n)) {
+			c.to -= n; /* which the loop adds */
+			continue;
+		}
+		MPK_TRY(write_gathered(out, &(struct iovec){ (void *)(uintptr_t)data, n }, 1, tap,
+				       err));
+	}
+	return MPK_OK;
+}
+
 enum mpk_code mpk_write_pieces(int out, const struct mpk_piece *pieces, size_t count,
 			       const struct mpk_tap *tap, struct mpk_error *err)
 {
@@ -490,13 +525,20 @@ enum mpk_code mpk_write_pieces(int out, const struct mpk_piece *pieces, size_t c
 		const struct mpk_piece *p = &pieces[i];
 
 		MPK_TRY(check_stopped(err));
-		if (p->data)
+		bool is_long = p->data && p->len >= 2 * (uint64_t)CHUNK_BYTES;
+
+		if (p->data && !is_long)
 			iov[gathered++] =
 				(struct iovec){ (void *)(uintptr_t)p->data, (size_t)p->len };
 		bool last = i + 1 == count;
-		if (gathered && (last || gathered == GATHER_MAX || !pieces[i + 1].data)) {
+		if (gathered &&
+		    (last || is_long || gathered == GATHER_MAX || !pieces[i + 1].data)) {
 			MPK_TRY(write_gathered(out, iov, gathered, tap, err));
 			gathered = 0;
+		}
+		if (is_long) {
+			MPK_TRY(write_long(out, mpk_span_of(p->data, (size_t)p->len), tap, err));
+			continue;
 		}
 		struct copy c = {
 			.in = p->fd, .out = out, .from = p->off, .left = p->len, .tap = tap

@@ -16,6 +16,7 @@
 #include "common/diag.h"
 #include "digest/digest.h"
 #include "disasm/changes.h"
+#include "io/path.h"
 #include "minspect/diff_set.h"
 #include "minspect/document.h"
 #include "text/escape.h"
@@ -120,7 +121,7 @@ static const char *key_of(const struct older *older, const struct minspect_look 
 
 	if (l->folder_len)
 		return name + l->folder_len;
-	if (!older->is_folder)
+	if (!older->is_folder || older->are_sets)
 		return strstr(name, "!/") ? strstr(name, "!/") + 2 : name;
 	return slash && slash[1] ? slash + 1 : name;
 }
@@ -168,7 +169,7 @@ static enum mpk_code older_file(struct older *older, const struct minspect_look 
 		/* a member that is missing is no error of the system */
 		return inner && code == MPK_E_IO && err && !err->sys_errno ? MPK_E_NOTFOUND : code;
 	}
-	if ((older->count || older->are_sets) && l->file->in_zip)
+	if (older->are_sets || (older->count && l->file->in_zip))
 		return open_in_archive(older, key_of(older, l), out, err);
 	return minspect_file_open(older->name, out, err);
 }
@@ -263,25 +264,28 @@ static int answer_added(const struct minspect_options *o, struct minspect_look *
 
 /* --- every file of two sets --- */
 
-/* Whether the newer side is of the older one's kind: a folder, or an archive. */
+/* Whether each side is a folder or an archive. A file is compared with the one of its name in a folder, and an archive, too,
+ * where the folder has such a file. */
 static enum mpk_code read_sets(const struct minspect_options *o, struct older *older,
 			       struct mpk_error *err)
 {
-	size_t len = o->folder_lens && o->file_count ? o->folder_lens[0] : 0;
+	size_t len = o->folder_lens && o->file_count ? o->folder_lens[0] : 0, ignored;
 	const char *newer;
 
 	for (size_t i = 1; i < o->file_count; i++)
 		if (o->folder_lens[i] != len || strncmp(o->files[i], o->files[0], len) != 0)
 			return MPK_OK;
-	if (!o->file_count || o->ignore || (older->is_folder ? !len : o->file_count != 1 || len) ||
-	    (!older->is_folder && (!older->is_archive || !is_archive(o->files[0]))))
+	if (!o->file_count || o->ignore || (!older->is_folder && !older->is_archive) ||
+	    (!len && (o->file_count != 1 || !is_archive(o->files[0]))))
 		return MPK_OK;
-	newer = older->is_folder
-			? mpk_arena_printf(&older->arena, "%.*s", (int)len - 1, o->files[0])
-			: o->files[0];
+	if (!len && older->is_folder &&
+	    mpk_strmap_find(&older->names, mpk_span_str(mpk_path_name(o->files[0])), &ignored))
+		return MPK_OK;
+	newer = len ? mpk_arena_printf(&older->arena, "%.*s", (int)len - 1, o->files[0])
+		    : o->files[0];
 	MPK_TRY_ALLOC(newer, err);
 	MPK_TRY(minspect_set_read(older->name, older->is_folder, &older->old_set, err));
-	MPK_TRY(minspect_set_read(newer, older->is_folder, &older->new_set, err));
+	MPK_TRY(minspect_set_read(newer, len > 0, &older->new_set, err));
 	older->are_sets = true;
 	return minspect_sets_compare(&older->old_set, &older->new_set, &older->arena,
 				     &older->changes, err);

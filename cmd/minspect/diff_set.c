@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/vec.h"
 #include "common/diag.h"
@@ -162,6 +163,23 @@ static bool have_same_bytes(int a, int b)
 	}
 }
 
+/* That of a file which cannot be read is one that no other has. */
+static bool has_checksum(int fd, uint32_t checksum)
+{
+	static uint8_t x[READ_BYTES];
+	uLong sum = crc32_z(0, NULL, 0);
+
+	for (uint64_t off = 0;; off += READ_BYTES) {
+		ssize_t n = fd < 0 ? -1 : mpk_read_at(fd, x, sizeof x, off);
+
+		if (n < 0)
+			return false;
+		sum = crc32_z(sum, x, (size_t)n);
+		if (n < (ssize_t)sizeof x)
+			return sum == checksum;
+	}
+}
+
 static bool is_same(const struct minspect_set_of_files *a, const struct minspect_set_item *x,
 		    const struct minspect_set_of_files *b, const struct minspect_set_item *y)
 {
@@ -170,11 +188,13 @@ static bool is_same(const struct minspect_set_of_files *a, const struct minspect
 
 	if (x->bytes != y->bytes)
 		return false;
-	if (!a->is_folder)
+	if (!a->is_folder && !b->is_folder)
 		return x->checksum == y->checksum;
-	from = open_item(a, x);
-	to = open_item(b, y);
-	same = have_same_bytes(from, to);
+	from = a->is_folder ? open_item(a, x) : -1;
+	to = b->is_folder ? open_item(b, y) : -1;
+	same = a->is_folder && b->is_folder ? have_same_bytes(from, to)
+	       : a->is_folder               ? has_checksum(from, y->checksum)
+					    : has_checksum(to, x->checksum);
 	if (from >= 0)
 		(void)close(from);
 	if (to >= 0)

@@ -41,7 +41,8 @@ struct minspect_set_changes {
 	size_t count, added, removed, changed, equal;
 };
 
-/* minspect_sets_compare - which files differ; those of folders are read where their sizes do not tell
+/* minspect_sets_compare - which files differ; those of folders are read where their sizes do not tell, and
+ * compared by CRC-32 with members of an archive
  * @arena   receives the list
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code minspect_sets_compare(const struct minspect_set_of_files *older,

@@ -43,3 +43,12 @@ look --diff old.whl new/k.cubin
 look --diff nothing new
 mkdir none
 look --diff none new | grep -c '^+ file'
+# an archive and what was unpacked of it, in either order: equal, and with a file that was changed, lost or came
+python3 -c 'import zipfile; zipfile.ZipFile("new.whl").extractall("unpacked")'
+look --diff new.whl unpacked
+look --diff unpacked new.whl
+cp data/device/sums.sm_90.cubin unpacked/pkg/k.cubin
+printf 'y' >unpacked/pkg/note.txt
+rm unpacked/pkg/empty.so
+look --diff new.whl unpacked | grep -v '^ ' | head -n 8
+look --diff unpacked new.whl | grep '^[-+~] file\|->'

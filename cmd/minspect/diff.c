@@ -18,6 +18,7 @@
 #include "disasm/changes.h"
 #include "io/path.h"
 #include "minspect/diff_set.h"
+#include "minspect/diff_totals.h"
 #include "minspect/document.h"
 #include "text/escape.h"
 #include "text/phrase.h"
@@ -43,6 +44,7 @@ struct older {
 	bool are_sets;
 	struct minspect_set_of_files old_set, new_set;
 	struct minspect_set_changes changes;
+	struct minspect_diff_totals totals;
 	struct mpk_strmap told; /* what a difference was said of, by its name in the set */
 };
 
@@ -310,6 +312,31 @@ static void put_summary(const struct minspect_options *o, struct minspect_look *
 			  c->changed, c->equal);
 }
 
+/* The summary comes first; of all that is printed as it is found, its totals come last. */
+static void put_first(const struct minspect_options *o, struct minspect_look *l)
+{
+	if (o->all)
+		put_summary(o, l);
+}
+
+static void put_head(const struct minspect_options *o, struct minspect_look *l)
+{
+	const struct older *older = l->user;
+
+	put_summary(o, l);
+	if (older->are_sets)
+		minspect_totals_put(&older->totals, l->out);
+	mpk_strbuf_puts(l->out, older->changes.count ? "\n" : "");
+}
+
+static void put_last(const struct minspect_options *o, struct minspect_look *l)
+{
+	const struct older *older = l->user;
+
+	if (o->all && older->are_sets && !l->json && !o->markdown)
+		minspect_totals_put(&older->totals, l->out);
+}
+
 /* A difference was said of the file that is looked at. */
 static enum mpk_code note_told(struct older *older, const struct minspect_look *l,
 			       struct mpk_error *err)
@@ -439,6 +466,8 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 	/* two files that were named are compared whatever they hold */
 	if (code == MPK_OK || (code == MPK_E_NO_BLOB && other.image.elf_class && !o->ignore))
 		code = minspect_compare(l, &other, o->ignore != NULL, &found, &err);
+	if (code == MPK_OK && ((struct older *)l->user)->are_sets)
+		code = minspect_totals_add(&((struct older *)l->user)->totals, &found, &err);
 
 	/* Of many files that differ a text says once what is missing. */
 	static bool said;
@@ -499,7 +528,8 @@ static int diff_weights(const struct minspect_options *o, struct minspect_look *
 
 int minspect_diff(const struct minspect_options *o)
 {
-	struct minspect_action action = { .begin = put_summary,
+	struct minspect_action action = { .begin = put_first,
+					  .sum = put_last,
 					  .look = diff_file,
 					  .weights = diff_weights,
 					  .end = diff_removed };
@@ -517,6 +547,9 @@ int minspect_diff(const struct minspect_options *o)
 	action.may_hold_nothing = action.is_cut = older.are_sets;
 	action.takes_libraries = action.takes_any =
 		!older.is_folder && !older.is_archive && o->file_count == 1 && !o->ignore;
+	action.head = older.are_sets && !o->json && !o->markdown ? put_head : NULL;
+	older.totals.arena = &older.arena;
+
 	int status = minspect_each(o, &action, &older);
 
 	minspect_disasm_end();

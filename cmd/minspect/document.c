@@ -106,10 +106,14 @@ static void write_piece(const char *text, size_t len, void *arg)
 		*failed = mpk_print_text(MPK_STDOUT, text, len);
 }
 
+enum { HEAD_LINES = 6 };
+
 /* Lets the first lines of a text through and counts the others. */
 struct cutting {
 	size_t room, dropped; /* lines */
 	int *failed;
+	bool keeps; /* until the head is written */
+	struct mpk_strbuf kept;
 };
 
 static void cut_piece(const char *text, size_t len, void *arg)
@@ -123,7 +127,10 @@ static void cut_piece(const char *text, size_t len, void *arg)
 		pass = end ? (size_t)(end + 1 - text) : len;
 		c->room -= end != NULL;
 	}
-	write_piece(text, pass, c->failed);
+	if (c->keeps)
+		mpk_strbuf_put(&c->kept, text, pass);
+	else
+		write_piece(text, pass, c->failed);
 	for (size_t i = pass; i < len; i++)
 		c->dropped += text[i] == '\n';
 }
@@ -573,6 +580,25 @@ static int end_files(struct looking *k, struct mpk_json *j, int *failed)
 	return written ? written : status;
 }
 
+/* Whatever was said of files waits for it. */
+static void put_head(struct looking *k, struct cutting *c, struct mpk_strbuf *out,
+		     struct mpk_lines *lines)
+{
+	size_t room;
+
+	mpk_lines_put(mpk_strbuf_text(out), out->len, lines);
+	out->len = 0;
+	room = c->room;
+	c->keeps = false;
+	c->room = SIZE_MAX;
+	k->action->head(k->o, k->l);
+	mpk_lines_put(mpk_strbuf_text(out), out->len, lines);
+	out->len = 0;
+	c->room = room;
+	out->failed |= c->kept.failed;
+	write_piece(mpk_strbuf_text(&c->kept), c->kept.len, c->failed);
+}
+
 int minspect_each(const struct minspect_options *o, const struct minspect_action *action,
 		  void *user)
 {
@@ -603,6 +629,8 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	if (is_for_people && action->is_cut && !o->all) {
 		lines.take = cut_piece;
 		lines.arg = &cutting;
+		cutting.keeps = action->head != NULL;
+		cutting.room -= action->head ? HEAD_LINES : 0;
 	}
 	if (!open_choice(o, &arena, &l.choice))
 		return mpk_diag_error((mpk_fail_nomem(&err), &err));
@@ -626,6 +654,8 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 
 		status = status ? status : got;
 	}
+	if (lines.take == cut_piece && action->head)
+		put_head(&k, &cutting, &out, &lines);
 	if (lines.take == cut_piece) {
 		/* What was left out, and no limit to what comes after it. */
 		mpk_lines_put(mpk_strbuf_text(&out), out.len, &lines);
@@ -638,6 +668,7 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 					  cutting.dropped == 1 ? "" : "s");
 		}
 	}
+	mpk_strbuf_fini(&cutting.kept);
 	if (action->sum && !o->json_lines && (l.json || l.in_set || !action->sum_of_set)) {
 		l.at = l.json ? j.root : NULL;
 		action->sum(o, &l);

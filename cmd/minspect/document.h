@@ -75,6 +75,8 @@ struct minspect_action {
 	int (*end)(const struct minspect_options *o, struct minspect_look *l);
 	/* Puts the totals of all files after them, whatever the status; at is the document, file and view are NULL.
 	 * NULL: nothing. */
+	/* With is_cut: what comes before all that was said of the files, once that is known, a few lines; not with --all. */
+	void (*head)(const struct minspect_options *o, struct minspect_look *l);
 	void (*sum)(const struct minspect_options *o, struct minspect_look *l);
 	bool sum_of_set;    /* with text, sum only where there are several files */
 	bool is_cut;        /* without --all its text is cut to MINSPECT_LINES */

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a person asks of two releases first: for which devices there is code, which kernels are others, and which need more
+ * than they did. */
+#include "minspect/diff_totals.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "answer/answer.h"
+#include "code/show.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+
+/* "cubin sm_90" without what it is. */
+static struct mpk_span device_of(struct mpk_span image)
+{
+	const uint8_t *blank = image.len ? memrchr(image.data, ' ', image.len) : NULL;
+	size_t at = blank ? (size_t)(blank + 1 - image.data) : 0;
+
+	return mpk_span_of(image.data + at, image.len - at);
+}
+
+static enum mpk_code add_device(struct minspect_diff_totals *t, const struct mpk_difference *item,
+				struct mpk_error *err)
+{
+	struct mpk_span name = device_of(item->name);
+	size_t i = 0;
+
+	while (i < t->device_count && !mpk_span_is(name, t->devices[i].name))
+		i++;
+	if (i == MINSPECT_TOTAL_DEVICES || !name.len)
+		return MPK_OK;
+	if (i == t->device_count) {
+		t->devices[i] =
+			(struct minspect_total_device){ .name = mpk_arena_text(t->arena, name) };
+		MPK_TRY_ALLOC(t->devices[i].name, err);
+		t->device_count++;
+	}
+	t->devices[i].added += item->sign == MPK_DIFF_ADDED;
+	t->devices[i].removed += item->sign == MPK_DIFF_REMOVED;
+	return MPK_OK;
+}
+
+/* How bad it is that a figure grew: memory in place of registers first, then by how many parts of what it was. */
+static uint64_t weight_of(const struct mpk_figure_change *c)
+{
+	uint64_t before = c->before.number, after = c->after.number, times;
+
+	if (c->before.state != MPK_FIGURE_KNOWN || c->after.state != MPK_FIGURE_KNOWN ||
+	    after <= before || c->figure == MPK_FIGURE_CODE || c->figure == MPK_FIGURE_CONSTANT)
+		return 0;
+	times = (after - before) / (before ? before / 1000 + 1 : 1) + 1;
+	if (times > UINT32_MAX)
+		times = UINT32_MAX;
+	return c->figure == MPK_FIGURE_STACK || c->figure == MPK_FIGURE_SPILLED_REGISTERS
+		       ? times << 20
+		       : times;
+}
+
+static enum mpk_code add_worse(struct minspect_diff_totals *t, const struct mpk_difference *item,
+			       const struct mpk_figure_change *c, uint64_t weight,
+			       struct mpk_error *err)
+{
+	enum { WIDTH = 60 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	size_t at = MINSPECT_WORST;
+
+	while (at && t->worst[at - 1].weight < weight)
+		at--;
+	if (at == MINSPECT_WORST)
+		return MPK_OK;
+	mpk_strbuf_printf(&text, "%s of ", mpk_figure_row(c->figure)->label);
+	if (!mpk_symbol_name(item->name, false, WIDTH, &text))
+		mpk_escape(&text, item->name);
+	mpk_strbuf_puts(&text, " ");
+	mpk_figure_put(c->figure, c->before, &text);
+	mpk_strbuf_puts(&text, " -> ");
+	mpk_figure_put(c->figure, c->after, &text);
+	if (item->target && item->target[0]) {
+		mpk_strbuf_puts(&text, " (");
+		mpk_escape(&text, mpk_span_str(item->target));
+		mpk_strbuf_puts(&text, ")");
+	}
+	MPK_TRY(mpk_strbuf_status(&text, err));
+	/* releases of one library have the same kernels */
+	for (size_t i = 0; i < MINSPECT_WORST && t->worst[i].weight; i++)
+		if (strcmp(t->worst[i].text, mpk_strbuf_text(&text)) == 0)
+			return MPK_OK;
+	for (size_t i = MINSPECT_WORST - 1; i > at; i--)
+		t->worst[i] = t->worst[i - 1];
+	t->worst[at] = (struct minspect_worse){
+		weight, mpk_arena_text(t->arena, mpk_span_str(mpk_strbuf_text(&text)))
+	};
+	MPK_TRY_ALLOC(t->worst[at].text, err);
+	return MPK_OK;
+}
+
+static enum mpk_code add_kernel(struct minspect_diff_totals *t, const struct mpk_difference *item,
+				struct mpk_error *err)
+{
+	const struct mpk_figure_change *worst = NULL;
+	uint64_t most = 0;
+
+	t->added += item->sign == MPK_DIFF_ADDED;
+	t->removed += item->sign == MPK_DIFF_REMOVED;
+	t->changed += item->sign == MPK_DIFF_CHANGED && !item->same_code;
+	for (size_t i = 0; i < item->figure_count; i++) {
+		uint64_t weight = weight_of(&item->figures[i]);
+
+		if (weight > most) {
+			most = weight;
+			worst = &item->figures[i];
+		}
+	}
+	t->worse_count += worst != NULL;
+	return worst ? add_worse(t, item, worst, most, err) : MPK_OK;
+}
+
+enum mpk_code minspect_totals_add(struct minspect_diff_totals *t, const struct mpk_diff *diff,
+				  struct mpk_error *err)
+{
+	for (size_t i = 0; i < diff->count; i++) {
+		const struct mpk_difference *item = &diff->items[i];
+
+		if (strcmp(item->what, "image") == 0 && item->sign != MPK_DIFF_CHANGED)
+			MPK_TRY(add_device(t, item, err));
+		else if (strcmp(item->what, "kernel") == 0)
+			MPK_TRY(add_kernel(t, item, err));
+	}
+	return MPK_OK;
+}
+
+static void put_devices(const struct minspect_diff_totals *t, bool added, bool *any,
+			struct mpk_strbuf *out)
+{
+	for (size_t i = 0; i < t->device_count; i++) {
+		size_t n = added ? t->devices[i].added : t->devices[i].removed;
+
+		if (!n)
+			continue;
+		mpk_strbuf_puts(out, *any ? ", " : "  devices  ");
+		mpk_strbuf_puts(out, added ? "+ " : "- ");
+		mpk_escape(out, mpk_span_str(t->devices[i].name));
+		mpk_strbuf_printf(out, " (%zu)", n);
+		*any = true;
+	}
+}
+
+void minspect_totals_put(const struct minspect_diff_totals *t, struct mpk_strbuf *out)
+{
+	size_t shown = 0;
+	bool any = false;
+
+	put_devices(t, true, &any, out);
+	put_devices(t, false, &any, out);
+	mpk_strbuf_puts(out, any ? "\n" : "");
+	if (t->added || t->removed || t->changed) {
+		mpk_strbuf_puts(out, "  kernels  + ");
+		mpk_put_number(out, t->added);
+		mpk_strbuf_puts(out, ", - ");
+		mpk_put_number(out, t->removed);
+		mpk_strbuf_puts(out, ", ");
+		mpk_put_number(out, t->changed);
+		mpk_strbuf_puts(out, " changed, each on each device\n");
+	}
+	for (; shown < MINSPECT_WORST && t->worst[shown].weight; shown++)
+		mpk_strbuf_printf(out, "%s%s", shown ? "; " : "  worse    ", t->worst[shown].text);
+	if (t->worse_count > shown)
+		mpk_strbuf_printf(out, " and %zu more", t->worse_count - shown);
+	mpk_strbuf_puts(out, t->worse_count ? "\n" : "");
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diff_totals.h - what all pairs of files of two sets come to: devices and kernels that came, went or changed, and what got worse */
+#ifndef MINSPECT_DIFF_TOTALS_H
+#define MINSPECT_DIFF_TOTALS_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "base/strmap.h"
+#include "compare/differ.h"
+
+enum { MINSPECT_WORST = 3, MINSPECT_TOTAL_DEVICES = 64 };
+
+/* A device for which libraries got code, or lost it. */
+struct minspect_total_device {
+	const char *name;
+	size_t added, removed; /* libraries */
+};
+
+struct minspect_worse {
+	uint64_t weight;  /* 0: there is none */
+	const char *text; /* "registers of sums 32 -> 80 (sm_90)" */
+};
+
+/* Zero-initialise; arena is the caller's, and receives the texts. */
+struct minspect_diff_totals {
+	struct mpk_arena *arena;
+	struct minspect_total_device devices[MINSPECT_TOTAL_DEVICES];
+	size_t device_count;
+	size_t added, removed, changed; /* kernels */
+	size_t worse_count;             /* kernels of which a figure grew */
+	struct minspect_worse worst[MINSPECT_WORST];
+};
+
+/* minspect_totals_add - count the differences of one pair of files
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code minspect_totals_add(struct minspect_diff_totals *t, const struct mpk_diff *diff,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* minspect_totals_put - append a line each of devices, kernels and what got worse, as far as there are such */
+void minspect_totals_put(const struct minspect_diff_totals *t, struct mpk_strbuf *out);
+
+#endif

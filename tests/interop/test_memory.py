@@ -17,6 +17,8 @@ import tvm
 from tvm import relax
 from tvm.relax.frontend import nn
 
+from conftest import DATA
+
 COUNTER = r"""
 #define _GNU_SOURCE
 #include <malloc.h>
@@ -177,6 +179,13 @@ def test_peak(name, tmp_path, minspect, counter):
     assert model["weight_bytes"] >= sum(w.nbytes for w in bound.values())
     peak = measure(counter, tmp_path / "model.so", "forward", shapes)["peak"]
     assert abs(function["peak_bytes"] - peak) < 0.02 * peak, (function["peak_bytes"], peak)
+
+
+def test_python(mpk, minspect):
+    library = DATA / "relax/gelu_dyn.so"
+    told = mpk.memory(library, m=77)
+    assert told == json.loads(minspect("memory", "--json", "--shape", "m=77", library).stdout)["files"][0]
+    assert told["models"][0]["functions"][0]["extents"] == [{"name": "m", "value": 77, "given": True}]
 
 
 def test_cache(tmp_path, minspect, counter):

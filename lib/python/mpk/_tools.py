@@ -88,3 +88,13 @@ def check(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
     """Whether a file loads and runs: check(path, tvm="0.27", device_arch="sm_90"); "verdict" says it."""
     answer: dict[str, Any] = ask(path, ["--check", *words(options)], (0, 1))
     return answer
+
+
+def memory(path: str | os.PathLike[str], **extents: int) -> dict[str, Any]:
+    """What calls of a model take over time, from its code alone: memory("deploy.so", n=2048)["models"] has for each its
+    "need_bytes" and for each function "peak_bytes", the steps and the storages (minspect-memory.schema.json).
+
+    Symbolic extents that are not given are 1.
+    """
+    answer: dict[str, Any] = ask(path, ["memory", *words({"shape": [f"{name}={n}" for name, n in extents.items()]})])
+    return answer

@@ -60,6 +60,7 @@ COMMANDS = {
         "svg": ["svg -o OUT.svg FILE"],
         "code-digest": ["code-digest FILE", "code-digest --json FILE"],
         "occupancy": ["occupancy FILE", "occupancy --all --json FILE"],
+        "memory": ["memory FILE", "memory --json FILE"],
         "stats": ["stats FILE", "stats --json FILE"],
         "dot": ["dot tree FILE", "dot model FILE"],
         "sbom": ["sbom FILE", "--sbom=spdx FILE"],

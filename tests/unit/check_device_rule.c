@@ -68,7 +68,9 @@ static void check_library(const char *const *containers, const struct mpk_there 
 		devices[image->device_count] = (struct mpk_image_device){
 			.section = ".nv_fatbin",
 			.index = image->device_count,
-			.bytes = container(containers[image->device_count]),
+			.is_found = containers[image->device_count][0] == '@',
+			.bytes = container(containers[image->device_count] +
+					   (containers[image->device_count][0] == '@')),
 		};
 	ck_assert_int_eq(mpk_view_init(view, "lib.so", 1, image, NULL, &arena, &err), MPK_OK);
 	ck_assert_int_eq(mpk_check_run(view, NULL, there, &arena, &code, out, &err), MPK_OK);
@@ -109,6 +111,10 @@ static const struct {
 	{ { "103a", "120a" }, 90, 0, 0, MPK_CHECK_RUNS_NOT, 0, 2, 0 },
 	{ { "103a", "120a" }, 90, 0, 'p', MPK_CHECK_RUNS_NOT, 0, 2, 0 },
 	{ { "75p" }, 120, 0, 0, MPK_CHECK_OPEN, 1, 0, 0 },
+	/* images that the program loads by itself (@): a few do not make it run, many do */
+	{ { "@70", "75 80", "90a" }, 70, 0, 0, MPK_CHECK_RUNS_NOT, 0, 2, 0 },
+	{ { "@70", "@75", "90a" }, 70, 0, 0, MPK_CHECK_OPEN, 1, 2, 0 },
+	{ { "@70", "70", "90a" }, 70, 0, 0, MPK_CHECK_OPEN, 2, 1, 0 },
 	/* the driver: a cubin of CUDA 13 is said so by its entry */
 	{ { "80n" }, 80, 12, 0, MPK_CHECK_RUNS_NOT, 0, 0, 1 },
 	{ { "80n" }, 0, 12, 0, MPK_CHECK_RUNS_NOT, 0, 0, 1 },

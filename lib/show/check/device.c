@@ -336,6 +336,8 @@ struct grouping {
 	struct group *items; /* malloc'ed */
 	size_t count, cap;
 	struct mpk_strmap by_key;
+	/* what a runtime registers, and images that the program loads by itself */
+	size_t registered, registered_run, registered_kernels, bare_kernels;
 };
 
 static void grouping_fini(struct grouping *g)
@@ -387,6 +389,10 @@ static enum mpk_code take_unit(struct grouping *g, const struct mpk_check_unit *
 	n->modules += u->node != NULL;
 	n->units++;
 	n->kernels += u->kernels;
+	g->registered += !u->is_bare;
+	g->registered_run += !u->is_bare && fit == SERVES;
+	g->registered_kernels += u->is_bare ? 0 : u->kernels;
+	g->bare_kernels += u->is_bare ? u->kernels : 0;
 	if (fit == SERVES) {
 		n->units_run++;
 		n->kernels_run += u->kernels;
@@ -440,7 +446,12 @@ static void say_nothing_runs(struct grouping *g)
 	const struct mpk_check_gpu_counts *n = &g->s->result->gpu_counts;
 
 	put_none(g->s->there, g->items[0].first, &out);
-	if (n->units > 1)
+	if (g->registered && g->registered < n->units)
+		mpk_strbuf_printf(
+			&out,
+			"; so it is with all %zu %ss but those of single images, which the program loads by itself",
+			g->registered, mpk_check_unit_word(n));
+	else if (n->units > 1)
 		mpk_strbuf_printf(&out, "; so it is with all %zu %ss", n->units,
 				  mpk_check_unit_word(n));
 	mpk_check_say(g->s, MPK_ERROR, g->items[0].first->path, "%s", mpk_strbuf_text(&out));
@@ -538,6 +549,11 @@ static enum mpk_code judge(struct mpk_check_state *s, bool cuda, struct mpk_erro
 		r->gpu = !r->gpu_counts.units_run ? MPK_CHECK_GPU_LACKS
 			 : r->gpu_counts.holes    ? MPK_CHECK_GPU_PARTLY
 						  : MPK_CHECK_GPU_RUNS;
+	/* A few images that the program loads by itself do not make it run where none of its containers does. */
+	if (g.registered && !g.registered_run && g.bare_kernels < g.registered_kernels)
+		r->gpu_counts.units_run = r->gpu_counts.kernels_run = 0;
+	if (s->there->device && !r->gpu_counts.units_run)
+		r->gpu = MPK_CHECK_GPU_LACKS;
 	if (!r->gpu_counts.units_run) {
 		say_nothing_runs(&g);
 		return MPK_OK;

@@ -68,6 +68,7 @@ struct minspect_options {
 	const char *profile, *dump, *compare;
 	bool trace, force, isolate;
 	const char *grid, *block, *shared, *tvm_ffi, *junit;
+	struct mpk_option_list provide; /* --provide */
 	struct mpk_option_list filters; /* --filter */
 	bool all, spills;               /* --functions */
 	const char *sort, *top;

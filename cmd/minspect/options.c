@@ -208,6 +208,8 @@ static const struct mpk_option options[] = {
 	  .target = &O.shared, .with = "run occupancy", .is_case_key = true },
 	{ 0, "tvm-ffi", MPK_OPT_TEXT, "PATH", "the libtvm_ffi.so that FILE needs",
 	  .target = &O.tvm_ffi, .with = "run cases functions", .values = "files: *.so *.so.*" },
+	{ 0, "provide", MPK_OPT_LIST, "LIB", "a library with functions that FILE calls and has not",
+	  .target = &O.provide, .with = "run cases", .values = "files: *.so *.so.*" },
 	{ 0, "junit", MPK_OPT_TEXT, "OUT.xml",
 	  "write the result of --cases or --baseline as JUnit XML", .target = &O.junit,
 	  .path = MPK_WRITES_FILE, .with = "cases baseline" },

@@ -258,6 +258,20 @@ static void enter_child(void)
 	mpk_print_by_lines();
 }
 
+/* As they were named; the files are looked for when the model is loaded. */
+static enum mpk_code fill_providers(const struct mpk_option_list *named, struct mpk_arena *arena,
+				    struct mpk_library_options *out, struct mpk_error *err)
+{
+	const char **paths = mpk_arena_array(arena, named->count + 1, sizeof *paths);
+
+	MPK_TRY_ALLOC(paths, err);
+	for (size_t i = 0; i < named->count; i++)
+		paths[i] = named->items[i].value;
+	out->providers = paths;
+	out->provider_count = named->count;
+	return MPK_OK;
+}
+
 enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect_file *file,
 			       bool code, struct mpk_library_options *out, struct mpk_error *err)
 {
@@ -276,6 +290,7 @@ enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect
 		.enter_child = enter_child,
 	};
 	MPK_TRY_ALLOC(out->path, err);
+	MPK_TRY(fill_providers(&o->provide, &file->arena, out, err));
 	return run_runtime_fill(o, &file->arena, &out->runtime, err);
 }
 

@@ -173,6 +173,8 @@ enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_arena
 
 	MPK_TRY_ALLOC(paths && s && (copy || !dirs), err);
 	add_path(paths, &count, library->path);
+	for (size_t i = 0; i < library->provider_count; i++)
+		add_path(paths, &count, library->providers[i]);
 	add_path(paths, &count, ffi->explicit_path);
 	for (size_t i = 0; i < ffi->path_count; i++)
 		add_path(paths, &count, ffi->paths[i]);

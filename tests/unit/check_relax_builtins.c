@@ -398,6 +398,23 @@ START_TEST(asserts)
 				  &result, &err),
 			 MPK_E_RAISED);
 	ck_assert_text(err, "AssertionError: why");
+	ck_assert_int_eq(call_all("relax.run.assert_op",
+				  (struct mpk_value[]){ mpk_value_of_bool(false), text("") }, 2,
+				  &result, &err),
+			 MPK_E_RAISED);
+	ck_assert_text(err, "AssertionError: Assertion Failed");
+	ck_assert_int_eq(call_all("relax.run.assert_op",
+				  (struct mpk_value[]){ mpk_value_of_bool(false), text("{} of {}"),
+							mpk_value_of_int(5), SHAPE(7) },
+				  4, &result, &err),
+			 MPK_E_RAISED);
+	ck_assert_text(err, "AssertionError: 5 of (7,)");
+	ck_assert_int_eq(call_all("relax.run.assert_op",
+				  (struct mpk_value[]){ mpk_value_of_bool(false), text(""),
+							mpk_value_of_int(5), mpk_value_of_int(6) },
+				  4, &result, &err),
+			 MPK_E_RAISED);
+	ck_assert_text(err, "AssertionError: 5, 6");
 	ck_assert_ok(call_all("relax.run.assert_op",
 			      (struct mpk_value[]){ mpk_value_of_bool(true), text("why") }, 2,
 			      &result, &err),

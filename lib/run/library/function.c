@@ -197,6 +197,25 @@ enum mpk_code mpk_run_look_up(struct mpkr_model *model, const char *name, struct
 	return mpk_library_find(model->library, name, out, err);
 }
 
+enum mpk_code mpk_run_provide(struct mpkr_model *model, struct mpkr_model *from,
+			      struct mpk_error *err)
+{
+	size_t count = 0;
+
+	MPK_TRY(mpk_run_set_device(from, (struct mpk_dldevice){ .type = MPK_DL_CPU }, true, err));
+	MPK_TRY(run_list(from, err));
+	for (size_t i = 0; i < from->entry_count; i++) {
+		struct mpk_function *f;
+
+		MPK_TRY(mpk_run_look_up(from, from->entries[i].name, &f, err));
+		MPK_TRY(mpk_runtime_add_provided(model->runtime, f, err));
+		count++;
+	}
+	if (!count)
+		return mpk_fail(err, MPK_E_NOTFOUND, "no function in it can be called by name");
+	return MPK_OK;
+}
+
 /* --- what it takes ---------------------------------------------------------------------------- */
 
 size_t mpk_run_count_leaves(const struct mpk_type *type)

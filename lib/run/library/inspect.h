@@ -56,6 +56,12 @@ enum mpk_code mpk_run_create(const struct mpk_run_source *source, mpkr_model **o
  * Returns  MPK_OK; as mpkr_open */
 enum mpk_code mpk_run_load(mpkr_model *model, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_run_provide - let a model call the functions of another library by their names. '_' in the name of a function stands for '.', too, which no symbol of C has
+ * @from    loaded, and open as long as the model is
+ * Returns  MPK_OK; MPK_E_NOTFOUND: it has none; as mpkr_find */
+enum mpk_code mpk_run_provide(mpkr_model *model, mpkr_model *from,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_run_works - whether its devices have ended without a fault what was started; after one, drivers refuse all */
 bool mpk_run_works(const mpkr_model *model);
 

@@ -85,6 +85,8 @@ struct mpk_runtime {
 	struct mpk_observer *observers;
 	const struct mpk_loader **loaders;
 	size_t loader_count, loader_cap;
+	struct mpk_function **provided; /* by other libraries, the first first */
+	size_t provided_count, provided_cap;
 	struct mpk_function **globals; /* the latest last */
 	size_t global_count, global_cap;
 	pthread_mutex_t found_lock;  /* over what follows: code looks up while it runs */
@@ -211,12 +213,50 @@ static enum mpk_code find_application(struct mpk_runtime *runtime, const char *n
 	return code;
 }
 
+/* --- functions of other libraries ------------------------------------------------------------ */
+
+enum mpk_code mpk_runtime_add_provided(struct mpk_runtime *runtime, struct mpk_function *f,
+				       struct mpk_error *err)
+{
+	if (!mpk_vec_reserve(&runtime->provided, &runtime->provided_cap,
+			     runtime->provided_count + 1, sizeof runtime->provided[0])) {
+		mpk_function_drop(f);
+		return mpk_fail_nomem(err);
+	}
+	runtime->provided[runtime->provided_count++] = f;
+	return MPK_OK;
+}
+
+/* "my.op" is my_op in C. */
+static bool is_spelled(const char *symbol, const char *name)
+{
+	while (*symbol && (*symbol == *name || (*symbol == '_' && *name == '.'))) {
+		symbol++;
+		name++;
+	}
+	return !*symbol && !*name;
+}
+
+/* One of the very name goes before one that is spelled like it. */
+static struct mpk_function *find_provided(const struct mpk_runtime *runtime, const char *name)
+{
+	for (size_t i = 0; i < runtime->provided_count; i++)
+		if (strcmp(runtime->provided[i]->name, name) == 0)
+			return runtime->provided[i];
+	for (size_t i = 0; i < runtime->provided_count; i++)
+		if (is_spelled(runtime->provided[i]->name, name))
+			return runtime->provided[i];
+	return NULL;
+}
+
 /* From the last one on: a later function replaces one of the same name. */
 enum mpk_code mpk_runtime_find_global(struct mpk_runtime *runtime, const char *name,
 				      struct mpk_function **out, struct mpk_error *err)
 {
 	*out = NULL;
 	MPK_TRY(find_application(runtime, name, out, err));
+	if (!*out)
+		*out = find_provided(runtime, name);
 	for (size_t i = runtime->global_count; i-- > 0 && !*out;)
 		if (strcmp(runtime->globals[i]->name, name) == 0)
 			*out = runtime->globals[i];
@@ -376,6 +416,9 @@ void mpk_runtime_destroy(struct mpk_runtime *runtime)
 	for (size_t i = 0; i < runtime->global_count; i++)
 		mpk_function_drop(runtime->globals[i]);
 	free(runtime->found);
+	for (size_t k = 0; k < runtime->provided_count; k++)
+		mpk_function_drop(runtime->provided[k]);
+	free(runtime->provided);
 	free(runtime->globals);
 	(void)pthread_mutex_destroy(&runtime->found_lock);
 	free(runtime->loaders);

@@ -174,6 +174,11 @@ enum mpk_code mpk_runtime_add_function(struct mpk_runtime *runtime, struct mpk_f
 enum mpk_code mpk_runtime_add_globals(struct mpk_runtime *runtime, const struct mpk_global *rows,
 				      size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_runtime_add_provided - one of another library, which goes before all others; '_' in its name stands for '.', too
+ * Returns  as mpk_runtime_add_function */
+enum mpk_code mpk_runtime_add_provided(struct mpk_runtime *runtime, struct mpk_function *f,
+				       struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_runtime_find_global - one that was added, or one of the application
  * @out     borrowed until destroy; NULL when nobody has it
  * Returns  MPK_OK; MPK_E_NOMEM */

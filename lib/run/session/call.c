@@ -122,6 +122,8 @@ void mpk_hint_add(struct mpk_error *err)
 		{ ": the model wants more devices", ", name them with --device A,B" },
 		{ "' lines, without which TVM does not load it",
 		  ": give the source to 'mpack build', or to 'mpack edit --replace', which add them" },
+		{ " that neither the library nor this program has: ",
+		  "; --provide LIB has functions of another library" },
 		{ ", which none of the devices here runs (",
 		  "; --device cpu calls host code all the same" },
 	};

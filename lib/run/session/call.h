@@ -37,6 +37,9 @@ struct mpk_library_options {
 	const struct mpk_sandbox
 		*sandbox; /* what the called code keeps; NULL: all that the user has */
 	struct mpk_runtime_options runtime;
+	const char *const
+		*providers; /* provider_count libraries, whose functions it may call; borrowed */
+	size_t provider_count;
 	/* called every tenth of a second while the child runs; NULL: nothing is */
 	void (*watch)(void *user, const struct mpk_child_state *state);
 	void *watch_user;

@@ -105,6 +105,32 @@ static enum mpk_code kept_get(const struct mpk_kept *kept, struct mpk_span text,
 
 /* --- the function and its arguments ---------------------------------------------------------- */
 
+/* Libraries whose functions the model may call are open as long as it is. */
+static enum mpk_code open_providers(struct mpk_session *s, struct mpk_error *err)
+{
+	const struct mpk_library_options *library = &s->work->library;
+	struct mpk_run_source source = { .is_alone = true, .runtime = library->runtime };
+
+	s->providers =
+		mpk_arena_array(&s->arena, library->provider_count + 1, sizeof(mpkr_model *));
+	MPK_TRY_ALLOC(s->providers, err);
+	source.runtime.spare_file = NULL;
+	for (size_t i = 0; i < library->provider_count; i++) {
+		enum mpk_code code;
+
+		source.path = library->providers[i];
+		MPK_TRY(mpk_run_create(&source, &s->providers[i], err));
+		code = mpk_run_load(s->providers[i], err);
+		if (code == MPK_OK)
+			code = mpk_run_provide(s->model, s->providers[i], err);
+		if (code != MPK_OK) {
+			mpk_error_at_file(err, library->providers[i]);
+			return mpk_failed(code);
+		}
+	}
+	return MPK_OK;
+}
+
 /* Loads the library unless it is loaded; tries that only once. */
 static enum mpk_code need_library(struct mpk_session *s, struct mpk_error *err)
 {
@@ -112,6 +138,7 @@ static enum mpk_code need_library(struct mpk_session *s, struct mpk_error *err)
 
 	if (failure->code == MPK_OK && !s->is_loaded)
 		s->is_loaded = mpk_library_check(&s->work->library, failure) == MPK_OK &&
+			       open_providers(s, failure) == MPK_OK &&
 			       mpk_run_load(s->model, failure) == MPK_OK;
 	if (failure->code == MPK_OK)
 		return MPK_OK;

@@ -331,6 +331,8 @@ enum mpk_code mpk_session_work_in_child(struct mpk_session_work *work, struct mp
 		mpk_value_drop(&s.kept.items[i].value);
 	free(s.kept.items);
 	mpkr_close(s.model);
+	for (size_t i = 0; s.providers && i < work->library.provider_count; i++)
+		mpkr_close(s.providers[i]);
 	mpk_arena_fini(&s.arena);
 
 	return rc;

@@ -65,12 +65,11 @@ struct mpk_relax_builtins {
 	size_t count;
 };
 extern const struct mpk_relax_builtins mpk_relax_closure_builtins, mpk_relax_memory_builtins,
-	mpk_relax_select_builtins, mpk_relax_shape_builtins;
-/* MPK_RUN_STATE of profile.h leaves them out; all but those of print are in executor/state. */
+	mpk_relax_print_builtins, mpk_relax_select_builtins, mpk_relax_shape_builtins;
+/* In executor/state; MPK_RUN_STATE of profile.h leaves them out. */
 extern const struct mpk_relax_builtins mpk_relax_attention_builtins, mpk_relax_create_builtins,
-	mpk_relax_print_builtins, mpk_relax_query_builtins, mpk_relax_rnn_builtins,
-	mpk_relax_sample_builtins, mpk_relax_state_builtins, mpk_relax_weights_builtins,
-	mpk_relax_window_builtins;
+	mpk_relax_query_builtins, mpk_relax_rnn_builtins, mpk_relax_sample_builtins,
+	mpk_relax_state_builtins, mpk_relax_weights_builtins, mpk_relax_window_builtins;
 
 /* --- for the functions themselves ------------------------------------------------------------ */
 

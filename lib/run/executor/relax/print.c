@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print.c - R.print: what a model says of its values goes to whoever the application lets hear it, else nowhere
+/* print.c - R.print and R.assert_op: what a model says of its values
+ *
+ * What it prints goes to whoever the application lets hear it, else nowhere.
  *
  * Values have the form that Python gives them, as the program that wrote the model has it: a tensor is one of NumPy, of
  * which no column is aligned and no line broken.
@@ -179,6 +181,22 @@ static enum mpk_code put_format(struct mpk_strbuf *out, struct mpk_runtime *runt
 	return MPK_OK;
 }
 
+/* A format and its values, or, where it is empty, the values in a row. */
+static enum mpk_code put_values(struct mpk_strbuf *out, const struct mpk_value *args, size_t count,
+				const char *between, struct mpk_error *err)
+{
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
+
+	if (mpk_value_text_span(&args[0]).len)
+		MPK_TRY(put_format(out, runtime, mpk_value_text_span(&args[0]), args + 1, count - 1,
+				   err));
+	for (size_t i = 1; i < count && !mpk_value_text_span(&args[0]).len; i++) {
+		mpk_strbuf_puts(out, i > 1 ? between : "");
+		MPK_TRY(render(out, runtime, &args[i], 0, err));
+	}
+	return MPK_OK;
+}
+
 /* --- builtins ------------------------------------------------------------------------------------- */
 
 /* Who hears it; NULL: nobody. */
@@ -223,8 +241,7 @@ static enum mpk_code print_values(const struct mpk_value *args, size_t count,
 {
 	static const char name[] = "relax.run.print";
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
-	struct mpk_runtime *runtime = mpk_context_get().runtime;
-	const struct mpk_runtime_options *options = listener(runtime);
+	const struct mpk_runtime_options *options = listener(mpk_context_get().runtime);
 
 	(void)result;
 	MPK_TRY(mpk_relax_arity(name, count, 1, SIZE_MAX, err));
@@ -233,18 +250,32 @@ static enum mpk_code print_values(const struct mpk_value *args, size_t count,
 				       mpk_value_kind_name(args[0].kind));
 	if (!options)
 		return MPK_OK;
-	if (mpk_value_text_span(&args[0]).len) {
-		MPK_TRY(put_format(&text, runtime, mpk_value_text_span(&args[0]), args + 1,
-				   count - 1, err));
-	} else {
-		for (size_t i = 1; i < count; i++) {
-			mpk_strbuf_puts(&text, i > 1 ? " " : "");
-			MPK_TRY(render(&text, runtime, &args[i], 0, err));
-		}
-	}
+	MPK_TRY(put_values(&text, args, count, " ", err));
 	MPK_TRY_ALLOC(!text.failed, err);
 	options->log(options->log_user, mpk_strbuf_text(&text));
 	return MPK_OK;
+}
+
+/* (condition, format, values...) */
+static enum mpk_code assert_op(const struct mpk_value *args, size_t count, struct mpk_value *result,
+			       struct mpk_error *err)
+{
+	static const char name[] = "relax.run.assert_op";
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct mpk_value condition = { 0 };
+
+	(void)result;
+	MPK_TRY(mpk_relax_arity(name, count, 2, SIZE_MAX, err));
+	/* it is read like that of a branch: a tensor or a number */
+	MPK_TRY(mpk_relax_builtin_find(mpk_span_str("vm.builtin.read_if_cond"))
+			->call(args, 1, &condition, err));
+	if (condition.boolean)
+		return MPK_OK;
+	if (args[1].kind == MPK_VALUE_STR)
+		MPK_TRY(put_values(&text, args + 1, count - 1, ", ", err));
+	MPK_TRY_ALLOC(!text.failed, err);
+	return mpk_relax_raise(err, "AssertionError", "%s",
+			       text.len ? mpk_strbuf_text(&text) : "Assertion Failed");
 }
 
 static const struct mpk_relax_builtin rows[] = {

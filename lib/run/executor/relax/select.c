@@ -428,23 +428,6 @@ static enum mpk_code shape_to_tensor(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
-static enum mpk_code assert_op(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			       struct mpk_error *err)
-{
-	static const char name[] = "relax.run.assert_op";
-	struct mpk_value condition;
-
-	MPK_TRY(mpk_relax_arity(name, count, 2, SIZE_MAX, err));
-	/* the condition is read like that of a branch: a tensor or a number */
-	MPK_TRY(read_if_cond(args, 1, &condition, err));
-	(void)result;
-	if (condition.boolean)
-		return MPK_OK;
-	return mpk_relax_raise(err, "AssertionError", "%s",
-			       args[1].kind == MPK_VALUE_STR ? args[1].text->data
-							     : "Assertion Failed");
-}
-
 static const struct mpk_relax_builtin rows[] = {
 #define MPK_ROW_select(...) __VA_ARGS__,
 #include "executor/relax/family.def"

@@ -125,7 +125,9 @@ struct mpk_session {
 	pid_t process; /* the one that was started for it */
 	struct mpk_arena arena;
 	mpkr_model *model;
-	bool is_loaded; /* its library is; not while only kernels were called */
+	mpkr_model *
+		*providers; /* of work->library.providers, in the arena; NULL: not opened so far */
+	bool is_loaded;     /* its library is; not while only kernels were called */
 
 	struct mpk_order order;
 	const struct mpk_call *call;

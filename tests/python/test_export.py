@@ -81,3 +81,31 @@ def test_shapes_are_tuples_where_the_file_says_so(tmp_path, mode):
         forward((4, 2), x)
     with pytest.raises(TypeError, match="integer scalar"):
         forward((3, x), x)
+
+
+def test_the_machine_takes_functions_and_shows_calls():
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), callback: R.Callable([R.Tensor((4,), "float32")], R.Tuple([]))):
+        y = R.add(x, x)
+        _ = callback(y)
+        return y
+
+    machine = mpk.tvm.VirtualMachine(relax.build(tvm.IRModule({"main": main}), "llvm"), tvm.cpu())
+    x, seen, calls = tvm.runtime.tensor(np.arange(4, dtype="float32")), [], []
+    assert np.array_equal(machine["main"](x, seen.append).numpy(), x.numpy() * 2)
+    assert np.array_equal(seen[0].numpy(), x.numpy() * 2)  # as TVM's, and good afterwards
+
+    def instrument(func, name, before_run, ret_val, *args):
+        calls.append((name, before_run, ret_val))
+        if name == "add" and before_run:
+            out = tvm.runtime.tensor(np.zeros(4, "float32"))
+            func(*args[:-1], out)  # while the model calls
+            seen.append(out.numpy())
+            return 1  # it is not called
+
+    machine.set_instrument(instrument)
+    machine["main"](x, seen.append)
+    machine.set_instrument(None)
+    assert ("add", True, None) in calls and not any(c[:2] == ("add", False) for c in calls)
+    assert np.array_equal(seen[1], x.numpy() * 2)
+    assert machine.imports[0].implements_function("add")

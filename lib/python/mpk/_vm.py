@@ -138,7 +138,7 @@ class VirtualMachine:
     :param memory_cfg: taken and not used: memory is pooled
     :param profile: taken and not used: profile() is always there
 
-    Results are tensors of TVM where an argument is one, else mpk.Tensor, in tuples as the model has them. Functions that a
+    Results are tensors of TVM where rt_mod or an argument is TVM's, else mpk.Tensor, in tuples as the model has them. Functions that a
     model calls and its file lacks are those of mpk.register, else those of TVM's own registry.
     """
 
@@ -156,6 +156,8 @@ class VirtualMachine:
         self._inputs: dict[str, list[Any]] = {}
         self._outputs: dict[str, Any] = {}
         self._own = set(self.model.functions)
+        self._gives_tvm = _tvm("tvm_ffi") is not None and not isinstance(rt_mod, (str, os.PathLike, Model))
+        self._aside: dict[str, Function] = {}
 
     @property
     def module(self) -> VirtualMachine:
@@ -206,7 +208,7 @@ class VirtualMachine:
                 if type(why) is not ValueError:  # pylint: disable=unidiomatic-typecheck
                     raise
                 raise _call_error(str(why)) from why
-        return _given(result, _has_tvm(args))
+        return _given(result, self._gives_tvm or _has_tvm(args))
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         special: dict[str, Callable[..., Any]] = {
@@ -329,7 +331,13 @@ class VirtualMachine:
         self.model.watch(watch, values=True)
 
     def _callable(self, name: str) -> Callable[..., Any]:
-        return lambda *args: self._call(name, args)
+        """A function that may be called while the model calls: in a session of its own."""
+        def call(*args: Any) -> Any:
+            if name not in self._aside:
+                self._aside[name] = self._find(name).session()
+            return _given(self._aside[name].call_whole(*(_taken(a) for a in args)), self._gives_tvm or _has_tvm(args))
+
+        return call
 
     # --- time ------------------------------------------------------------------------------------------
 
@@ -389,6 +397,8 @@ def _taken(value: Any) -> Any:
             value = tuple(value)
     if isinstance(value, (tuple, list)) and not isinstance(value, Shape):
         return tuple(_taken(v) for v in value)
+    if callable(value) and not isinstance(value, (Function, Value)):
+        return _bridge(value)
     return value
 
 

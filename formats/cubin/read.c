@@ -387,6 +387,8 @@ enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, str
 		MPK_TRY(mpk_cubin_elf_section(&r.elf, i, &s, err));
 		MPK_TRY(mpk_cubin_spend(&r.elf, &r.bytes_spent, s.name.len, err));
 		MPK_TRY(take_section(&r, &s, err));
+		if (mpk_span_starts(s.name, ".nv_debug_ptx_txt") && !cubin.debug_ptx.len)
+			MPK_TRY(mpk_cubin_elf_data(&r.elf, &s, &cubin.debug_ptx, err));
 	}
 	for (size_t i = 0; i < r.out->kernel_count; i++) {
 		struct mpk_cubin_kernel *k = &r.kernels[i];

@@ -28,7 +28,7 @@ static const struct {
 	{ "\xfe\xed\xfa\xcf\1\0\0\7", 8, MPK_E_UNSUPPORTED, "big-endian Mach-O" },
 	{ "MZ\x90\0", 4, MPK_E_UNSUPPORTED, "a DOS program" },
 	{ "\0asm\x0d\0\1\0", 8, MPK_E_UNSUPPORTED, "WebAssembly component" },
-	{ "BC\xc0\xde", 4, MPK_E_UNSUPPORTED, "bitcode" },
+	{ "BC\xc0\xde", 4, MPK_E_CORRUPT, "no block" },
 	{ "PK\3\4", 4, MPK_E_UNSUPPORTED, "zip" },
 };
 

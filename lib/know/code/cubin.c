@@ -39,6 +39,7 @@ static enum mpk_code read_cubin(struct mpk_code_info *info, void *content, struc
 		memcpy(kernels[i].max_threads, k->max_threads, sizeof k->max_threads);
 	}
 	info->complete = true;
+	info->debug_ptx = c->debug_ptx;
 	info->sm = c->sm;
 	mpk_cuda_target_name(MPK_TARGET_BINARY, c->sm, mpk_cuda_suffix(c), info->target,
 			     sizeof info->target);
@@ -70,6 +71,8 @@ static void cubin_put_text(const struct mpk_code_info *info, struct mpk_strbuf *
 	if (c->global_bytes)
 		mpk_strbuf_printf(out, ", %" PRIu64 " B global", c->global_bytes);
 	mpk_strbuf_puts(out, c->relocatable ? ", relocatable: cannot be loaded before a link" : "");
+	if (c->debug_ptx.len)
+		mpk_strbuf_printf(out, ", with its PTX (%zu B)", c->debug_ptx.len);
 	if (c->tool.len) {
 		mpk_strbuf_puts(out, ", by ");
 		mpk_escape(out, c->tool);

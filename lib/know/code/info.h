@@ -87,9 +87,11 @@ struct mpk_code_info {
 	/* What the format's read function fills, where it exists. */
 	const void *content;
 	struct mpk_code_source *source; /* source text, also of an unreadable one; else NULL */
-	char target[40];                /* "sm_90a", "gfx90a:xnack+"; empty: none named */
-	unsigned sm;                    /* CUDA: 90 for sm_90 */
-	unsigned pointer_bytes;         /* bytes of a pointer in a launch; 8 unless set */
+	struct mpk_span debug_ptx; /* of a cubin with debug information: the PTX that it was made
+					 * of, a NUL behind each line; else empty */
+	char target[40];           /* "sm_90a", "gfx90a:xnack+"; empty: none named */
+	unsigned sm;               /* CUDA: 90 for sm_90 */
+	unsigned pointer_bytes;    /* bytes of a pointer in a launch; 8 unless set */
 	const struct mpk_code_kernel *kernels; /* in file order */
 	size_t kernel_count;
 	const struct mpk_span

@@ -5,6 +5,7 @@
 
 #include "code/info.h"
 #include "text/escape.h"
+#include "text/facts.h"
 #include "text/phrase.h"
 #include "tileir/tileir.h"
 
@@ -129,6 +130,17 @@ static void tileir_put_kernel_text(const struct mpk_code_info *info, size_t kern
 		mpk_put_also(out, f->param_count, "parameter");
 }
 
+static const void *tileir_kernel_of(const struct mpk_code_info *info, size_t kernel)
+{
+	const struct content *c = info->content;
+
+	return c->kernels[kernel];
+}
+
+static const struct mpk_fact tileir_kernel_facts[] = {
+	{ MPK_FACT(COUNT, "code_bytes", struct mpk_tileir_function, body_bytes) },
+};
+
 static void tileir_put_json(const struct mpk_code_info *info, struct mpk_json *j,
 			    struct mpk_json_at *at)
 {
@@ -191,6 +203,9 @@ const struct mpk_code_format mpk_format_tileir = {
 	.lines = tileir_put_lines,
 	.json = tileir_put_json,
 	.kernel_text = tileir_put_kernel_text,
+	.kernel_of = tileir_kernel_of,
+	.kernel_facts = tileir_kernel_facts,
+	.kernel_fact_count = MPK_ARRAY_COUNT(tileir_kernel_facts),
 	.check = "tileir-module",
 	.about = "sections and tables of Tile IR are whole, and each function within them",
 	.verify = tileir_verify,

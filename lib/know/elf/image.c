@@ -467,10 +467,14 @@ static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *aren
 {
 	enum mpk_file_format format = m->name ? image_format_of(m) : format_of_bytes(m->bytes);
 	struct mpk_foreign ignored;
+	struct mpk_image image;
 
 	if (format != MPK_FILE_BLOB) {
-		MPK_TRY(read_file(format, m->bytes, m->off, NULL, arena, out, err));
-		return format == MPK_FILE_DEVICE ? device_file_check(out, err) : MPK_OK;
+		MPK_TRY(read_file(format, m->bytes, m->off, NULL, arena, &image, err));
+		if (format == MPK_FILE_DEVICE)
+			MPK_TRY(device_file_check(&image, err));
+		*out = image;
+		return MPK_OK;
 	}
 	if (file_is_csource(m->bytes) && !mpk_foreign_find(m->bytes, &ignored))
 		return read_file(MPK_FILE_C, m->bytes, m->off, NULL, arena, out, err);

@@ -54,6 +54,29 @@ static enum mpk_code extract_make(const struct mpk_view *view, struct mpk_extrac
 	return mpk_rope_status(&file->content, err);
 }
 
+/* The PTX that a cubin was made of is in its debug information: a NUL stands behind each line, and several in a row where
+ * lines were blank. */
+static enum mpk_code make_ptx(const struct mpk_view *view, struct mpk_extract_file *file,
+			      struct mpk_arena *arena, struct mpk_error *err)
+{
+	const struct mpk_image_device *d = &view->image->devices[file->container];
+	const struct mpk_code_info *image;
+	struct mpk_code_info code;
+	size_t len = 0;
+	uint8_t *text;
+
+	MPK_TRY(mpk_code_info_read(d->bytes, d->off, NULL, arena, &code, err));
+	image = file->image < code.image_count ? &code.images[file->image] : &code;
+	text = mpk_arena_alloc(arena, image->debug_ptx.len + 1);
+	MPK_TRY_ALLOC(text, err);
+	for (size_t i = 0; i < image->debug_ptx.len; i++)
+		if (len || image->debug_ptx.data[i])
+			text[len++] = image->debug_ptx.data[i] ? image->debug_ptx.data[i] : '\n';
+	file->content = (struct mpk_rope){ .arena = arena };
+	mpk_rope_put_view(&file->content, mpk_span_of(text, len));
+	return mpk_rope_status(&file->content, err);
+}
+
 /* --- the plan ---------------------------------------------------------------------------- */
 
 /* The functions of a library as a document. They are the library's and not a module's: when several modules
@@ -306,6 +329,22 @@ static enum mpk_code extract_add_bytes(struct planner *p, const struct mpk_view_
 	return mpk_rope_status(&f->content, p->err);
 }
 
+static enum mpk_code add_debug_ptx(struct planner *p, const struct mpk_view_code *c,
+				   const char *name, size_t container, size_t image)
+{
+	struct mpk_extract_file *f = extract_add(p, NULL, name);
+
+	MPK_TRY_ALLOC(f, p->err);
+	f->path = mpk_arena_text(p->arena, mpk_span_str(c->path));
+	MPK_TRY_ALLOC(f->path, p->err);
+	f->kind = mpk_span_str("gpu");
+	f->is_device = true;
+	f->container = container;
+	f->image = image;
+	f->make = make_ptx;
+	return MPK_OK;
+}
+
 /* The name has the numbers of container and image, so that it is unique without a look at
  * others. */
 static enum mpk_code plan_image(struct planner *p, const struct mpk_view_code *c, size_t container,
@@ -317,6 +356,11 @@ static enum mpk_code plan_image(struct planner *p, const struct mpk_view_code *c
 	if (!image->bytes.len)
 		return MPK_OK; /* of the host, whose code is elsewhere */
 	MPK_TRY_ALLOC(target, p->err);
+	if (image->debug_ptx.len)
+		MPK_TRY(add_debug_ptx(p, c,
+				      mpk_arena_printf(p->arena, "gpu/%zu-%zu%s%s.debug.ptx",
+						       container, i, *target ? "-" : "", target),
+				      container, i));
 	return extract_add_bytes(p, c,
 				 mpk_arena_printf(p->arena, "gpu/%zu-%zu%s%s.%s", container, i,
 						  *target ? "-" : "", target,
@@ -339,6 +383,9 @@ static enum mpk_code plan_device(struct planner *p, size_t index)
 		MPK_TRY(plan_image(p, &c, index, i));
 	if (c.code.image_count)
 		return MPK_OK;
+	if (c.code.debug_ptx.len)
+		MPK_TRY(add_debug_ptx(p, &c, mpk_arena_printf(p->arena, "gpu/%zu.debug.ptx", index),
+				      index, 0));
 	return extract_add_bytes(
 		p, &c, mpk_arena_printf(p->arena, "gpu/%zu.%s", index, mpk_device_suffix(&c.code)),
 		index, 0, c.at->bytes);

@@ -111,7 +111,7 @@ static unsigned rank_of(const struct mpk_extract_file *file)
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(best); i++)
 		if (mpk_span_starts(name, best[i]))
 			return 0;
-	return mpk_span_is(name, "functions.json") ? 2 : 1;
+	return mpk_span_is(name, "functions.json") || mpk_span_has(name, "debug.ptx") ? 2 : 1;
 }
 
 static enum mpk_code fail_several(const struct finder *f, size_t count)

@@ -14,8 +14,426 @@
 #include "elf/symbols.h"
 #include "hostcode/host.h"
 #include "io/path.h"
+#include "itanium/itanium.h"
 #include "package/internal/package.h"
+#include "ptx/ptx.h"
+#include "sourcecode/sourcecode.h"
+#include "spirv/spirv.h"
 #include "text/escape.h"
+
+/* --- Kernels of one file: which a runtime can launch, how, and under which symbol. */
+
+/* --- what the code of a kernel says of its launch: dimensions, blocks, bounds, shared memory ------------- */
+
+/* A plain search: its results are guesses that a person reads. */
+static bool contains(struct mpk_span text, const char *word)
+{
+	return text.len && memmem(text.data, text.len, word, strlen(word));
+}
+
+/* How each language names an index along y and z. */
+static const char *const indices[][2][3] = {
+	{ { "get_global_id(1)", "get_group_id(1)", "get_local_id(1)" },
+	  { "get_global_id(2)", "get_group_id(2)", "get_local_id(2)" } },
+	{ { "blockIdx.y", "threadIdx.y", NULL }, { "blockIdx.z", "threadIdx.z", NULL } },
+	{ { "%ctaid.y", "%tid.y", NULL }, { "%ctaid.z", "%tid.z", NULL } },
+};
+
+/* Returns the highest dimension whose index is used, or that a fixed block has. */
+static unsigned count_dims(struct mpk_span code, const char *const names[2][3],
+			   const uint32_t block[3])
+{
+	unsigned dims = block[2] > 1 ? 3 : block[1] > 1 ? 2 : 1;
+
+	for (unsigned d = 0; d < 2; d++)
+		for (size_t i = 0; i < 3 && names[d][i]; i++)
+			if (contains(code, names[d][i]))
+				dims = d + 2 > dims ? d + 2 : dims;
+	return dims;
+}
+
+/* Returns one kernel's part of a text, as far as it can be separated from what follows. */
+static struct mpk_span ptx_body(const struct mpk_init_module *m, const struct mpk_code_kernel *k)
+{
+	struct mpk_span all = m->code->bytes;
+	size_t from = (size_t)(k->name.data - all.data);
+	const uint8_t *end = memmem(k->name.data, all.len - from, ".entry", 6);
+
+	return mpk_span_of(k->name.data, end ? (size_t)(end - k->name.data) : all.len - from);
+}
+
+static bool is_word_byte(uint8_t c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
+}
+
+/* Whether an integer seems to keep threads from running past the end. Without a text, a kernel
+ * that takes an integer and has a fixed block is assumed to check. */
+static bool has_bound(const struct mpk_init_kernel *k, struct mpk_span body)
+{
+	for (size_t i = 0; i < k->param_count; i++) {
+		const struct mpk_code_param *p = &k->params[i];
+
+		if (p->kind == MPK_CODE_PARAM_NUMBER &&
+		    (p->dtype.code == MPK_DTYPE_INT || p->dtype.code == MPK_DTYPE_UINT))
+			return body.len ? contains(body, "setp.") : k->block[0] != 0;
+	}
+	return false;
+}
+
+/* --- dynamic shared memory ------------------------------------------------------------------ */
+
+static enum mpk_code init_launch_add_shared(struct mpk_init *in, struct mpk_init_module *m,
+					    struct mpk_span name)
+{
+	size_t found;
+
+	return mpk_strmap_put(&m->shared, name, 0, &found) < 0 ? mpk_fail_nomem(in->err) : MPK_OK;
+}
+
+/* Variables outside of kernels count for the kernels that name them, and for those that call
+ * functions which may. */
+static enum mpk_code find_ptx_shared(struct mpk_init *in, struct mpk_init_module *m, size_t kernel,
+				     struct mpk_span body, bool *out)
+{
+	if (!m->has_shared) {
+		/* PTX declares shared memory for a kernel or for the module; an array without a
+		 * size is dynamic. */
+		bool *owns = mpk_arena_array(in->arena, m->code->kernel_count, sizeof *owns);
+		struct mpk_ptx p;
+
+		MPK_TRY_ALLOC(owns, in->err);
+		MPK_TRY(mpk_ptx_read(m->code->bytes, in->arena, &p, in->err));
+		for (size_t i = 0; i < p.shared_count; i++) {
+			const struct mpk_ptx_shared *v = &p.shared[i];
+
+			if (v->dynamic && v->kernel == MPK_PTX_MODULE)
+				MPK_TRY(init_launch_add_shared(in, m, v->name));
+			else if (v->dynamic && v->kernel < m->code->kernel_count)
+				owns[v->kernel] = true;
+		}
+		m->owns_shared = owns;
+		m->has_shared = true;
+	}
+	*out = m->owns_shared[kernel] ||
+	       (m->shared.count &&
+		(mpk_source_code_mentions_any(body, &m->shared) || contains(body, "call")));
+	return MPK_OK;
+}
+
+/* The name in front of the bracket of "extern __shared__ float s[];". */
+static struct mpk_span name_before(const uint8_t *begin, const uint8_t *bracket)
+{
+	const uint8_t *end = bracket;
+
+	while (end > begin && end[-1] <= ' ')
+		end--;
+	for (bracket = end; end > begin && is_word_byte(end[-1]);)
+		end--;
+	return mpk_span_of(end, (size_t)(bracket - end));
+}
+
+static enum mpk_code find_source_shared(struct mpk_init *in, struct mpk_init_module *m,
+					struct mpk_span body, bool *out)
+{
+	if (!m->has_shared) {
+		static const char opening[] = "extern __shared__";
+		struct mpk_span text = m->code->source->index.bytes;
+		const uint8_t *at = text.data, *end = at + text.len, *bracket = at;
+
+		m->has_shared = true;
+		while ((at = memmem(at, (size_t)(end - at), opening, sizeof opening - 1))) {
+			struct mpk_span name;
+
+			at += sizeof opening - 1;
+			if (bracket < at) /* Otherwise the one that was found before. */
+				bracket = memchr(at, '[', (size_t)(end - at));
+			if (!bracket)
+				break;
+			name = name_before(at, bracket);
+			if (name.len)
+				MPK_TRY(init_launch_add_shared(in, m, name));
+		}
+	}
+	*out = contains(body, "HIP_DYNAMIC_SHARED") ||
+	       mpk_source_code_mentions_any(body, &m->shared);
+	return MPK_OK;
+}
+
+static enum mpk_code read_launch(struct mpk_init *in, struct mpk_init_module *m, size_t i,
+				 struct mpk_init_kernel *k)
+{
+	const struct mpk_code_kernel *code = &m->code->kernels[i];
+	const struct mpk_code_format *f = m->code->format;
+	struct mpk_span body = { 0 };
+	uint64_t threads = code->max_threads[0];
+
+	memcpy(k->block, code->block, sizeof k->block);
+	threads *= code->max_threads[1] ? code->max_threads[1] : 1;
+	threads *= code->max_threads[2] ? code->max_threads[2] : 1;
+	k->threads = threads < 1024 ? (uint32_t)threads : 1024;
+	if (f->is_source) {
+		/* --- a kernel -----------------------------------------------------------------
+		 * -------------- */
+		const struct mpk_source_code *source = m->code->content;
+		const struct mpk_source_code_kernel *s = &source->kernels[i];
+		struct mpk_source_code_reach *reach = mpk_arena_alloc(in->arena, sizeof *reach);
+
+		MPK_TRY_ALLOC(reach, in->err);
+		MPK_TRY(mpk_source_code_reach_read(s, &m->code->source->index, in->arena, reach,
+						   in->err));
+		k->reach = reach;
+		k->text = s->params;
+		k->hides_block = s->hides_group;
+		k->hides_threads = s->hides_max_threads;
+		k->bounded = reach->guarded;
+		if (m->code->format == &mpk_format_cuda)
+			MPK_TRY(find_source_shared(in, m, s->body, &k->shared));
+		k->dims = count_dims(
+			s->body, indices[m->code->format == &mpk_format_opencl ? 0 : 1], k->block);
+		return MPK_OK;
+	}
+	if (f == &mpk_format_ptx) {
+		body = ptx_body(m, code);
+		MPK_TRY(find_ptx_shared(in, m, i, body, &k->shared));
+	}
+	k->dims = count_dims(body, indices[2], k->block);
+	if (!body.len && k->dims == 1)
+		k->dims = 0; /* Machine code does not tell. */
+	k->hides_shared = !body.len && f->param_bytes && strcmp(m->kind, "opencl") != 0;
+	k->bounded = has_bound(k, body);
+	return MPK_OK;
+}
+
+/* --- whether it can be launched ---------------------------------------------------------- */
+
+/* Returns why a parameter makes a kernel useless to a runtime, as a comment for the manifest.
+ * TVM passes buffers and numbers of 32 or 64 bits. */
+static const char *refusal_of(struct mpk_init *in, const struct mpk_code_param *p, size_t i)
+{
+	struct mpk_span name = p->name;
+	char type[MPK_DTYPE_TEXT];
+	struct mpk_dtype t;
+	const char *label =
+		name.len ? mpk_arena_text(in->arena, name) : mpk_arena_printf(in->arena, "%zu", i);
+
+	if (mpk_code_info_argument(p, &t) || !label)
+		return NULL;
+	switch (p->kind) {
+	case MPK_CODE_PARAM_LOCAL:
+		return mpk_arena_printf(
+			in->arena,
+			"its parameter %s is memory of a work-group, which no runtime passes; declare an array in the kernel",
+			label);
+	case MPK_CODE_PARAM_VALUE:
+		return mpk_arena_printf(
+			in->arena,
+			"its parameter %s is a struct, vector or sampler by value, which no runtime passes; pass its numbers, or a buffer",
+			label);
+	case MPK_CODE_PARAM_NUMBER:
+		return mpk_arena_printf(
+			in->arena,
+			"its parameter %s is %s, which no runtime passes; take one of 32 or 64 bits",
+			label, mpk_dtype_print(p->dtype, type));
+	case MPK_CODE_PARAM_UNKNOWN:
+	case MPK_CODE_PARAM_BUFFER:
+	case MPK_CODE_PARAM_IMAGE:
+		break;
+	}
+	return mpk_arena_printf(
+		in->arena,
+		"the type of its parameter %s is not to be seen in the text, which is not preprocessed",
+		label);
+}
+
+/* Returns a kernel's name as its source has it, without the scopes and types of its symbol; an
+ * unmangled name stays. */
+static enum mpk_code short_name_of(struct mpk_span symbol, struct mpk_arena *arena,
+				   struct mpk_span *out, struct mpk_error *err)
+{
+	struct mpk_itanium_function f = { .name = symbol };
+
+	if (mpk_itanium_is(symbol) && mpk_itanium_read(symbol, arena, &f, err) == MPK_E_NOMEM)
+		return MPK_E_NOMEM;
+	*out = f.name;
+	return MPK_OK;
+}
+
+/* Returns the symbol that a kernel of CUDA or HIP source will have. */
+static enum mpk_code init_kernels_find_symbol(struct mpk_init *in, const struct mpk_init_module *m,
+					      size_t i, struct mpk_init_kernel *k)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf symbol = { 0 };
+	const struct mpk_source_code *source = m->code->content;
+	const char *text;
+
+	k->symbol = m->code->kernels[i].name;
+	if (m->code->format != &mpk_format_cuda)
+		return short_name_of(k->symbol, in->arena, &k->short_name, in->err);
+	k->short_name = k->symbol;
+	if (!mpk_source_code_symbol(&source->kernels[i], &m->code->source->index, &symbol)) {
+		k->refusal =
+			source->kernels[i].is_template
+				? "it is a template, which has no symbol until something instantiates it"
+				: "its C++ symbol takes a compiler to tell; declare it extern \"C\"";
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_strbuf_status(&symbol, in->err));
+	text = mpk_arena_copy(in->arena, symbol.data, symbol.len);
+	MPK_TRY_ALLOC(text, in->err);
+	k->symbol = mpk_span_of(text, symbol.len);
+	return MPK_OK;
+}
+
+/* Returns why there is no launch function: a person must give its sizes and types. */
+static const char *open_question(const struct mpk_init_kernel *k)
+{
+	size_t buffers = 0;
+
+	if (k->hides_block)
+		return "the block that it demands is no number in the text";
+	for (size_t i = 0; i < k->param_count; i++) {
+		const struct mpk_code_param *p = &k->params[i];
+
+		if (p->kind == MPK_CODE_PARAM_IMAGE)
+			return "it takes images, which launch functions do not pass";
+		if (p->kind == MPK_CODE_PARAM_UNKNOWN ||
+		    (p->kind == MPK_CODE_PARAM_BUFFER && !p->dtype.bits))
+			return "the code does not tell the types of its buffers";
+		buffers += p->kind == MPK_CODE_PARAM_BUFFER;
+	}
+	return buffers ? NULL : "it has no buffer that would tell the device";
+}
+
+/* Host code finds a kernel by its name, in any module.
+ * Returns  1: the name is new, 0: it is not, -1: memory is out */
+static int take_symbol(struct mpk_init *in, const struct mpk_init_kernel *k)
+{
+	size_t found;
+
+	return k->refusal ? 1 : mpk_strmap_put(&in->symbols, k->symbol, 0, &found);
+}
+
+/* The kinds for which launch functions can be generated (launch/resolve.c). */
+static bool is_launched(const char *kind)
+{
+	static const char *const kinds[] = { "cuda", "opencl", "vulkan", "metal", "hip" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(kinds); i++)
+		if (strcmp(kind, kinds[i]) == 0)
+			return true;
+	return false;
+}
+
+/* SPIR-V may hold kernels of OpenCL, which TVM's OpenCL loaders do not accept. */
+static enum mpk_code check_model(struct mpk_init *in, const struct mpk_init_module *m, size_t i,
+				 struct mpk_init_kernel *k)
+{
+	enum { GL_COMPUTE = 5 };
+	struct mpk_spirv s;
+
+	if (m->code->format != &mpk_format_spirv)
+		return MPK_OK;
+	MPK_TRY(mpk_spirv_read(m->code->bytes, in->arena, &s, in->err));
+	if (s.entries[i].model != GL_COMPUTE)
+		k->refusal =
+			"it is no compute shader of Vulkan; OpenCL's SPIR-V is no format of a module";
+	return MPK_OK;
+}
+
+/* Languages whose parameters no table lists: what they do not pass is found anyway. */
+static const char *check_unpassable(struct mpk_init *in, const struct mpk_init_module *m, size_t i)
+{
+	const struct mpk_code_format *f = m->code->format;
+
+	for (size_t p = 0; f->unpassable && p < m->code->kernels[i].param_count; p++) {
+		struct mpk_span text = f->unpassable(m->code, i, p);
+
+		if (text.len)
+			return mpk_arena_printf(
+				in->arena, "its parameter %zu is '%s', which no runtime passes", p,
+				MPK_QUOTE(text));
+	}
+	return NULL;
+}
+
+/* A parameter that makes a runtime's compiler refuse the whole text. */
+static const char *check_types(struct mpk_init *in, const struct mpk_init_module *m,
+			       const struct mpk_init_kernel *k)
+{
+	for (size_t i = 0; m->code->format == &mpk_format_opencl && i < k->param_count; i++) {
+		const char *type = k->params[i].refused;
+
+		if (type)
+			return mpk_arena_printf(
+				in->arena,
+				"a parameter of it is %s, which OpenCL C refuses, and no kernel of the file builds as long as it is",
+				type);
+	}
+	return NULL;
+}
+
+/* A refused kernel gets a comment, a launchable one a row, and a function where the code says
+ * enough. Each reason precedes the next: who cannot launch a kernel need not know what else is
+ * missing. */
+static enum mpk_code init_kernels_read_kernel(struct mpk_init *in, struct mpk_init_module *m,
+					      size_t i)
+{
+	struct mpk_init_kernel *k = &m->kernels[i];
+	int taken;
+
+	k->param_count = m->code->kernels[i].param_count;
+	k->hides_params = !m->code->format->param || m->code->kernels[i].hides_params;
+	MPK_TRY(mpk_code_info_params(m->code, i, in->arena, &k->params, in->err));
+	MPK_TRY(init_kernels_find_symbol(in, m, i, k));
+	MPK_TRY(read_launch(in, m, i, k));
+	MPK_TRY(check_model(in, m, i, k));
+	if (!k->refusal)
+		k->refusal = check_types(in, m, k);
+	if (!k->refusal && k->hides_params)
+		k->refusal = check_unpassable(in, m, i);
+	for (size_t p = 0; p < k->param_count && !k->hides_params && !k->refusal; p++)
+		k->refusal = refusal_of(in, &k->params[p], p);
+	taken = take_symbol(in, k);
+	if (taken < 0)
+		return mpk_fail_nomem(in->err);
+	m->twin_count += !taken;
+	if (!taken)
+		k->refusal =
+			"there is a kernel of this name above, and host code tells kernels by names";
+	k->open = k->refusal ? k->refusal : open_question(k);
+	if (in->base)
+		k->open = "the code of a finished library takes no more functions";
+	if (k->hides_params)
+		k->open = "the code does not tell what it takes";
+	if (!k->open && !is_launched(m->kind))
+		k->open = "launch functions are not for modules of this kind";
+	m->row_count += !k->refusal;
+	m->function_count += !k->open;
+	if (!k->refusal) {
+		k->function = mpk_init_take_name(in, k->short_name);
+		MPK_TRY_ALLOC(k->function, in->err);
+	}
+	return MPK_OK;
+}
+
+/* Fill the kernels of a module whose code is set
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: it has none; MPK_E_NOMEM */
+static enum mpk_code init_read_kernels(struct mpk_init *in, struct mpk_init_module *m)
+{
+	if (!m->code || !m->code->kernel_count)
+		return mpk_fail(in->err, MPK_E_UNSUPPORTED, "no kernel is seen in it%s",
+				m->code && m->code->format->is_source
+					? "; one that a macro makes takes a row written by hand"
+					: "");
+	m->kernel_count = m->code->kernel_count;
+	m->kernels = mpk_arena_array(in->arena, m->kernel_count, sizeof *m->kernels);
+	MPK_TRY_ALLOC(m->kernels, in->err);
+	for (size_t i = 0; i < m->kernel_count; i++)
+		MPK_TRY(init_kernels_read_kernel(in, m, i));
+	return MPK_OK;
+}
 
 static const char prefix[] = "__tvm_ffi_";
 
@@ -371,7 +789,7 @@ static enum mpk_code init_add_file(struct mpk_init *in, const struct mpk_init_fi
 			return problem->code;
 		}
 		m->code = most_telling(code);
-		MPK_TRY(mpk_init_read_kernels(in, m));
+		MPK_TRY(init_read_kernels(in, m));
 		in->module_count++;
 		return MPK_OK;
 	}

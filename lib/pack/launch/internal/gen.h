@@ -121,7 +121,4 @@ int mpk_gen_extent(struct mpk_gen *g, int dl, size_t d);
 /* mpk_gen_argument - check and unpack an argument by itself, tensors as far as no shape variable is needed */
 void mpk_gen_argument(struct mpk_gen *g, size_t i);
 
-/* mpk_gen_steps - temporaries and kernel calls */
-void mpk_gen_steps(struct mpk_gen *g);
-
 #endif

@@ -211,10 +211,4 @@ struct mpk_host_printer {
 	unsigned helpers; /* helper values of the current function so far */
 };
 
-/* mpk_host_print_functions - the unit's functions, in their order
- * Returns  MPK_OK; MPK_E_NOMEM when one of them could not be built. Failures of out are
- *          remembered by it. */
-enum mpk_code mpk_host_print_functions(struct mpk_host_printer *p, const struct mpk_host_unit *unit,
-				       struct mpk_error *err) MPK_MUST_CHECK;
-
 #endif

@@ -32,20 +32,4 @@ void mpk_resolve_finding(struct mpk_resolve *r, struct mpk_error *err);
 		mpk_resolve_finding((r), &complaint_);                                             \
 	} while (0)
 
-/* mpk_resolve_array - memory of the arena, never of no bytes; NULL sets r->nomem */
-void *mpk_resolve_array(struct mpk_resolve *r, size_t count, size_t size);
-
-/* mpk_resolve_params - parameters and temporaries, and the variables that their shapes bind; problems are reported */
-void mpk_resolve_params(struct mpk_resolve *r);
-
-/* mpk_resolve_args - the arguments of a step, held against what its kernel or C function takes, and the extents and tags of
- * a kernel; problems are reported
- * @kernel  NULL: it is not known, and only names are looked at */
-void mpk_resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *m,
-		      const struct mpk_manifest_function *kernel, struct mpk_launch_step *step);
-
-/* mpk_resolve_call - a step that calls a C function; what does not hold is reported */
-void mpk_resolve_call(struct mpk_resolve *r, const struct mpk_manifest_step *m,
-		      struct mpk_launch_step *step);
-
 #endif

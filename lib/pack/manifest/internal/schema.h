@@ -56,7 +56,4 @@ extern const struct mpk_toml_schema mpk_manifest_module_schema, mpk_manifest_ker
 /* A [[function]], into struct mpk_manifest_launch_row. */
 extern const struct mpk_toml_schema mpk_manifest_launch_schema;
 
-/* mpk_manifest_flags_check - the keys of a [[module]] that are for its compiler and linker */
-void mpk_manifest_flags_check(struct mpk_toml_reader *r, const struct mpk_manifest_module *m);
-
 #endif

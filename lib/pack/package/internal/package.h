@@ -16,17 +16,6 @@
 #include "sourcecode/cfunction.h"
 #include "sourcecode/sourcecode.h"
 
-/* --- Host code that is linked into a standalone library --- */
-
-/* mpk_linked_table - the symbols of a library's code as C, for the executor that is linked beside that code
- * @archive of the run library, whose functions the code is to find
- * @out     receives "const struct mpkr_symbol mpkr_symbols[] = { ... };"
- * @why     receives NULL; a sentence: why the code cannot be linked in, and nothing was written
- * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
-enum mpk_code mpk_linked_table(const struct mpk_image *image, struct mpk_span archive,
-			       struct mpk_arena *arena, struct mpk_strbuf *out, const char **why,
-			       struct mpk_error *err) MPK_MUST_CHECK;
-
 /* --- What the parts of mpk_init_manifest share --- */
 
 /* A kernel of a module. */
@@ -97,10 +86,6 @@ struct mpk_init {
 	bool hides_symbols;           /* some host code's symbols cannot be read here */
 	struct mpk_strbuf host_lines; /* comments that list what the host code offers */
 };
-
-/* mpk_init_read_kernels - fill the kernels of a module whose code is set
- * Returns  MPK_OK; MPK_E_UNSUPPORTED: it has none; MPK_E_NOMEM */
-enum mpk_code mpk_init_read_kernels(struct mpk_init *in, struct mpk_init_module *m) MPK_MUST_CHECK;
 
 /* mpk_init_put_functions - append the launch functions of a module's kernels */
 void mpk_init_put_functions(struct mpk_init *in, const struct mpk_init_module *m);
@@ -183,11 +168,6 @@ struct mpk_device_code {
 	bool own_files;         /* kernels have files of their own */
 	bool valid;             /* no finding so far */
 };
-
-/* mpk_device_code_read - open the code files of a device module, complete its table with the rows that launch functions tell,
- * and look for the kernels; problems become findings
- * Returns  true: the module has kernels, and d->valid and d->format say whether it can be written */
-bool mpk_device_code_read(struct mpk_device_code *d);
 
 /* Returns the file of kernel i: its own, else the module's. */
 static inline struct mpk_toml_str mpk_device_code_file(const struct mpk_device_code *d, size_t i)

@@ -113,9 +113,4 @@ enum mpk_code mpk_depfile_write(const char *path, const char *out, const struct 
 				const struct mpk_words *headers,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_warn_uncallable - say what of a package nobody will be able to call: host code without a
- * function of the convention, host code that is not in this output, nothing at all
- * @e       what was written, or, of a dry run, would be */
-void mpk_warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e);
-
 #endif

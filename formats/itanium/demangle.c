@@ -1,12 +1,659 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Demangles a symbol: its names and template arguments. Types are in demangle_type.c. A parser by
+/* Demangles a symbol: its names and template arguments. Types are in demangle.c. A parser by
  * descent that makes texts; symbols come from strangers, so levels, steps, substitutions and the
  * bytes of all texts are bounded, and what is not known ends the reading. */
-#include "itanium/itanium.h"
-
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "itanium/internal/demangler.h"
+#include "base/arena.h"
+#include "itanium/itanium.h"
+
+/* Of real code the longest symbols have some hundred substitutions and twenty levels. */
+enum {
+	DEMANGLE_SUBSTITUTIONS = 512,
+	DEMANGLE_ARGS = 256,
+	DEMANGLE_DEPTH = 96,
+	DEMANGLE_STEPS = 20000,    /* types that are read; a pack is read once an element */
+	DEMANGLE_TEXT = 256 << 10, /* bytes of all texts that are made on the way */
+};
+
+struct mpk_demangle_arg;
+
+/* A type around the name that would be declared: "void (*" and ")(int)". */
+struct mpk_demangle_type {
+	const char *left, *right;
+	const struct mpk_demangle_arg *pack; /* it is this pack, or an element of it; NULL: none */
+};
+
+/* A template argument; of a pack its elements. */
+struct mpk_demangle_arg {
+	struct mpk_demangle_type type;
+	const struct mpk_demangle_arg *elements;
+	size_t count;
+	bool is_pack;
+};
+
+struct mpk_demangler {
+	struct mpk_span s;
+	size_t at;
+	bool failed;
+	unsigned depth, template_depth;
+	size_t steps, spent;
+	struct mpk_arena arena;
+	struct mpk_demangle_form form;
+	struct mpk_demangle_type known[DEMANGLE_SUBSTITUTIONS];
+	size_t known_count;
+	/* Of the function, which T_ and its like stand for. */
+	struct mpk_demangle_arg args[DEMANGLE_ARGS];
+	size_t arg_count;
+	/* In the expansion of a pack the element that is read; else NULL. */
+	const size_t *element;
+	size_t expanded; /* elements of the pack that the pattern names */
+};
+
+/* What follows the name of a function. */
+struct mpk_demangle_name {
+	const char *text;
+	const char *qualifiers; /* " const", of a member function */
+	bool is_template;       /* it ends with template arguments, so that a return type follows */
+	bool has_no_return;     /* nevertheless: of a constructor or a conversion */
+};
+
+/* --- Template arguments and substitutions of a symbol, and what all of its readers use: numbers,
+ * names, texts within their limits. */
+
+static const struct mpk_demangle_type nothing = { .left = "", .right = "" };
+
+static struct mpk_demangle_type demangle_type_read(struct mpk_demangler *d);
+static struct mpk_demangle_name demangle_name_read(struct mpk_demangler *d, bool tag);
+static const char *demangle_other(struct mpk_demangler *d);
+
+/* End the reading; returns "".
+ * --- reading ------------------------------------------------------------------------------------ */
+static const char *demangle_fail(struct mpk_demangler *d)
+{
+	d->failed = true;
+	d->at = d->s.len;
+	return "";
+}
+
+/* A text in the arena, within the limit of all texts; "" after a failure */
+static const char *demangle_text(struct mpk_demangler *d, const char *fmt, ...)
+{
+	const char *text;
+	va_list ap;
+
+	if (d->failed)
+		return "";
+	va_start(ap, fmt);
+	text = mpk_arena_vprintf(&d->arena, fmt, ap);
+	va_end(ap);
+	if (!text)
+		return demangle_fail(d);
+	d->spent += strlen(text) + 1;
+	return d->spent > DEMANGLE_TEXT ? demangle_fail(d) : text;
+}
+
+/* The character so many further on; NUL: there is none */
+static char demangle_peek(const struct mpk_demangler *d, size_t ahead)
+{
+	return d->s.len - d->at > ahead ? (char)d->s.data[d->at + ahead] : '\0';
+}
+
+/* Pass over a text if it is next */
+static bool demangle_accept(struct mpk_demangler *d, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (d->s.len - d->at < n || memcmp(d->s.data + d->at, text, n) != 0)
+		return false;
+	d->at += n;
+	return true;
+}
+
+/* Number what was read, for a substitution */
+static void demangle_remember(struct mpk_demangler *d, struct mpk_demangle_type t)
+{
+	if (d->known_count == DEMANGLE_SUBSTITUTIONS)
+		(void)demangle_fail(d);
+	else
+		d->known[d->known_count++] = t;
+}
+
+/* A decimal number; 0 after a failure */
+static size_t demangle_number(struct mpk_demangler *d)
+{
+	size_t n = 0;
+	char c = demangle_peek(d, 0);
+
+	if (c < '0' || c > '9')
+		(void)demangle_fail(d);
+	for (; c >= '0' && c <= '9'; d->at++, c = demangle_peek(d, 0))
+		n = n < d->s.len ? n * 10 + (size_t)(c - '0') : n;
+	return d->failed ? 0 : n;
+}
+
+/* "3foo" */
+static const char *demangle_source_name(struct mpk_demangler *d)
+{
+	size_t n = demangle_number(d);
+	struct mpk_span name;
+
+	if (d->failed || !n || !mpk_span_sub(d->s, d->at, n, &name))
+		return demangle_fail(d);
+	d->at += n;
+	return demangle_text(d, "%.*s", (int)name.len, (const char *)name.data);
+}
+
+/* "_", "0_", "A_" after an S: 0, 1, 11; after a T the digits are decimal. */
+static size_t demangle_sequence(struct mpk_demangler *d, unsigned base)
+{
+	size_t n = 0;
+	bool given = false;
+
+	for (char c = demangle_peek(d, 0); c != '_'; c = demangle_peek(d, 0), given = true) {
+		bool digit = c >= '0' && c <= '9';
+
+		if (!digit && (base == 10 || c < 'A' || c > 'Z')) {
+			(void)demangle_fail(d);
+			return 0;
+		}
+		n = n * base + (size_t)(digit ? c - '0' : c - 'A' + 10);
+		n = n < DEMANGLE_SUBSTITUTIONS ? n : DEMANGLE_SUBSTITUTIONS;
+		d->at++;
+	}
+	d->at++;
+	return n + given;
+}
+
+/* A pack in the place of a type: all of it, or in an expansion the element that this turn is of. */
+static struct mpk_demangle_type pack_param(struct mpk_demangler *d,
+					   const struct mpk_demangle_arg *pack)
+{
+	struct mpk_demangle_type t = nothing;
+
+	if (!d->element)
+		return pack->type;
+	d->expanded = pack->count;
+	if (*d->element < pack->count)
+		t = pack->elements[*d->element].type;
+	t.pack = pack;
+	return t;
+}
+
+/* After an 'S' */
+static struct mpk_demangle_type demangle_substitution(struct mpk_demangler *d)
+{
+	static const struct {
+		char code[2];
+		const char *text;
+	} rows[] = { { "a", "std::allocator" }, { "b", "std::basic_string" },
+		     { "s", "std::string" },    { "i", "std::istream" },
+		     { "o", "std::ostream" },   { "d", "std::iostream" } };
+	size_t i;
+
+	for (i = 0; i < MPK_ARRAY_COUNT(rows); i++)
+		if (demangle_accept(d, rows[i].code))
+			return (struct mpk_demangle_type){ .left = rows[i].text, .right = "" };
+	i = demangle_sequence(d, 36);
+	if (!d->failed && i < d->known_count)
+		return d->known[i].pack ? pack_param(d, d->known[i].pack) : d->known[i];
+	(void)demangle_fail(d);
+	return nothing;
+}
+
+/* After a 'T': the argument of the template parameter.
+ * --- template arguments --------------------------------------------------------------------------- */
+static struct mpk_demangle_type demangle_param(struct mpk_demangler *d)
+{
+	size_t i = demangle_sequence(d, 10);
+	const struct mpk_demangle_arg *arg;
+
+	if (d->failed || i >= d->arg_count) {
+		(void)demangle_fail(d);
+		return nothing;
+	}
+	arg = &d->args[i];
+	return arg->is_pack ? pack_param(d, arg->type.pack) : arg->type;
+}
+
+/* "Lb1E" true, "Lj4E" 4u, "LN2ns1EE2E" (ns::E)2, "L_Z1fvE" f() */
+static const char *arg_literal(struct mpk_demangler *d)
+{
+	static const char suffixes[][5] = { "i", "ju", "ll", "mul", "xll", "yull" };
+	char code = demangle_peek(d, 0);
+	struct mpk_demangle_type t;
+	const char *sign;
+	size_t begin;
+
+	if (demangle_accept(d, "_Z"))
+		return demangle_other(d);
+	if (demangle_accept(d, "b0"))
+		return "false";
+	if (demangle_accept(d, "b1"))
+		return "true";
+	t = demangle_type_read(d);
+	sign = demangle_accept(d, "n") ? "-" : "";
+	begin = d->at;
+	while (demangle_peek(d, 0) && demangle_peek(d, 0) != 'E')
+		d->at++;
+	const char *value = demangle_text(d, "%s%.*s", sign, (int)(d->at - begin),
+					  (const char *)d->s.data + begin);
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(suffixes); i++)
+		if (suffixes[i][0] == code)
+			return demangle_text(d, "%s%s", value, suffixes[i] + 1);
+	if (strchr("fde", code))
+		return demangle_text(d, "(%s)[%s]", t.left, value);
+	return demangle_text(d, "(%s%s)%s", t.left, t.right, value);
+}
+
+/* The few expressions that template arguments of kernels are: the address of a function, a literal, a
+ * parameter. */
+static const char *expression(struct mpk_demangler *d)
+{
+	if (demangle_accept(d, "ad"))
+		return demangle_text(d, "&(%s)", expression(d));
+	if (demangle_accept(d, "L")) {
+		const char *text = arg_literal(d);
+
+		return demangle_accept(d, "E") ? text : demangle_fail(d);
+	}
+	if (demangle_accept(d, "T"))
+		return demangle_param(d).left;
+	return demangle_fail(d);
+}
+
+static struct mpk_demangle_arg arg_read(struct mpk_demangler *d);
+
+static struct mpk_demangle_arg pack_read(struct mpk_demangler *d)
+{
+	struct mpk_demangle_arg arg = { .is_pack = true }, *items, *kept;
+	size_t cap = 0;
+
+	items = NULL;
+	while (!d->failed && !demangle_accept(d, "E")) {
+		struct mpk_demangle_arg one = arg_read(d);
+
+		if (arg.count == cap) {
+			struct mpk_demangle_arg *more;
+
+			cap = cap ? 2 * cap : 4;
+			more = cap > DEMANGLE_ARGS ? NULL
+						   : mpk_arena_array(&d->arena, cap, sizeof *more);
+			if (!more) {
+				(void)demangle_fail(d);
+				break;
+			}
+			for (size_t i = 0; i < arg.count; i++)
+				more[i] = items[i];
+			items = more;
+		}
+		items[arg.count++] = one;
+	}
+	arg.elements = items;
+
+	const char *text = "";
+
+	for (size_t i = 0; i < arg.count; i++)
+		text = demangle_text(d, "%s%s%s%s", text, *text ? ", " : "",
+				     arg.elements[i].type.left, arg.elements[i].type.right);
+	arg.type.left = text;
+
+	arg.type.right = "";
+	/* What refers to the pack lives longer than this. */
+	kept = mpk_arena_keep(&d->arena, &arg, 1, sizeof arg);
+	if (!kept)
+		(void)demangle_fail(d);
+	else
+		kept->type.pack = kept;
+	arg.type.pack = kept;
+	return arg;
+}
+
+static struct mpk_demangle_arg arg_read(struct mpk_demangler *d)
+{
+	struct mpk_demangle_arg arg = { .type = nothing };
+
+	if (++d->depth > DEMANGLE_DEPTH) {
+		(void)demangle_fail(d);
+	} else if (demangle_accept(d, "J")) {
+		arg = pack_read(d);
+	} else if (demangle_accept(d, "L") || demangle_accept(d, "X")) {
+		bool is_literal = d->s.data[d->at - 1] == 'L';
+
+		arg.type.left = is_literal ? arg_literal(d) : expression(d);
+		if (!demangle_accept(d, "E"))
+			(void)demangle_fail(d);
+	} else {
+		arg.type = demangle_type_read(d);
+	}
+	d->depth--;
+	return arg;
+}
+
+/* "<float, 4>", after an 'I'
+ * @tag     they are those of the function, so T_ names them */
+static const char *demangle_args(struct mpk_demangler *d, bool tag)
+{
+	const char *text = "";
+	bool shown = !d->form.deepest || d->template_depth < d->form.deepest;
+
+	if (tag)
+		d->arg_count = 0;
+	d->template_depth++;
+	while (!d->failed && !demangle_accept(d, "E")) {
+		struct mpk_demangle_arg arg = arg_read(d);
+
+		if (tag && d->arg_count < DEMANGLE_ARGS)
+			d->args[d->arg_count++] = arg;
+		if (shown && *arg.type.left)
+			text = demangle_text(d, "%s%s%s%s", text, *text ? ", " : "", arg.type.left,
+					     arg.type.right);
+	}
+	d->template_depth--;
+	return shown ? demangle_text(d, "<%s>", text) : "<...>";
+}
+
+/* --- Types of a symbol as C++ writes them. A type is text on both sides of what would be declared,
+ * because the declarator is inside of pointers to functions and arrays. */
+
+static const struct mpk_demangle_type demangle_type_nothing = { .left = "", .right = "" };
+
+static const char *builtin(char c)
+{
+	static const struct {
+		char code;
+		const char *text;
+	} rows[] = {
+		{ 'v', "void" },        { 'w', "wchar_t" },
+		{ 'b', "bool" },        { 'c', "char" },
+		{ 'a', "signed char" }, { 'h', "unsigned char" },
+		{ 's', "short" },       { 't', "unsigned short" },
+		{ 'i', "int" },         { 'j', "unsigned int" },
+		{ 'l', "long" },        { 'm', "unsigned long" },
+		{ 'x', "long long" },   { 'y', "unsigned long long" },
+		{ 'n', "__int128" },    { 'o', "unsigned __int128" },
+		{ 'f', "float" },       { 'd', "double" },
+		{ 'e', "long double" }, { 'g', "__float128" },
+		{ 'z', "..." },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
+		if (rows[i].code == c)
+			return rows[i].text;
+	return NULL;
+}
+
+/* "*", "&" or "&&" in front of what would be declared. */
+static struct mpk_demangle_type pointer(struct mpk_demangler *d, struct mpk_demangle_type t,
+					const char *sign)
+{
+	size_t len = strlen(t.left);
+	bool is_reference = len && t.left[len - 1] == '&' && *sign == '&';
+
+	/* A reference to a reference, as template arguments make them, is one. */
+	if (is_reference && sign[1])
+		return t;
+	if (is_reference) {
+		len -= len > 1 && t.left[len - 2] == '&' ? 2 : 1;
+		t.left = demangle_text(d, "%.*s", (int)len, t.left);
+	}
+	/* A function and an array stand around the sign: "void (*)(int)", "int (*) [3]". */
+	bool is_around = *t.right == '(' || *t.right == ' ';
+
+	t.left = demangle_text(d,
+			       *t.right == ' ' ? "%s (%s"
+			       : is_around     ? "%s(%s"
+					       : "%s%s",
+			       t.left, sign);
+	t.right = is_around ? demangle_text(d, ")%s", t.right) : t.right;
+	t.pack = NULL;
+	return t;
+}
+
+/* Types up to an 'E', a '.' or the end, separated by commas; "v" alone is none */
+static const char *demangle_list(struct mpk_demangler *d)
+{
+	const char *text = "";
+
+	if (demangle_peek(d, 0) == 'v' &&
+	    (!demangle_peek(d, 1) || strchr("E.", demangle_peek(d, 1)))) {
+		d->at++;
+		return text;
+	}
+	while (!d->failed && demangle_peek(d, 0) && !strchr("E.", demangle_peek(d, 0))) {
+		struct mpk_demangle_type t = demangle_type_read(d);
+
+		if (*t.left)
+			text = demangle_text(d, "%s%s%s%s", text, *text ? ", " : "", t.left,
+					     t.right);
+	}
+	return text;
+}
+
+static struct mpk_demangle_type function(struct mpk_demangler *d)
+{
+	struct mpk_demangle_type t;
+	const char *params;
+
+	(void)demangle_accept(d, "Y");
+	t = demangle_type_read(d);
+	params = demangle_list(d);
+	if (!demangle_accept(d, "E"))
+		(void)demangle_fail(d);
+	t.left = demangle_text(d, *t.right ? "%s" : "%s ", t.left);
+	t.right = demangle_text(d, "(%s)%s", params, t.right);
+	return t;
+}
+
+static struct mpk_demangle_type array(struct mpk_demangler *d)
+{
+	const char *size =
+		demangle_peek(d, 0) == '_' ? "" : demangle_text(d, "%zu", demangle_number(d));
+	struct mpk_demangle_type t;
+
+	if (!demangle_accept(d, "_"))
+		(void)demangle_fail(d);
+	t = demangle_type_read(d);
+	t.right = demangle_text(d, " [%s]%s", size, *t.right == ' ' ? t.right + 1 : t.right);
+	return t;
+}
+
+static struct mpk_demangle_type member_pointer(struct mpk_demangler *d)
+{
+	struct mpk_demangle_type of = demangle_type_read(d), t = demangle_type_read(d);
+
+	if (*t.right == '(') {
+		t.left = demangle_text(d, "%s(%s::*", t.left, of.left);
+		t.right = demangle_text(d, ")%s", t.right);
+	} else {
+		t.left = demangle_text(d, "%s %s::*", t.left, of.left);
+	}
+	return t;
+}
+
+/* "DpT_": the pattern once for each element. It is read as often; what it numbers, it numbers once. */
+static struct mpk_demangle_type pack_expansion(struct mpk_demangler *d)
+{
+	const size_t *outer = d->element, begin = d->at, known = d->known_count;
+	size_t i = 0;
+	const char *text = "";
+
+	d->element = &i;
+	do {
+		d->at = begin;
+		d->known_count = known;
+		d->expanded = 1;
+		struct mpk_demangle_type t = demangle_type_read(d);
+
+		if (i < d->expanded)
+			text = demangle_text(d, "%s%s%s%s", text, *text ? ", " : "", t.left,
+					     t.right);
+	} while (!d->failed && ++i < d->expanded);
+	d->element = outer;
+	return (struct mpk_demangle_type){ .left = text, .right = "" };
+}
+
+/* Types that begin with a D. Returns  those of the language, which are not numbered, by *numbered false */
+static struct mpk_demangle_type d_type(struct mpk_demangler *d, bool *numbered)
+{
+	static const struct {
+		char code[5];
+		const char *text;
+	} rows[] = { { "h", "half" },      { "F16_", "_Float16" },    { "F16b", "std::bfloat16_t" },
+		     { "a", "auto" },      { "c", "decltype(auto)" }, { "n", "decltype(nullptr)" },
+		     { "i", "char32_t" },  { "s", "char16_t" },       { "u", "char8_t" },
+		     { "f", "decimal32" }, { "d", "decimal64" },      { "e", "decimal128" } };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		if (demangle_accept(d, rows[i].code)) {
+			*numbered = false;
+			return (struct mpk_demangle_type){ .left = rows[i].text, .right = "" };
+		}
+	}
+	if (demangle_accept(d, "p"))
+		return pack_expansion(d);
+	if (demangle_accept(d, "v")) {
+		size_t lanes = demangle_number(d);
+
+		if (!demangle_accept(d, "_"))
+			(void)demangle_fail(d);
+		struct mpk_demangle_type t = demangle_type_read(d);
+
+		t.left = demangle_text(d, "%s __vector(%zu)", t.left, lanes);
+		return t;
+	}
+	if (demangle_accept(d, "oF")) {
+		struct mpk_demangle_type t = function(d);
+
+		t.right = demangle_text(d, "%s noexcept", t.right);
+		return t;
+	}
+	(void)demangle_fail(d);
+	return demangle_type_nothing;
+}
+
+/* "const" follows the type, or the parameters of a function. */
+static struct mpk_demangle_type qualified(struct mpk_demangler *d)
+{
+	const char *qualifiers = "";
+	struct mpk_demangle_type t;
+
+	for (;;) {
+		if (demangle_accept(d, "r"))
+			qualifiers = demangle_text(d, " restrict%s", qualifiers);
+		else if (demangle_accept(d, "V"))
+			qualifiers = demangle_text(d, " volatile%s", qualifiers);
+		else if (demangle_accept(d, "K"))
+			qualifiers = demangle_text(d, " const%s", qualifiers);
+		else
+			break;
+	}
+	/* Those of a member function are part of its type. */
+	t = demangle_accept(d, "F") ? function(d) : demangle_type_read(d);
+	if (*t.right == '(' && !strstr(t.left, "(*"))
+		t.right = demangle_text(d, "%s%s", t.right, qualifiers);
+	else
+		t.left = demangle_text(d, "%s%s", t.left, qualifiers);
+	t.pack = NULL;
+	return t;
+}
+
+/* A template parameter; one that is a template has arguments. */
+static struct mpk_demangle_type parameter(struct mpk_demangler *d)
+{
+	struct mpk_demangle_type t = demangle_param(d);
+
+	if (demangle_peek(d, 0) != 'I')
+		return t;
+	demangle_remember(d, t);
+	d->at++;
+	t.left = demangle_text(d, "%s%s", t.left, demangle_args(d, false));
+	return t;
+}
+
+/* A class, an enumeration, or what was there before. */
+static struct mpk_demangle_type named_type(struct mpk_demangler *d, bool *numbered)
+{
+	bool is_substitution = demangle_peek(d, 0) == 'S' && demangle_peek(d, 1) != 't';
+
+	if (is_substitution) {
+		d->at++;
+		struct mpk_demangle_type t = demangle_substitution(d);
+
+		if (demangle_peek(d, 0) != 'I') {
+			*numbered = false;
+			return t;
+		}
+		d->at++;
+		t.left = demangle_text(d, "%s%s", t.left, demangle_args(d, false));
+		return t;
+	}
+	return (struct mpk_demangle_type){ .left = demangle_name_read(d, false).text, .right = "" };
+}
+
+static struct mpk_demangle_type compound(struct mpk_demangler *d, bool *numbered)
+{
+	struct mpk_demangle_type t;
+	const char *name;
+
+	if (demangle_accept(d, "P"))
+		return pointer(d, demangle_type_read(d), "*");
+	if (demangle_accept(d, "R"))
+		return pointer(d, demangle_type_read(d), "&");
+	if (demangle_accept(d, "O"))
+		return pointer(d, demangle_type_read(d), "&&");
+	if (strchr("rVK", demangle_peek(d, 0)))
+		return qualified(d);
+	if (demangle_accept(d, "F"))
+		return function(d);
+	if (demangle_accept(d, "A"))
+		return array(d);
+	if (demangle_accept(d, "M"))
+		return member_pointer(d);
+	if (demangle_accept(d, "T"))
+		return parameter(d);
+	if (demangle_accept(d, "D"))
+		return d_type(d, numbered);
+	if (demangle_accept(d, "u"))
+		return (struct mpk_demangle_type){ .left = demangle_source_name(d), .right = "" };
+	if (demangle_peek(d, 0) == 'U' && !strchr("lt", demangle_peek(d, 1))) {
+		d->at++;
+		name = demangle_source_name(d);
+		t = demangle_type_read(d);
+		t.left = demangle_text(d, "%s %s", t.left, name);
+		return t;
+	}
+	if (demangle_accept(d, "C")) {
+		t = demangle_type_read(d);
+		t.left = demangle_text(d, "%s _Complex", t.left);
+		return t;
+	}
+	return named_type(d, numbered);
+}
+
+/* A type; numbered unless it is one of the language */
+static struct mpk_demangle_type demangle_type_read(struct mpk_demangler *d)
+{
+	struct mpk_demangle_type t = demangle_type_nothing;
+	const char *word = builtin(demangle_peek(d, 0));
+	bool numbered = true;
+
+	if (++d->depth > DEMANGLE_DEPTH || ++d->steps > DEMANGLE_STEPS || !demangle_peek(d, 0)) {
+		(void)demangle_fail(d);
+	} else if (word) {
+		d->at++;
+		t.left = word;
+	} else {
+		t = compound(d, &numbered);
+		if (numbered)
+			demangle_remember(d, t);
+	}
+	d->depth--;
+	return t;
+}
 
 static const struct {
 	char code[3];
@@ -44,8 +691,8 @@ static const char *class_of(struct mpk_demangler *d, const char *scope)
 			end = NULL;
 		}
 	}
-	return mpk_demangle_text(
-		d, "%.*s", (int)(end && end > begin ? end - begin : (long)strlen(begin)), begin);
+	return demangle_text(d, "%.*s",
+			     (int)(end && end > begin ? end - begin : (long)strlen(begin)), begin);
 }
 
 /* The number of one of several lambdas or types without a name: "_" is the first. */
@@ -53,10 +700,10 @@ static size_t discriminator(struct mpk_demangler *d)
 {
 	size_t n = 1;
 
-	if (mpk_is_digit(mpk_demangle_peek(d, 0)))
-		n = mpk_demangle_number(d) + 2;
-	if (!mpk_demangle_accept(d, "_"))
-		(void)mpk_demangle_fail(d);
+	if (mpk_is_digit(demangle_peek(d, 0)))
+		n = demangle_number(d) + 2;
+	if (!demangle_accept(d, "_"))
+		(void)demangle_fail(d);
 	return n;
 }
 
@@ -64,52 +711,52 @@ static const char *unnamed(struct mpk_demangler *d)
 {
 	const char *params;
 
-	if (mpk_demangle_accept(d, "Ut"))
-		return mpk_demangle_text(d, "{unnamed type#%zu}", discriminator(d));
-	if (!mpk_demangle_accept(d, "Ul"))
-		return mpk_demangle_fail(d);
-	params = mpk_demangle_list(d);
-	if (!mpk_demangle_accept(d, "E"))
-		return mpk_demangle_fail(d);
-	return mpk_demangle_text(d, "{lambda(%s)#%zu}", params, discriminator(d));
+	if (demangle_accept(d, "Ut"))
+		return demangle_text(d, "{unnamed type#%zu}", discriminator(d));
+	if (!demangle_accept(d, "Ul"))
+		return demangle_fail(d);
+	params = demangle_list(d);
+	if (!demangle_accept(d, "E"))
+		return demangle_fail(d);
+	return demangle_text(d, "{lambda(%s)#%zu}", params, discriminator(d));
 }
 
 static const char *operator_name(struct mpk_demangler *d)
 {
-	if (mpk_demangle_accept(d, "cv")) {
-		struct mpk_demangle_type t = mpk_demangle_type_read(d);
+	if (demangle_accept(d, "cv")) {
+		struct mpk_demangle_type t = demangle_type_read(d);
 
-		return mpk_demangle_text(d, "operator %s%s", t.left, t.right);
+		return demangle_text(d, "operator %s%s", t.left, t.right);
 	}
-	if (mpk_demangle_accept(d, "li"))
-		return mpk_demangle_text(d, "operator\"\" %s", mpk_demangle_source_name(d));
+	if (demangle_accept(d, "li"))
+		return demangle_text(d, "operator\"\" %s", demangle_source_name(d));
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(operators); i++)
-		if (mpk_demangle_accept(d, operators[i].code))
-			return mpk_demangle_text(d, "operator%s", operators[i].text);
-	return mpk_demangle_fail(d);
+		if (demangle_accept(d, operators[i].code))
+			return demangle_text(d, "operator%s", operators[i].text);
+	return demangle_fail(d);
 }
 
 static const char *unqualified(struct mpk_demangler *d, const char *scope)
 {
-	char c = mpk_demangle_peek(d, 0), next = mpk_demangle_peek(d, 1);
+	char c = demangle_peek(d, 0), next = demangle_peek(d, 1);
 	const char *name;
 
 	if (c == 'L' && mpk_is_digit(next))
 		d->at++;
-	if (mpk_is_digit(mpk_demangle_peek(d, 0))) {
-		name = mpk_demangle_source_name(d);
+	if (mpk_is_digit(demangle_peek(d, 0))) {
+		name = demangle_source_name(d);
 		if (strncmp(name, "_GLOBAL__N", 10) == 0)
 			name = "(anonymous namespace)";
 	} else if ((c == 'C' || c == 'D') && mpk_is_digit(next)) {
 		d->at += 2;
-		name = mpk_demangle_text(d, "%s%s", c == 'D' ? "~" : "", class_of(d, scope));
+		name = demangle_text(d, "%s%s", c == 'D' ? "~" : "", class_of(d, scope));
 	} else if (c == 'U') {
 		name = unnamed(d);
 	} else {
 		name = operator_name(d);
 	}
-	while (mpk_demangle_accept(d, "B"))
-		name = mpk_demangle_text(d, "%s[abi:%s]", name, mpk_demangle_source_name(d));
+	while (demangle_accept(d, "B"))
+		name = demangle_text(d, "%s[abi:%s]", name, demangle_source_name(d));
 	return name;
 }
 
@@ -117,16 +764,16 @@ static const char *unqualified(struct mpk_demangler *d, const char *scope)
 
 static const char *scoped(struct mpk_demangler *d, const char *scope, const char *name)
 {
-	return *scope ? mpk_demangle_text(d, "%s::%s", scope, name) : name;
+	return *scope ? demangle_text(d, "%s::%s", scope, name) : name;
 }
 
 /* "operator<" and "<" stay two words. */
 static const char *with_args(struct mpk_demangler *d, const char *name, bool tag)
 {
-	const char *args = mpk_demangle_args(d, tag);
+	const char *args = demangle_args(d, tag);
 	size_t len = strlen(name);
 
-	return mpk_demangle_text(d, len && name[len - 1] == '<' ? "%s %s" : "%s%s", name, args);
+	return demangle_text(d, len && name[len - 1] == '<' ? "%s %s" : "%s%s", name, args);
 }
 
 /* A part of a nested name, appended to what is before it. What ends it is not numbered here. */
@@ -136,27 +783,27 @@ static const char *nested_part(struct mpk_demangler *d, const char *scope,
 	bool numbered = true;
 
 	name->is_template = false;
-	if (mpk_demangle_accept(d, "St")) {
+	if (demangle_accept(d, "St")) {
 		scope = "std";
 		numbered = false;
-	} else if (mpk_demangle_accept(d, "S")) {
-		scope = mpk_demangle_substitution(d).left;
+	} else if (demangle_accept(d, "S")) {
+		scope = demangle_substitution(d).left;
 		numbered = false;
-	} else if (mpk_demangle_accept(d, "T")) {
-		scope = mpk_demangle_param(d).left;
-	} else if (mpk_demangle_accept(d, "I")) {
+	} else if (demangle_accept(d, "T")) {
+		scope = demangle_param(d).left;
+	} else if (demangle_accept(d, "I")) {
 		scope = with_args(d, scope, tag);
 		name->is_template = true;
 	} else {
-		char c = mpk_demangle_peek(d, 0), next = mpk_demangle_peek(d, 1);
+		char c = demangle_peek(d, 0), next = demangle_peek(d, 1);
 
 		scope = scoped(d, scope, unqualified(d, scope));
 		/* Constructors and conversions have no return type, even as templates. */
 		if (((c == 'C' || c == 'D') && mpk_is_digit(next)) || (c == 'c' && next == 'v'))
 			name->has_no_return = true;
 	}
-	if (numbered && mpk_demangle_peek(d, 0) != 'E')
-		mpk_demangle_remember(d, (struct mpk_demangle_type){ .left = scope, .right = "" });
+	if (numbered && demangle_peek(d, 0) != 'E')
+		demangle_remember(d, (struct mpk_demangle_type){ .left = scope, .right = "" });
 	return scope;
 }
 
@@ -166,18 +813,18 @@ static struct mpk_demangle_name nested(struct mpk_demangler *d, bool tag)
 	const char *scope = "";
 
 	for (;;) {
-		if (mpk_demangle_accept(d, "K"))
-			name.qualifiers = mpk_demangle_text(d, "%s const", name.qualifiers);
-		else if (mpk_demangle_accept(d, "V"))
-			name.qualifiers = mpk_demangle_text(d, "%s volatile", name.qualifiers);
-		else if (!mpk_demangle_accept(d, "r"))
+		if (demangle_accept(d, "K"))
+			name.qualifiers = demangle_text(d, "%s const", name.qualifiers);
+		else if (demangle_accept(d, "V"))
+			name.qualifiers = demangle_text(d, "%s volatile", name.qualifiers);
+		else if (!demangle_accept(d, "r"))
 			break;
 	}
-	if (mpk_demangle_accept(d, "R"))
-		name.qualifiers = mpk_demangle_text(d, "%s &", name.qualifiers);
-	else if (mpk_demangle_accept(d, "O"))
-		name.qualifiers = mpk_demangle_text(d, "%s &&", name.qualifiers);
-	while (!d->failed && !mpk_demangle_accept(d, "E"))
+	if (demangle_accept(d, "R"))
+		name.qualifiers = demangle_text(d, "%s &", name.qualifiers);
+	else if (demangle_accept(d, "O"))
+		name.qualifiers = demangle_text(d, "%s &&", name.qualifiers);
+	while (!d->failed && !demangle_accept(d, "E"))
 		scope = nested_part(d, scope, &name, tag);
 	name.text = scope;
 	return name;
@@ -188,53 +835,54 @@ static const char *demangle_encoding(struct mpk_demangler *d, bool is_whole);
 /* "Z f(int) E x": something within a function. */
 static struct mpk_demangle_name local(struct mpk_demangler *d, bool tag)
 {
-	const char *function = tag ? demangle_encoding(d, false) : mpk_demangle_other(d);
+	const char *function = tag ? demangle_encoding(d, false) : demangle_other(d);
 	struct mpk_demangle_name name = { .text = "", .qualifiers = "" };
 
-	if (!mpk_demangle_accept(d, "E"))
-		(void)mpk_demangle_fail(d);
-	if (mpk_demangle_accept(d, "s")) {
+	if (!demangle_accept(d, "E"))
+		(void)demangle_fail(d);
+	if (demangle_accept(d, "s")) {
 		name.text = "string literal";
 	} else {
-		if (mpk_demangle_accept(d, "d"))
+		if (demangle_accept(d, "d"))
 			(void)discriminator(d);
-		name = mpk_demangle_name_read(d, tag);
+		name = demangle_name_read(d, tag);
 	}
 	/* "_1" or "__12_" numbers equal names, which c++filt does not print */
-	if (mpk_demangle_accept(d, "__")) {
-		(void)mpk_demangle_number(d);
-		(void)mpk_demangle_accept(d, "_");
-	} else if (mpk_demangle_peek(d, 0) == '_' && mpk_is_digit(mpk_demangle_peek(d, 1))) {
+	if (demangle_accept(d, "__")) {
+		(void)demangle_number(d);
+		(void)demangle_accept(d, "_");
+	} else if (demangle_peek(d, 0) == '_' && mpk_is_digit(demangle_peek(d, 1))) {
 		d->at += 2;
 	}
 	name.text = scoped(d, function, name.text);
 	return name;
 }
 
-struct mpk_demangle_name mpk_demangle_name_read(struct mpk_demangler *d, bool tag)
+/* A name; is that of a function when tag is set */
+static struct mpk_demangle_name demangle_name_read(struct mpk_demangler *d, bool tag)
 {
 	struct mpk_demangle_name name = { .text = "", .qualifiers = "" };
 	bool numbered = true;
 
 	if (++d->depth > DEMANGLE_DEPTH) {
-		name.text = mpk_demangle_fail(d);
-	} else if (mpk_demangle_accept(d, "N")) {
+		name.text = demangle_fail(d);
+	} else if (demangle_accept(d, "N")) {
 		name = nested(d, tag);
 		numbered = false;
-	} else if (mpk_demangle_accept(d, "Z")) {
+	} else if (demangle_accept(d, "Z")) {
 		name = local(d, tag);
 		numbered = false;
-	} else if (mpk_demangle_accept(d, "St")) {
+	} else if (demangle_accept(d, "St")) {
 		name.text = scoped(d, "std", unqualified(d, "std"));
-	} else if (mpk_demangle_accept(d, "S")) {
-		name.text = mpk_demangle_substitution(d).left;
+	} else if (demangle_accept(d, "S")) {
+		name.text = demangle_substitution(d).left;
 		numbered = false;
 	} else {
 		name.text = unqualified(d, "");
 	}
-	if (mpk_demangle_peek(d, 0) == 'I') {
+	if (demangle_peek(d, 0) == 'I') {
 		if (numbered)
-			mpk_demangle_remember(
+			demangle_remember(
 				d, (struct mpk_demangle_type){ .left = name.text, .right = "" });
 		d->at++;
 		name.text = with_args(d, name.text, tag);
@@ -256,14 +904,13 @@ static const char *special(struct mpk_demangler *d)
 		     { "TS", "typeinfo name for " },
 		     { "TT", "VTT for " } };
 
-	if (mpk_demangle_accept(d, "GV"))
-		return mpk_demangle_text(d, "guard variable for %s",
-					 mpk_demangle_name_read(d, false).text);
+	if (demangle_accept(d, "GV"))
+		return demangle_text(d, "guard variable for %s", demangle_name_read(d, false).text);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
-		if (mpk_demangle_accept(d, rows[i].code)) {
-			struct mpk_demangle_type t = mpk_demangle_type_read(d);
+		if (demangle_accept(d, rows[i].code)) {
+			struct mpk_demangle_type t = demangle_type_read(d);
 
-			return mpk_demangle_text(d, "%s%s%s", rows[i].text, t.left, t.right);
+			return demangle_text(d, "%s%s%s", rows[i].text, t.left, t.right);
 		}
 	}
 	return NULL;
@@ -278,24 +925,25 @@ static const char *demangle_encoding(struct mpk_demangler *d, bool is_whole)
 
 	if (text)
 		return text;
-	name = mpk_demangle_name_read(d, true);
-	if (d->failed || !mpk_demangle_peek(d, 0) || strchr("E.", mpk_demangle_peek(d, 0)))
+	name = demangle_name_read(d, true);
+	if (d->failed || !demangle_peek(d, 0) || strchr("E.", demangle_peek(d, 0)))
 		return name.text;
 	if (name.is_template && !name.has_no_return) {
-		returned = mpk_demangle_type_read(d);
+		returned = demangle_type_read(d);
 		if (!is_whole || !d->form.returns)
 			returned = (struct mpk_demangle_type){ .left = "", .right = "" };
 		else if (!*returned.right)
-			returned.left = mpk_demangle_text(d, "%s ", returned.left);
+			returned.left = demangle_text(d, "%s ", returned.left);
 	}
-	params = mpk_demangle_list(d);
+	params = demangle_list(d);
 	if (is_whole && d->form.no_params)
-		return mpk_demangle_text(d, "%s%s%s", returned.left, name.text, returned.right);
-	return mpk_demangle_text(d, "%s%s(%s)%s%s", returned.left, name.text, params,
-				 name.qualifiers, returned.right);
+		return demangle_text(d, "%s%s%s", returned.left, name.text, returned.right);
+	return demangle_text(d, "%s%s(%s)%s%s", returned.left, name.text, params, name.qualifiers,
+			     returned.right);
 }
 
-const char *mpk_demangle_other(struct mpk_demangler *d)
+/* A name with the parameters of another function than the one that T_ is of */
+static const char *demangle_other(struct mpk_demangler *d)
 {
 	size_t count = d->arg_count;
 	const struct mpk_demangle_arg *args =
@@ -304,7 +952,7 @@ const char *mpk_demangle_other(struct mpk_demangler *d)
 
 	d->spent += count * sizeof *args;
 	if (!args)
-		return mpk_demangle_fail(d);
+		return demangle_fail(d);
 	text = demangle_encoding(d, false);
 	for (size_t i = 0; i < count; i++)
 		d->args[i] = args[i];
@@ -315,21 +963,21 @@ const char *mpk_demangle_other(struct mpk_demangler *d)
 /* ".constprop.0", ".part.1": what a compiler made of the function. */
 static const char *clones(struct mpk_demangler *d, const char *text)
 {
-	while (!d->failed && mpk_demangle_peek(d, 0) == '.') {
+	while (!d->failed && demangle_peek(d, 0) == '.') {
 		size_t begin = d->at++;
-		char c = mpk_demangle_peek(d, 0);
+		char c = demangle_peek(d, 0);
 
 		if (!mpk_is_digit(c) && !(c >= 'a' && c <= 'z') && c != '_') {
 			d->at = begin;
 			break;
 		}
-		while ((c = mpk_demangle_peek(d, 0)) && (c == '_' || (c >= 'a' && c <= 'z')))
+		while ((c = demangle_peek(d, 0)) && (c == '_' || (c >= 'a' && c <= 'z')))
 			d->at++;
-		while (mpk_is_digit(mpk_demangle_peek(d, 0)) ||
-		       (mpk_demangle_peek(d, 0) == '.' && mpk_is_digit(mpk_demangle_peek(d, 1))))
+		while (mpk_is_digit(demangle_peek(d, 0)) ||
+		       (demangle_peek(d, 0) == '.' && mpk_is_digit(demangle_peek(d, 1))))
 			d->at++;
-		text = mpk_demangle_text(d, "%s [clone %.*s]", text, (int)(d->at - begin),
-					 (const char *)d->s.data + begin);
+		text = demangle_text(d, "%s [clone %.*s]", text, (int)(d->at - begin),
+				     (const char *)d->s.data + begin);
 	}
 	return text;
 }

@@ -5,8 +5,6 @@
  * extern "C" and namespaces, a function is words, a name, parentheses, and a semicolon or
  * braces. Anything else, such as a macro's call, is skipped without making the functions found
  * wrong. */
-#include "sourcecode/cfunction.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +12,764 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "lexer/lexer.h"
+#include "sourcecode/cfunction.h"
 #include "sourcecode/internal/sourcecode.h"
 
-enum { BLOCKS_MAX = 32, PARAMS_MAX = 256 };
+/* --- What a declaration of C says of one value: a number, a pointer to numbers, or neither.
+ *
+ * Words are looked up in the typedefs of the text. A word that the text does not explain is taken
+ * for a macro that marks the declaration when a type of C is beside it, else for a type of a
+ * header.
+ */
+
+/* Hostile texts have types that stand for types that stand for types. */
+enum { DEPTH_MAX = 16, WORDS_MAX = 256 };
+
+enum base { NONE, INT, CHAR, FLOAT, DOUBLE, VOID, FIXED };
+
+/* A declaration in progress. */
+struct declaration {
+	struct mpk_source_code_index *index;
+	struct mpk_cfunction_value *out;
+	const struct mpk_cfunction_value *others;
+	size_t other_count;
+	enum base base;
+	struct mpk_dtype fixed; /* FIXED */
+	unsigned longs, shorts, stars;
+	bool is_unsigned, is_signed, is_const, is_record, is_enum, is_open, is_odd;
+	bool is_reference, is_function;
+	size_t words;
+};
+
+static const struct {
+	const char *word;
+	uint8_t code, bits;
+} fixed_types[] = {
+	{ "int8_t", MPK_DTYPE_INT, 8 },       { "int16_t", MPK_DTYPE_INT, 16 },
+	{ "int32_t", MPK_DTYPE_INT, 32 },     { "int64_t", MPK_DTYPE_INT, 64 },
+	{ "uint8_t", MPK_DTYPE_UINT, 8 },     { "uint16_t", MPK_DTYPE_UINT, 16 },
+	{ "uint32_t", MPK_DTYPE_UINT, 32 },   { "uint64_t", MPK_DTYPE_UINT, 64 },
+	{ "size_t", MPK_DTYPE_UINT, 64 },     { "ssize_t", MPK_DTYPE_INT, 64 },
+	{ "ptrdiff_t", MPK_DTYPE_INT, 64 },   { "intptr_t", MPK_DTYPE_INT, 64 },
+	{ "uintptr_t", MPK_DTYPE_UINT, 64 },  { "intmax_t", MPK_DTYPE_INT, 64 },
+	{ "uintmax_t", MPK_DTYPE_UINT, 64 },  { "_Bool", MPK_DTYPE_BOOL, 8 },
+	{ "bool", MPK_DTYPE_BOOL, 8 },        { "_Float16", MPK_DTYPE_FLOAT, 16 },
+	{ "__fp16", MPK_DTYPE_FLOAT, 16 },    { "__bf16", MPK_DTYPE_BFLOAT, 16 },
+	{ "_Float32", MPK_DTYPE_FLOAT, 32 },  { "_Float64", MPK_DTYPE_FLOAT, 64 },
+	{ "__int8_t", MPK_DTYPE_INT, 8 },     { "__int16_t", MPK_DTYPE_INT, 16 },
+	{ "__int32_t", MPK_DTYPE_INT, 32 },   { "__int64_t", MPK_DTYPE_INT, 64 },
+	{ "__uint8_t", MPK_DTYPE_UINT, 8 },   { "__uint16_t", MPK_DTYPE_UINT, 16 },
+	{ "__uint32_t", MPK_DTYPE_UINT, 32 }, { "__uint64_t", MPK_DTYPE_UINT, 64 },
+};
+
+static void cfunction_write_out(struct declaration *d, struct mpk_span text, unsigned depth);
+
+/* Words of C that do not affect how the type is passed. */
+static bool is_mark(struct mpk_span word)
+{
+	static const char *const words[] = {
+		"extern",    "static",        "inline",    "__inline",     "__inline__",
+		"register",  "volatile",      "restrict",  "__restrict",   "auto",
+		"_Noreturn", "__extension__", "constexpr", "__restrict__", "_Thread_local",
+		"struct",    "union",         "class",     "enum",         "noexcept",
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
+		if (mpk_span_is(word, words[i]))
+			return true;
+	return false;
+}
+
+static void set_base(struct declaration *d, enum base base)
+{
+	d->is_odd |= d->base != NONE && d->base != base;
+	d->base = base;
+}
+
+/* A type of the language, or one of its own headers. */
+static bool take_type(struct declaration *d, struct mpk_span word)
+{
+	static const struct {
+		const char *word;
+		enum base base;
+	} bases[] = {
+		{ "int", INT },       { "char", CHAR }, { "float", FLOAT },
+		{ "double", DOUBLE }, { "void", VOID },
+	};
+	static const char *const odd[] = { "_Complex",   "__complex__", "complex",    "__int128",
+					   "__int128_t", "__uint128_t", "__float128", "_Float128",
+					   "_BitInt",    "_Decimal64",  "__m128",     "__m256",
+					   "__m512" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(bases); i++) {
+		if (mpk_span_is(word, bases[i].word)) {
+			/* "long int" and "short int" are one type each. */
+			set_base(d, bases[i].base);
+			return true;
+		}
+	}
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(odd); i++) {
+		if (mpk_span_is(word, odd[i])) {
+			d->is_odd = true;
+			return true;
+		}
+	}
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(fixed_types); i++) {
+		if (mpk_span_is(word, fixed_types[i].word)) {
+			set_base(d, FIXED);
+			d->fixed =
+				(struct mpk_dtype){ fixed_types[i].code, fixed_types[i].bits, 1 };
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool take_modifier(struct declaration *d, struct mpk_span word)
+{
+	bool is_unsigned = mpk_span_is(word, "unsigned"), is_long = mpk_span_is(word, "long");
+	bool is_signed = mpk_span_is(word, "signed") || mpk_span_is(word, "__signed__");
+	bool is_short = mpk_span_is(word, "short"), is_const = mpk_span_is(word, "const");
+
+	d->is_unsigned |= is_unsigned;
+	d->is_signed |= is_signed;
+	d->longs += is_long;
+	d->shorts += is_short;
+	d->is_const |= is_const && !d->stars; /* else the pointer itself is */
+	return is_unsigned || is_long || is_signed || is_short || is_const;
+}
+
+static bool has_type(const struct declaration *d)
+{
+	return d->base != NONE || d->is_record || d->is_enum || d->is_open || d->is_odd ||
+	       d->is_unsigned || d->is_signed || d->longs || d->shorts;
+}
+
+/* Types that the text itself defines. */
+static bool take_alias(struct declaration *d, struct mpk_span word, unsigned depth)
+{
+	struct mpk_source_code_type *type = mpk_source_code_find_type(d->index, word);
+	bool was_const = d->is_const;
+	unsigned stars = d->stars;
+
+	if (!type || (type->is_macro && type->kind == MPK_SOURCE_CODE_TYPE_OPEN))
+		return false; /* a macro of attributes, perhaps */
+	switch (type->kind) {
+	case MPK_SOURCE_CODE_TYPE_RECORD:
+		d->is_record = true;
+		return true;
+	case MPK_SOURCE_CODE_TYPE_ENUM:
+		d->is_enum = true;
+		return true;
+	case MPK_SOURCE_CODE_TYPE_VECTOR:
+	case MPK_SOURCE_CODE_TYPE_OPEN:
+		d->is_open = true;
+		return true;
+	case MPK_SOURCE_CODE_TYPE_ALIAS:
+		break;
+	}
+	if (depth == DEPTH_MAX || d->words > WORDS_MAX) {
+		d->is_open = true;
+		return true;
+	}
+	if (stars == 0)
+		d->is_const = false;
+	cfunction_write_out(d, type->words, depth + 1);
+	d->stars += type->is_pointer;
+	/* "const" before the name of a pointer is the pointer's; before that of a number, the number's */
+	if (stars == 0 && d->stars == 0)
+		d->is_const |= was_const;
+	return true;
+}
+
+static void take_word(struct declaration *d, struct mpk_span word, bool tagged, unsigned depth)
+{
+	d->words++;
+	if (tagged) /* the name after "struct" */
+		return;
+	if (take_modifier(d, word) || take_type(d, word)) {
+		if (!depth) /* The word before it was a macro. */
+			d->out->name = (struct mpk_span){ 0 };
+	} else if (is_mark(word)) {
+		d->is_record |= mpk_span_is(word, "struct") || mpk_span_is(word, "union") ||
+				mpk_span_is(word, "class");
+		d->is_enum |= mpk_span_is(word, "enum");
+	} else if (has_type(d) || !take_alias(d, word, depth)) {
+		/* the name, unless one more word follows: then it was a macro or a header's type */
+		if (!depth && (word.data[0] < '0' || word.data[0] > '9'))
+			d->out->name = word;
+	}
+}
+
+/* --- extents ---------------------------------------------------------------------------------- */
+
+/* "[n]", "[static n]", "[4]", "[]" */
+static struct mpk_cfunction_extent read_extent(struct declaration *d, struct mpk_span text)
+{
+	struct mpk_cfunction_extent extent = { SIZE_MAX, 0 };
+	struct mpk_span word, last = { 0 };
+	size_t at = 0, words = 0;
+
+	while ((word = mpk_source_code_next_word(text, &at)).len) {
+		if (mpk_span_is(word, "static") || mpk_span_is(word, "const") ||
+		    mpk_span_is(word, "restrict"))
+			continue;
+		last = word;
+		words++;
+	}
+	for (size_t i = 0; i < text.len; i++) /* An expression is not a plain extent. */
+		if (!mpk_source_code_is_word(text.data[i]) && text.data[i] > ' ')
+			return extent;
+	for (size_t i = 0; words == 1 && i < d->other_count; i++)
+		if (mpk_span_equal(d->others[i].name, last) &&
+		    d->others[i].kind == MPK_CFUNCTION_NUMBER)
+			extent.param = i;
+	if (words == 1 && extent.param == SIZE_MAX &&
+	    !mpk_source_code_constant(d->index, last, &extent.number))
+		extent.number = 0;
+	return extent;
+}
+
+static size_t skip_to(struct mpk_span s, size_t i, char open, char close)
+{
+	size_t depth = 0;
+
+	for (; i < s.len; i++) {
+		depth += s.data[i] == (uint8_t)open;
+		depth -= depth && s.data[i] == (uint8_t)close;
+		if (!depth)
+			break;
+	}
+	return i;
+}
+
+/* An array of arrays is one block of numbers, whose outermost extent may be left open. */
+static void take_brackets(struct declaration *d, struct mpk_span inner)
+{
+	struct mpk_cfunction_value *v = d->out;
+
+	if (v->dim_count < MPK_CFUNCTION_DIMS)
+		v->dims[v->dim_count] = read_extent(d, inner);
+	else
+		d->is_open = true;
+	v->dim_count++;
+}
+
+/* --- the whole ---------------------------------------------------------------------------------- */
+
+static void cfunction_write_out(struct declaration *d, struct mpk_span text, unsigned depth)
+{
+	bool tagged = false, attribute = false;
+
+	for (size_t i = 0; i < text.len; i++) {
+		char c = (char)text.data[i];
+
+		if (mpk_source_code_is_word(text.data[i])) {
+			size_t at = i;
+			struct mpk_span word = mpk_source_code_next_word(text, &at);
+			bool tag = mpk_span_is(word, "struct") || mpk_span_is(word, "union") ||
+				   mpk_span_is(word, "class") || mpk_span_is(word, "enum");
+
+			attribute = mpk_span_is(word, "__attribute__") ||
+				    mpk_span_is(word, "__declspec");
+			if (!attribute)
+				take_word(d, word, tagged, depth);
+			tagged = tag;
+			i = at - 1;
+			continue;
+		}
+		if (c == '=')
+			break;
+		if (c == '"') {
+			const uint8_t *end = memchr(text.data + i + 1, '"', text.len - i - 1);
+
+			i = end ? (size_t)(end - text.data) : text.len;
+		} else if (c == '(' || c == '[') {
+			size_t end = skip_to(text, i, c, c == '(' ? ')' : ']');
+			size_t from = i + 1 < end ? i + 1 : end;
+
+			d->is_function |= c == '(' && !attribute;
+			if (c == '[' && depth)
+				d->is_open = true;
+			else if (c == '[' && !(i + 1 < text.len && text.data[i + 1] == '['))
+				take_brackets(d, mpk_span_of(text.data + from, end - from));
+			i = end;
+		} else if (c == '*') {
+			d->stars++;
+		} else if (c == '&') {
+			d->is_reference = true;
+		} else if (c == '<' || c == ':') {
+			d->is_open = true;
+		}
+		attribute = false;
+	}
+}
+
+static struct mpk_dtype cfunction_number(const struct declaration *d)
+{
+	bool integer = d->base == INT || d->base == NONE || d->base == CHAR;
+	struct mpk_dtype t = { 0, 0, 1 };
+
+	if (d->base == FIXED)
+		return d->fixed;
+	if (d->base == FLOAT || d->base == DOUBLE)
+		return (struct mpk_dtype){ MPK_DTYPE_FLOAT, d->base == FLOAT ? 32 : 64, 1 };
+	if (!integer)
+		return t;
+	t.code = d->is_unsigned ? MPK_DTYPE_UINT : MPK_DTYPE_INT;
+	t.bits = d->base == CHAR ? 8 : d->longs ? 64 : d->shorts ? 16 : 32;
+	return t;
+}
+
+/* Combinations that are no C type here: "long double", "unsigned float". */
+static bool is_no_number(const struct declaration *d)
+{
+	bool sign = d->is_unsigned || d->is_signed, length = d->longs || d->shorts;
+
+	return d->is_odd || d->longs > 2 || d->shorts > 1 || (d->longs && d->shorts) ||
+	       (d->is_unsigned && d->is_signed) || (d->base == CHAR && length) ||
+	       (d->base >= FLOAT && (sign || length));
+}
+
+static const char *cfunction_value_refusal(const struct declaration *d)
+{
+	bool plain_char = d->base == CHAR && !d->is_unsigned && !d->is_signed;
+	size_t pointers = d->stars + (d->out->dim_count > 0);
+
+	if (d->is_function)
+		return "is a function pointer or has a declarator in parentheses";
+	if (d->is_reference)
+		return "is a reference, which C callers do not pass";
+	if (d->is_open || !has_type(d))
+		return "is of a type that the text does not explain; write its plain type, as in 'float'";
+	if (d->is_record)
+		return pointers
+			       ? "points to a struct or union, and tensors hold numbers"
+			       : "is a struct or union by value; take its members, or a pointer to numbers";
+	if (pointers > 1)
+		return "is a pointer to pointers, and tensors hold numbers";
+	if (is_no_number(d))
+		return "is of a type that no tensor and no argument has";
+	if (pointers && plain_char)
+		return "is text by its type; take 'int8_t *' or 'uint8_t *' for numbers";
+	if (!pointers && (d->fixed.bits == 16 && d->base == FIXED && mpk_dtype_is_real(d->fixed)))
+		return "is a 16-bit real number by value, which compilers pass in different ways; take 'float'";
+	return NULL;
+}
+
+/* What a parameter's or a result's declaration says
+ * @others  the parameters before it, which extents of arrays may name
+ *
+ * "void *x" can be anything that a person chooses.
+ */
+static void cfunction_value_read(struct mpk_span text, struct mpk_source_code_index *index,
+				 const struct mpk_cfunction_value *others, size_t count,
+				 struct mpk_cfunction_value *out)
+{
+	struct declaration d = {
+		.index = index, .out = out, .others = others, .other_count = count
+	};
+	size_t pointers;
+
+	*out = (struct mpk_cfunction_value){ .text = text, .kind = MPK_CFUNCTION_OTHER };
+	cfunction_write_out(&d, text, 0);
+	pointers = d.stars + (out->dim_count > 0);
+	out->refusal = cfunction_value_refusal(&d);
+	if (d.is_enum)
+		d.base = INT;
+	out->read_only = d.is_const && pointers;
+	if (out->refusal) {
+		if (pointers && !d.is_function && !d.is_reference && !d.is_open)
+			out->kind = MPK_CFUNCTION_POINTER;
+		out->dim_count = 0;
+		return;
+	}
+	out->dtype = cfunction_number(&d);
+	out->kind = pointers         ? MPK_CFUNCTION_POINTER
+		    : d.base == VOID ? MPK_CFUNCTION_VOID
+				     : MPK_CFUNCTION_NUMBER;
+	for (size_t i = 0; i < out->dim_count; i++) /* One open extent leaves all open. */
+		if (out->dims[i].param == SIZE_MAX && !out->dims[i].number)
+			out->dim_count = 0;
+}
+
+/* --- What the body of a C function tells of its pointers and results.
+ *
+ * Only plain forms count, as in "for (int i = 0; i < n; i++) y[i] = x[i];"; a full parser would
+ * understand every text. A wrong extent makes callers pass tensors that are too short, a missing
+ * one costs a question to a person.
+ */
+
+/* Each loop is read to its end, so that their number is bounded, too. */
+enum { BODY_MAX = 256 * 1024, LOOPS_MAX = 64, PARAMS_MAX = 64 };
+
+/* "for (i = 0; i < n; i++)": the tokens in which its variable is below the parameter */
+struct loop {
+	struct mpk_span variable;
+	size_t from, to;
+	struct mpk_cfunction_extent bound;
+};
+
+struct body {
+	struct mpk_source_code_index *index;
+	const struct mpk_cfunction_value *params;
+	size_t param_count;
+	struct mpk_token *t; /* malloc'ed; the last is MPK_TOKEN_END */
+	size_t count, cap;
+	bool is_changed[PARAMS_MAX]; /* for each parameter: it may have changed */
+	struct loop loops[LOOPS_MAX];
+	size_t loop_count, tried;
+};
+
+static void body_fini(struct body *b)
+{
+	free(b->t);
+}
+
+/* --- tokens ------------------------------------------------------------------------------------- */
+
+static const struct mpk_token *token_at(const struct body *b, size_t i)
+{
+	return &b->t[i < b->count ? i : b->count - 1];
+}
+
+static bool is_sign(const struct body *b, size_t i, char c)
+{
+	return mpk_token_is_punct(token_at(b, i), c);
+}
+
+static bool is_any_sign(const struct body *b, size_t i, const char *signs)
+{
+	const struct mpk_token *t = token_at(b, i);
+
+	return t->kind == MPK_TOKEN_PUNCT && strchr(signs, t->text.data[0]);
+}
+
+static bool is_name(const struct body *b, size_t i, struct mpk_span name)
+{
+	return token_at(b, i)->kind == MPK_TOKEN_WORD && mpk_span_equal(token_at(b, i)->text, name);
+}
+
+/* A macro may hide anything, except one that is a number. */
+static bool has_macros(const struct body *b)
+{
+	uint32_t number;
+
+	for (size_t i = 0; i < b->count; i++) {
+		struct mpk_span word = b->t[i].text;
+
+		if (b->t[i].kind == MPK_TOKEN_WORD &&
+		    mpk_source_code_index_has(b->index, MPK_SOURCE_CODE_MACROS, word) &&
+		    !mpk_source_code_constant(b->index, word, &number))
+			return true;
+	}
+	return false;
+}
+
+/* After casts such as "(size_t)". */
+static size_t skip_casts(const struct body *b, size_t i)
+{
+	for (;;) {
+		size_t end = i + 1;
+
+		while (token_at(b, end)->kind == MPK_TOKEN_WORD)
+			end++;
+		if (!is_sign(b, i, '(') || end == i + 1 || !is_sign(b, end, ')') ||
+		    token_at(b, end + 1)->kind != MPK_TOKEN_WORD)
+			return i;
+		i = end + 1;
+	}
+}
+
+/* Returns the end of the bracket that opens at i. */
+static size_t closing(const struct body *b, size_t i)
+{
+	size_t depth = 0;
+
+	for (; token_at(b, i)->kind != MPK_TOKEN_END; i++) {
+		depth += is_any_sign(b, i, "([{");
+		depth -= depth && is_any_sign(b, i, ")]}");
+		if (!depth)
+			break;
+	}
+	return i;
+}
+
+/* Returns the end of the statement that begins at i: its semicolon or its brace. */
+static size_t statement_end(const struct body *b, size_t i)
+{
+	for (; token_at(b, i)->kind != MPK_TOKEN_END; i++) {
+		if (is_sign(b, i, '{'))
+			return closing(b, i);
+		if (is_any_sign(b, i, "(["))
+			i = closing(b, i);
+		else if (is_sign(b, i, ';'))
+			break;
+	}
+	return i;
+}
+
+/* Whether the word at i is assigned, or its address is taken. */
+static bool is_changed(const struct body *b, size_t i)
+{
+	bool twice_behind = is_any_sign(b, i + 1, "+-") && is_any_sign(b, i + 2, "+-") &&
+			    token_at(b, i + 1)->text.data + 1 == token_at(b, i + 2)->text.data;
+	bool twice_before = i > 1 && is_any_sign(b, i - 1, "+-") && is_any_sign(b, i - 2, "+-") &&
+			    token_at(b, i - 2)->text.data + 1 == token_at(b, i - 1)->text.data;
+	bool address = i > 1 && is_sign(b, i - 1, '&') && is_any_sign(b, i - 2, "(,=&;{}");
+
+	if (is_sign(b, i + 1, '=') && !is_sign(b, i + 2, '='))
+		return true;
+	if (is_any_sign(b, i + 1, "+-*/%&|^") && is_sign(b, i + 2, '=') &&
+	    token_at(b, i + 1)->text.data + 1 == token_at(b, i + 2)->text.data)
+		return true;
+	if (is_any_sign(b, i + 1, "<>") && is_any_sign(b, i + 2, "<>") && is_sign(b, i + 3, '='))
+		return true;
+	return twice_behind || twice_before || address;
+}
+
+static bool is_changed_within(const struct body *b, size_t from, size_t to, struct mpk_span name)
+{
+	for (size_t i = from; i < to; i++)
+		if (is_name(b, i, name) && is_changed(b, i))
+			return true;
+	return false;
+}
+
+/* --- loops -------------------------------------------------------------------------------------- */
+
+static size_t find_param(const struct body *b, size_t i)
+{
+	for (size_t p = 0; token_at(b, i)->kind == MPK_TOKEN_WORD && p < b->param_count; p++)
+		if (b->params[p].name.len &&
+		    mpk_span_equal(b->params[p].name, token_at(b, i)->text))
+			return p;
+	return SIZE_MAX;
+}
+
+/* Accepts an integer parameter that never changes, or a number. */
+static bool read_bound(const struct body *b, size_t i, struct mpk_cfunction_extent *out)
+{
+	size_t p = find_param(b, i);
+	bool integer = p != SIZE_MAX && b->params[p].kind == MPK_CFUNCTION_NUMBER &&
+		       (b->params[p].dtype.code == MPK_DTYPE_INT ||
+			b->params[p].dtype.code == MPK_DTYPE_UINT);
+
+	*out = (struct mpk_cfunction_extent){ p, 0 };
+	if (p == SIZE_MAX)
+		return token_at(b, i)->kind == MPK_TOKEN_WORD &&
+		       mpk_source_code_constant(b->index, token_at(b, i)->text, &out->number) &&
+		       out->number;
+	return integer && !b->is_changed[p];
+}
+
+/* The step: "i++", "++i", "i += 4". */
+static bool is_step(const struct body *b, size_t i, struct mpk_span variable)
+{
+	uint32_t step;
+
+	if (is_name(b, i, variable) && is_sign(b, i + 1, '+'))
+		return (is_sign(b, i + 2, '+') && is_sign(b, i + 3, ')')) ||
+		       (is_sign(b, i + 2, '=') && is_sign(b, i + 4, ')') &&
+			mpk_source_code_constant(b->index, token_at(b, i + 3)->text, &step) &&
+			step);
+	return is_sign(b, i, '+') && is_sign(b, i + 1, '+') && is_name(b, i + 2, variable) &&
+	       is_sign(b, i + 3, ')');
+}
+
+/* The parentheses of a "for" at i, whose variable counts from 0. */
+static void note_loop(struct body *b, size_t i)
+{
+	size_t open = i + 1, at = open + 1;
+	struct loop l = { 0 };
+
+	if (!is_sign(b, open, '(') || b->tried++ >= LOOPS_MAX)
+		return;
+	while (token_at(b, at)->kind == MPK_TOKEN_WORD &&
+	       token_at(b, at + 1)->kind == MPK_TOKEN_WORD)
+		at++; /* "unsigned int" */
+	l.variable = token_at(b, at)->text;
+	if (token_at(b, at)->kind != MPK_TOKEN_WORD || find_param(b, at) != SIZE_MAX ||
+	    !is_sign(b, at + 1, '=') || !mpk_token_is_word(token_at(b, at + 2), "0") ||
+	    !is_sign(b, at + 3, ';'))
+		return;
+	at = skip_casts(b, at + 4);
+	if (!is_name(b, at, l.variable) || !is_any_sign(b, at + 1, "<!"))
+		return;
+	at += is_sign(b, at + 1, '!') ? 3 : 2;
+	if (is_sign(b, at, '=')) /* "<=" allows one more. */
+		return;
+	at = skip_casts(b, at);
+	if (!is_sign(b, at + 1, ';') || !read_bound(b, at, &l.bound) ||
+	    !is_step(b, at + 2, l.variable))
+		return;
+	l.from = closing(b, open) + 1;
+	l.to = statement_end(b, l.from);
+	if (!is_changed_within(b, l.from, l.to, l.variable))
+		b->loops[b->loop_count++] = l;
+}
+
+/* Returns the innermost loop around i that has the variable, or NULL. */
+static const struct loop *loop_of(const struct body *b, size_t at, struct mpk_span variable)
+{
+	for (size_t k = b->loop_count; k-- > 0;)
+		if (b->loops[k].from <= at && at <= b->loops[k].to &&
+		    mpk_span_equal(b->loops[k].variable, variable))
+			return &b->loops[k];
+	return NULL;
+}
+
+/* --- uses --------------------------------------------------------------------------------------- */
+
+struct dims {
+	struct mpk_cfunction_extent at[2];
+	size_t count;
+};
+
+static bool same_extent(struct mpk_cfunction_extent a, struct mpk_cfunction_extent b)
+{
+	return a.param == b.param && (a.param != SIZE_MAX || a.number == b.number);
+}
+
+/* "i]", "i * m + j]", "(i * m) + j]" and "j + i * m]" with variables of loops around it. */
+static bool read_subscript(const struct body *b, size_t i, struct dims *out)
+{
+	const struct loop *first = loop_of(b, i, token_at(b, i)->text), *outer, *inner;
+	size_t open = is_sign(b, i, '('), product = i + open, column = product + 4 + open;
+	struct mpk_cfunction_extent width;
+
+	if (token_at(b, i)->kind == MPK_TOKEN_WORD && first && is_sign(b, i + 1, ']')) {
+		*out = (struct dims){ { first->bound }, 1 };
+		return true;
+	}
+	if (token_at(b, i)->kind == MPK_TOKEN_WORD && is_sign(b, i + 1, '+')) {
+		column = i;
+		product = i + 2;
+		open = 0;
+	}
+	outer = loop_of(b, product, token_at(b, product)->text);
+	inner = loop_of(b, column, token_at(b, column)->text);
+	if (!outer || !inner || !is_sign(b, product + 1, '*') ||
+	    (open && !is_sign(b, product + 3, ')')) ||
+	    (column != i && !is_sign(b, column - 1, '+')) ||
+	    !is_sign(b, column == i ? product + 3 : column + 1, ']') ||
+	    !read_bound(b, product + 2, &width) || !same_extent(inner->bound, width))
+		return false;
+	*out = (struct dims){ { outer->bound, width }, 2 };
+	return true;
+}
+
+/* "*x" is one element, as "x[0]" is. */
+static bool is_single(const struct body *b, size_t i)
+{
+	if (is_sign(b, i + 1, '['))
+		return mpk_token_is_word(token_at(b, i + 2), "0") && is_sign(b, i + 3, ']');
+	return i && is_sign(b, i - 1, '*') &&
+	       (i < 2 || is_any_sign(b, i - 2, "(=;{}+-,<>|!?:)") ||
+		mpk_token_is_word(token_at(b, i - 2), "return")) &&
+	       !is_any_sign(b, i + 1, "+-.");
+}
+
+static bool read_use(const struct body *b, size_t i, struct dims *out)
+{
+	bool address = i && is_sign(b, i - 1, '&');
+
+	if (address)
+		return false;
+	if (is_single(b, i)) {
+		*out = (struct dims){ { { SIZE_MAX, 1 } }, 1 };
+		return true;
+	}
+	return is_sign(b, i + 1, '[') && read_subscript(b, i + 2, out);
+}
+
+/* All uses of a pointer must give the same extents. */
+static void cfunction_read_extents(const struct body *b, size_t p,
+				   struct mpk_cfunction_value *param)
+{
+	struct dims dims = { .count = 0 }, one;
+
+	for (size_t i = 0; i < b->count; i++) {
+		if (!is_name(b, i, param->name))
+			continue;
+		if (!read_use(b, i, &one) || find_param(b, i) != p)
+			return;
+		if (dims.count && (dims.count != one.count || !same_extent(dims.at[0], one.at[0]) ||
+				   !same_extent(dims.at[1], one.at[1])))
+			return;
+		dims = one;
+	}
+	memcpy(param->dims, dims.at, dims.count * sizeof *dims.at);
+	param->dim_count = dims.count;
+}
+
+/* --- results ------------------------------------------------------------------------------------ */
+
+/* "return 0;", "return -1;", "return -EINVAL;" */
+static bool cfunction_is_status(const struct body *b, size_t i, bool *zero)
+{
+	bool capitals = true;
+	struct mpk_span word;
+
+	i += is_sign(b, i, '-');
+	word = token_at(b, i)->text;
+	if (token_at(b, i)->kind != MPK_TOKEN_WORD || !is_sign(b, i + 1, ';'))
+		return false;
+	*zero |= mpk_span_is(word, "0") || mpk_span_is(word, "EXIT_SUCCESS");
+	for (size_t k = 0; k < word.len; k++)
+		capitals &= word.data[k] < 'a' || word.data[k] > 'z';
+	return capitals || (word.data[0] >= '0' && word.data[0] <= '9');
+}
+
+/* What the body says of results, and of extents that the declaration leaves open
+ * Of a body beyond 256 KiB, or with macros in it, nothing is said.
+ * Returns  MPK_OK; MPK_E_NOMEM */
+static enum mpk_code cfunction_body_read(struct mpk_span body, struct mpk_source_code_index *index,
+					 struct mpk_cfunction *f,
+					 struct mpk_cfunction_value *params, struct mpk_error *err)
+{
+	MPK_CLEANUP(body_fini)
+	struct body b = { .index = index, .params = params, .param_count = f->param_count };
+
+	if (body.len > BODY_MAX)
+		return MPK_OK;
+
+	struct mpk_lexer lex = { .bytes = body, .language = "C", .c_like = true };
+
+	do {
+		MPK_TRY_ALLOC(mpk_vec_reserve(&b.t, &b.cap, b.count + 1, sizeof *b.t), err);
+		if (mpk_lexer_next(&lex, NULL) != MPK_OK)
+			lex.t = (struct mpk_token){ .text = mpk_span_of(body.data, 0) };
+		b.t[b.count] = lex.t;
+	} while (b.t[b.count++].kind != MPK_TOKEN_END);
+
+	bool zero = false, others = false;
+
+	for (size_t i = 0; i < b.count; i++)
+		if (mpk_token_is_word(&b.t[i], "return"))
+			others |= !cfunction_is_status(&b, i + 1, &zero);
+	f->returns_status = zero && !others;
+	f->returns_value = others;
+
+	if (f->param_count > PARAMS_MAX || has_macros(&b))
+		return MPK_OK;
+	for (size_t i = 0; i < b.count; i++) {
+		size_t p = find_param(&b, i);
+
+		if (p != SIZE_MAX)
+			b.is_changed[p] |= is_changed(&b, i);
+	}
+	for (size_t i = 0; i < b.count; i++)
+		if (mpk_token_is_word(&b.t[i], "for"))
+			note_loop(&b, i);
+	for (size_t p = 0; p < f->param_count; p++)
+		if (params[p].kind == MPK_CFUNCTION_POINTER && params[p].name.len &&
+		    !params[p].dim_count)
+			cfunction_read_extents(&b, p, &params[p]);
+	return MPK_OK;
+}
+
+enum { BLOCKS_MAX = 32, CFUNCTION_PARAMS_MAX = 256 };
 
 /* The words of the declaration that is being read. */
 struct head {
@@ -342,14 +1095,13 @@ static enum mpk_code read_params(struct mpk_span text, struct mpk_source_code_in
 		return MPK_OK;
 	while (next_param(text, &at, &one))
 		most++;
-	if (most > PARAMS_MAX)
+	if (most > CFUNCTION_PARAMS_MAX)
 		return MPK_OK;
 	*out = mpk_arena_array(arena, most, sizeof **out);
 	MPK_TRY_ALLOC(*out, err);
 	for (at = 0; next_param(text, &at, &one);)
 		if (!cfunction_is_blank(one) && !mpk_span_is(mpk_span_trim(one), "..."))
-			mpk_cfunction_value_read(mpk_span_trim(one), index, *out, used,
-						 &(*out)[used]),
+			cfunction_value_read(mpk_span_trim(one), index, *out, used, &(*out)[used]),
 				used++;
 	*count = used;
 	return MPK_OK;
@@ -367,7 +1119,7 @@ static enum mpk_code cfunction_take(const struct found *f, struct mpk_source_cod
 				       .is_local = f->is_local || f->is_inline,
 				       .refusal = cfunction_refusal(f, f->params),
 				       .condition = f->condition };
-	mpk_cfunction_value_read(mpk_span_trim(f->result), index, NULL, 0, &out->result);
+	cfunction_value_read(mpk_span_trim(f->result), index, NULL, 0, &out->result);
 	out->result.name = (struct mpk_span){ 0 };
 	if (out->refusal)
 		return MPK_OK;
@@ -376,7 +1128,7 @@ static enum mpk_code cfunction_take(const struct found *f, struct mpk_source_cod
 	    !mpk_span_is(mpk_span_trim(f->params), "void"))
 		out->refusal = "takes more than 256 arguments";
 	if (out->is_defined)
-		MPK_TRY(mpk_cfunction_body_read(f->body, index, out, params, err));
+		MPK_TRY(cfunction_body_read(f->body, index, out, params, err));
 	out->params = params;
 	return MPK_OK;
 }

@@ -2,19 +2,511 @@
 /* Many children: starting and waiting. SIGCHLD is blocked for the whole run but while ppoll sleeps, so
  * that nothing is missed between looking at the children and sleeping. And the command lines of
  * programs to run. */
-#include "process/process.h"
-
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "process/internal/process.h"
+#include "process/process.h"
+#include "sandbox/sandbox.h"
+#include "text/escape.h"
+
+/* --- One child from its beginning to its end: fork, ties to the parent, copied output, watch, end,
+ * verdict. Its deadline is kept only here, where the child cannot write it. Waits for the child by
+ * number, so other children of the caller are left alone. */
+
+static const int64_t TICK = MPK_NANOSECONDS / 10;
+
+enum { GROUPS_MAX = 256 }; /* Jobs beyond this number end only by PR_SET_PDEATHSIG. */
+
+/* The groups of children that run, for a signal handler; each slot holds the number of its leader. */
+static _Atomic(pid_t) groups[GROUPS_MAX];
+
+static void groups_swap(pid_t from, pid_t to)
+{
+	for (size_t i = 0; i < GROUPS_MAX; i++) {
+		pid_t expected = from;
+
+		if (atomic_compare_exchange_strong(&groups[i], &expected, to))
+			return;
+	}
+}
+
+void mpk_process_signal_all(int sig)
+{
+	for (size_t i = 0; i < GROUPS_MAX; i++) {
+		pid_t group = atomic_load(&groups[i]);
+
+		if (group)
+			(void)kill(-group, sig);
+	}
+}
+
+/* --- in the child -------------------------------------------------------------- */
+
+/* What a child does between fork and its work: streams, limits, a group or a session of its own, and a death signal.
+ * The order matters: ties to the parent come first, so that a parent that dies meanwhile takes the child along. */
+
+/* dup2 that skips equal numbers: exec would close such a descriptor. Without a descriptor (no
+ * /dev/null in a bare chroot) the stream stays. */
+static void put_stream(int fd, int target)
+{
+	if (fd == target)
+		(void)fcntl(fd, F_SETFD, 0);
+	else if (fd >= 0)
+		(void)dup2(fd, target);
+}
+
+/* An empty input where /dev/null is missing: the child must not read ours. */
+static void put_nothing(int target)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return;
+	(void)close(ends[1]);
+	put_stream(ends[0], target);
+	if (ends[0] != target)
+		(void)close(ends[0]);
+}
+
+/* A hard limit: only root could raise it again. */
+static void limit_cpu(double seconds)
+{
+	struct rlimit limit;
+
+	if (!(seconds > 0) || getrlimit(RLIMIT_CPU, &limit) != 0)
+		return;
+	if (seconds + 1 < (double)limit.rlim_max / 2)
+		limit.rlim_cur = limit.rlim_max = (rlim_t)seconds + 1;
+	(void)setrlimit(RLIMIT_CPU, &limit);
+}
+
+/* Returns when the program cannot be executed; errno says why. The vectors are const in our
+ * hands and in exec's practice, not in its prototype. */
+static void execute(const struct mpk_process *p)
+{
+	for (const char *const *env = p->env; env && *env; env++)
+		(void)putenv((char *)(uintptr_t)*env);
+	if (!p->dir || chdir(p->dir) == 0)
+		(void)execvp(p->argv[0], (char *const *)(uintptr_t)p->argv);
+}
+
+/* The work of a child, in the child.
+ * @output  the end of a pipe that it prints into; MPK_OUTPUT_COPIED
+ * @others  the process that forked it, which may be gone by now; of one that is contained, whom it must not reach */
+MPK_NORETURN static void child_main(const struct mpk_process *p, struct mpk_process_self *self,
+				    int output, const struct mpk_supervisor_others *others)
+{
+	struct mpk_error err = { 0 };
+
+	/* Asks to end with the parent, whatever ends that. The child asks, and may be too late. */
+	if (p->contained) {
+		/* A group and a terminal that no other process is in. */
+		(void)setsid();
+		(void)prctl(PR_SET_DUMPABLE, 1); /* The parent is not the process that forked us,
+						  * see process.c. */
+		(void)mpk_sandbox_protect(others->pids, others->count, p->enters_sandbox);
+	} else if (!p->in_foreground) {
+		(void)setpgid(0, 0);
+	}
+	(void)prctl(PR_SET_PDEATHSIG, p->contained || p->disposable ? SIGKILL : SIGTERM);
+	if (getppid() != others->parent)
+		_exit(127);
+
+	limit_cpu(p->cpu_seconds);
+
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (!p->in_foreground && null >= 0)
+		put_stream(null, STDIN_FILENO);
+	else if (!p->in_foreground)
+		put_nothing(STDIN_FILENO);
+	switch (p->output) {
+	case MPK_OUTPUT_MESSAGES:
+		put_stream(STDERR_FILENO, STDOUT_FILENO);
+		break;
+	case MPK_OUTPUT_DISCARD:
+		put_stream(null, STDOUT_FILENO);
+		put_stream(null, STDERR_FILENO);
+		break;
+	case MPK_OUTPUT_FILE:
+		put_stream(p->fd, STDOUT_FILENO);
+		break;
+	case MPK_OUTPUT_LOG:
+		put_stream(p->fd, STDOUT_FILENO);
+		put_stream(p->fd, STDERR_FILENO);
+		break;
+	case MPK_OUTPUT_COPIED:
+		put_stream(output, STDOUT_FILENO);
+		put_stream(output, STDERR_FILENO);
+		break;
+	}
+	if (null > STDERR_FILENO)
+		(void)close(null);
+
+	if (!p->run) {
+		execute(p);
+		self->exec_errno = errno;
+		_exit(127);
+	}
+	err.code = p->run(self, p->data, &err);
+	(void)fflush(NULL);
+	self->error = err;
+	self->returned = true;
+	_exit(0);
+}
+
+/* --- what it prints ------------------------------------------------------------ */
+
+/* Copies what a child prints to a descriptor that the child does not have. A process that has a
+ * descriptor can do more than write: truncate a log, seek back in it, make it non-blocking, stop
+ * the terminal. A pipe only takes bytes.
+ *
+ * Nothing here waits while the child runs: a reader who stops reading must not stop the loop
+ * that also watches for the child's end and the time limit. */
+
+/* A pipe that poll calls writable takes this much without waiting. */
+enum { PIECE_BYTES = 4096 };
+
+static enum mpk_code copier_open(int out, uint64_t bytes_max, struct mpk_copier *c,
+				 struct mpk_error *err)
+{
+	int ends[2];
+
+	*c = (struct mpk_copier){ .out = out, .bytes_max = bytes_max };
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a pipe");
+	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	c->in = ends[0];
+	c->child = ends[1];
+	c->is_open = true;
+	return MPK_OK;
+}
+
+static void copier_started(struct mpk_copier *c)
+{
+	if (c->is_open && c->child >= 0)
+		(void)close(c->child);
+	c->child = -1;
+}
+
+static void copier_close(struct mpk_copier *c)
+{
+	if (!c->is_open)
+		return;
+	copier_started(c);
+	if (c->in >= 0)
+		(void)close(c->in);
+	mpk_strbuf_fini(&c->held);
+	*c = (struct mpk_copier){ 0 };
+}
+
+static bool copier_holds(const struct mpk_copier *c)
+{
+	return c->at < c->held.len;
+}
+
+static struct pollfd copier_wait_for(const struct mpk_copier *c)
+{
+	if (!c->is_open || (c->in < 0 && !copier_holds(c)))
+		return (struct pollfd){ .fd = -1 };
+	if (copier_holds(c))
+		return (struct pollfd){ .fd = c->out, .events = POLLOUT };
+	return (struct pollfd){ .fd = c->in, .events = POLLIN };
+}
+
+/* With a limit, the text is untrusted and made safe; without one it is copied as it is. */
+static void hold(struct mpk_copier *c, struct mpk_span piece)
+{
+	uint64_t before = c->bytes;
+
+	c->bytes += piece.len;
+	if (!c->bytes_max) {
+		mpk_strbuf_put(&c->held, (const char *)piece.data, piece.len);
+		return;
+	}
+	if (before > c->bytes_max)
+		return;
+	if (c->bytes > c->bytes_max)
+		piece.len = (size_t)(c->bytes_max - before);
+	mpk_escape_lines(&c->held, piece);
+	if (c->bytes > c->bytes_max)
+		mpk_strbuf_printf(&c->held, "\n[what it printed beyond %llu bytes is left out]\n",
+				  (unsigned long long)c->bytes_max);
+}
+
+/* Returns  false: there is nothing to read */
+static bool copier_take(struct mpk_copier *c)
+{
+	uint8_t piece[PIECE_BYTES];
+	ssize_t n;
+
+	c->held.len = c->at = 0;
+	do
+		n = read(c->in, piece, sizeof piece);
+	while (n < 0 && errno == EINTR);
+	if (n > 0)
+		hold(c, mpk_span_of(piece, (size_t)n));
+	return n > 0;
+}
+
+/* A vanished reader must not end us: the child and its clock go on. */
+static void give(struct mpk_copier *c)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
+	size_t left = c->held.len - c->at;
+	ssize_t n = -1;
+
+	if (!c->is_broken) {
+		(void)sigaction(SIGPIPE, &ignore, &before);
+		n = write(c->out, c->held.data + c->at, left < PIECE_BYTES ? left : PIECE_BYTES);
+		(void)sigaction(SIGPIPE, &before, NULL);
+	}
+	if (n >= 0)
+		c->at += (size_t)n;
+	else if (c->is_broken || (errno != EINTR && errno != EAGAIN))
+		c->is_broken = true, c->at = c->held.len;
+}
+
+static bool is_ready(struct pollfd p, int wait)
+{
+	return p.fd >= 0 && poll(&p, 1, wait) > 0;
+}
+
+static void copier_step(struct mpk_copier *c)
+{
+	enum { STEPS = 64 }; /* others wait for their time */
+
+	for (int i = 0; i < STEPS && is_ready(copier_wait_for(c), 0); i++) {
+		if (copier_holds(c)) {
+			give(c);
+		} else if (!copier_take(c)) {
+			(void)close(c->in); /* The other end is closed everywhere. */
+			c->in = -1;
+		}
+	}
+}
+
+/* Copies no more than is there now: processes that the child started may still print. */
+static void copier_drain(struct mpk_copier *c)
+{
+	int there = 0;
+
+	if (!c->is_open)
+		return;
+	copier_started(c);
+	if (c->in >= 0)
+		(void)ioctl(c->in, FIONREAD, &there);
+	for (uint64_t end = c->bytes + (uint64_t)there;;) {
+		while (copier_holds(c))
+			if (is_ready(copier_wait_for(c), -1))
+				give(c);
+		if (c->bytes >= end || !copier_take(c))
+			return;
+	}
+}
+
+/* --- starting ------------------------------------------------------------------ */
+
+static int64_t after(double seconds)
+{
+	return seconds > 0 ? mpk_clock() + (int64_t)(seconds * (double)MPK_NANOSECONDS) : 0;
+}
+
+static void unmap_self(struct mpk_process_self **self)
+{
+	if (*self != MAP_FAILED)
+		(void)munmap(*self, sizeof **self);
+}
+
+/* Fork it, with this signal mask
+ * @end     receives how it ends
+ * Returns  MPK_OK; MPK_E_IO: no process could be made; MPK_E_NOMEM */
+static enum mpk_code child_start(const struct mpk_process *p, const sigset_t *mask,
+				 struct mpk_process_end *end, struct mpk_child *out,
+				 struct mpk_error *err)
+{
+	MPK_CLEANUP(unmap_self)
+	struct mpk_process_self *self =
+		mmap(NULL, sizeof *self, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MPK_CLEANUP(copier_close) struct mpk_copier copier = { 0 };
+	struct mpk_supervisor_others others = { .parent = getpid() };
+	struct mpk_supervisor supervisor = { .socket = -1 };
+
+	if (self == MAP_FAILED)
+		return mpk_fail_nomem(err);
+	if (p->output == MPK_OUTPUT_COPIED)
+		MPK_TRY(copier_open(p->fd, p->output_max, &copier, err));
+	int64_t deadline = after(p->timeout);
+	pid_t pid = p->contained ? mpk_supervisor_fork(mask, &supervisor, &others) : mpk_fork(mask);
+	if (pid == 0)
+		child_main(p, self, copier.child, &others);
+	if (pid < 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot start a child process");
+	copier_started(&copier);
+	if (!p->in_foreground && !p->contained)
+		(void)setpgid(pid, pid); /* The child does the same: whoever comes first. */
+	if (!p->in_foreground)
+		groups_swap(0, pid);
+	*out = (struct mpk_child){ p, end, pid, supervisor, copier, self, deadline, !p->hear };
+	copier = (struct mpk_copier){ 0 };
+	self = MAP_FAILED;
+	return MPK_OK;
+}
+
+/* --- ending -------------------------------------------------------------------- */
+
+/* Why a child is killed, if it is. */
+enum kill { ALIVE, LATE, STOPPED };
+
+static void child_judge(const struct mpk_process *p, const struct mpk_process_self *self,
+			int status, enum kill killed, struct mpk_process_end *end)
+{
+	*end = (struct mpk_process_end){ 0 };
+	if (killed) {
+		end->how = killed == LATE ? MPK_PROCESS_LATE : MPK_PROCESS_STOPPED;
+	} else if (WIFSIGNALED(status)) {
+		end->how = MPK_PROCESS_KILLED;
+		end->status = WTERMSIG(status);
+	} else if (!p->run && self->exec_errno) {
+		end->how = MPK_PROCESS_NOT_EXECUTED;
+		end->status = self->exec_errno;
+	} else if (p->run && self->returned) {
+		end->how = MPK_PROCESS_RETURNED;
+		mpk_escape_error(&self->error, MPK_E_RAISED, &end->error);
+	} else {
+		end->how = p->run ? MPK_PROCESS_QUIT : MPK_PROCESS_EXITED;
+		end->status = WEXITSTATUS(status);
+	}
+}
+
+/* Reads all messages of the child. Returns false: the child is to be killed */
+static bool child_hear(struct mpk_child *c, bool has_ended)
+{
+	const struct mpk_process *p = c->p;
+
+	while (!c->is_deaf) {
+		double seconds = 0;
+
+		switch (p->hear(p->data, has_ended, &seconds)) {
+		case MPK_HEARD_NOTHING:
+			return true;
+		case MPK_HEARD_ONE:
+			break;
+		case MPK_HEARD_NEW_TIME:
+			c->deadline = after(seconds);
+			break;
+		case MPK_HEARD_ENOUGH:
+			c->is_deaf = true;
+			break;
+		case MPK_HEARD_KILL:
+			c->is_deaf = true;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Returns  how it ended, as of waitpid(2) */
+static int child_reap(struct mpk_child *c, enum kill killed)
+{
+	int status = 0xff00; /* 255, a failure, in case another caller has reaped it. */
+
+	if (c->p->contained)
+		return mpk_supervisor_take(&c->supervisor, killed != ALIVE);
+	if (killed)
+		(void)kill(c->pid, SIGKILL);
+	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return status;
+}
+
+static void child_finish(struct mpk_child *c, enum kill killed)
+{
+	int status;
+
+	/* Until it is reaped, its number and the number of its group belong to nobody else. */
+	if (!c->p->in_foreground)
+		groups_swap(c->pid, 0);
+	status = child_reap(c, killed);
+	copier_drain(&c->copier);
+	copier_close(&c->copier);
+	if (!killed && !child_hear(c, true))
+		killed = STOPPED;
+	child_judge(c->p, c->self, status, killed, c->end);
+	(void)munmap(c->self, sizeof *c->self);
+	c->pid = 0;
+}
+
+static bool has_ended(const struct mpk_child *c)
+{
+	siginfo_t info = { .si_pid = 0 };
+	struct pollfd p = { .fd = c->supervisor.socket, .events = POLLIN };
+
+	if (c->supervisor.pid)
+		return poll(&p, 1, 0) > 0;
+	return waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT | WNOHANG) != 0 ||
+	       info.si_pid == c->pid;
+}
+
+static int64_t child_look(struct mpk_child *c, bool stops)
+{
+	int64_t left = 3600 * MPK_NANOSECONDS;
+
+	if (!c->pid)
+		return left;
+	copier_step(&c->copier);
+	if (has_ended(c)) {
+		child_finish(c, ALIVE);
+		return 0;
+	}
+	if (!child_hear(c, false)) {
+		child_finish(c, STOPPED);
+		return 0;
+	}
+	if (c->deadline)
+		left = c->deadline - mpk_clock();
+	if (left <= 0 || stops) {
+		child_finish(c, LATE);
+		return 0;
+	}
+	if (!c->p->tick)
+		return left;
+	c->p->tick(c->p->data);
+	return TICK < left ? TICK : left;
+}
+
+/* Copies what the child has printed, hears what it has said, and sees to its end: when it has come, when its time
+ * is up, when hear says so, or when it is to stop, which counts as late. c->pid is 0 then.
+ * @fds     receives what poll is to wait for before the next look; of a child that is none: nothing
+ * Returns  nanoseconds until there is something to do, unless poll tells of something before that */
+static int64_t child_attend(struct mpk_child *c, bool stops, struct pollfd fds[MPK_CHILD_FDS])
+{
+	int64_t left = child_look(c, stops);
+	bool hears = c->pid && !c->is_deaf;
+
+	/* ppoll ignores negative descriptors. */
+	fds[0] = (struct pollfd){ hears ? c->p->channel : -1, POLLIN, 0 };
+	fds[1] = (struct pollfd){ c->pid && c->supervisor.pid ? c->supervisor.socket : -1, POLLIN,
+				  0 };
+	fds[2] = copier_wait_for(&c->copier);
+	return left;
+}
 
 struct run {
 	const struct mpk_process *list;
@@ -51,7 +543,7 @@ static enum mpk_code process_start(struct run *r, size_t index, struct mpk_error
 
 	while (slot->pid)
 		slot++;
-	MPK_TRY(mpk_child_start(&r->list[index], &r->mask, &r->ends[index], slot, err));
+	MPK_TRY(child_start(&r->list[index], &r->mask, &r->ends[index], slot, err));
 	r->busy++;
 	return MPK_OK;
 }
@@ -65,7 +557,7 @@ static int64_t process_look(struct run *r)
 		struct mpk_child *slot = &r->slots[i];
 
 		bool runs = slot->pid != 0;
-		int64_t left = mpk_child_look(slot, stopped, &r->channels[i * MPK_CHILD_FDS]);
+		int64_t left = child_attend(slot, stopped, &r->channels[i * MPK_CHILD_FDS]);
 
 		sleep = left < sleep ? left : sleep;
 		if (runs && !slot->pid) {

@@ -90,9 +90,6 @@ enum mpk_code mpk_dso_read_globals(struct mpk_dso *dso, struct mpk_error *err) M
 /* mpk_dso_registers - whether it registers a global function; false also when nobody read them */
 bool mpk_dso_registers(const struct mpk_dso *dso, struct mpk_span name);
 
-/* mpk_dso_is - whether a need of that name is met by it: by DT_SONAME, or by the name that it was found by */
-bool mpk_dso_is(const struct mpk_dso *dso, const char *name);
-
 /* mpk_dso_defines - whether it defines a symbol, of any version
  * mpk_dso_binds - whether the dynamic linker binds a reference to a definition in it (glibc's elf/dl-lookup.c)
  * @version of the reference; NULL: it has none */

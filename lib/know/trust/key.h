@@ -54,9 +54,6 @@ enum mpk_code mpk_ed25519_sign(const struct mpk_secret_key *key, struct mpk_span
 enum mpk_code mpk_ed25519_verify(const struct mpk_public_key *key, struct mpk_span message,
 				 const uint8_t signature[MPK_ED25519_BYTES],
 				 struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_ed25519_pem(struct mpk_span text, bool is_secret,
-			      uint8_t out[MPK_ED25519_KEY_BYTES],
-			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* The longest file of keys, bytes; the most public keys in one. */
 enum { MPK_KEY_FILE_MAX = 64 * 1024, MPK_KEYS_MAX = 64 };

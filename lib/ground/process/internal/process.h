@@ -83,19 +83,8 @@ struct mpk_child {
 	bool is_deaf;     /* hear has had enough */
 };
 
-/* mpk_child_start - fork it, with this signal mask
- * @end     receives how it ends
- * Returns  MPK_OK; MPK_E_IO: no process could be made; MPK_E_NOMEM */
-enum mpk_code mpk_child_start(const struct mpk_process *p, const sigset_t *mask,
-			      struct mpk_process_end *end, struct mpk_child *out,
-			      struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_child_look - copy what it has printed, hear what it has said, and see to its end: when it has come, when its time
- * is up, when hear says so, or when it is to stop, which counts as late. c->pid is 0 then.
- * @fds     receives what poll is to wait for before the next look; of a child that is none: nothing
- * Returns  nanoseconds until there is something to do, unless poll tells of something before that */
+/* Descriptors of a child that poll waits for. */
 enum { MPK_CHILD_FDS = 3 };
-int64_t mpk_child_look(struct mpk_child *c, bool stops, struct pollfd fds[MPK_CHILD_FDS]);
 
 /* The one fork() of this project, and what a new process does first; for this room only */
 

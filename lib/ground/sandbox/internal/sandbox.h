@@ -24,15 +24,6 @@
 #define MPK_AUDIT_ARCH 0
 #endif
 
-/* mpk_calls_restrict - to reading and writing open files, memory that is not executable, threads, time; and
- * to what s adds: files that appear, modes of those that are replaced, code
- * Returns  false where the system cannot */
-bool mpk_calls_restrict(const struct mpk_sandbox *s);
-
-/* mpk_calls_protect - the calls of mpk_sandbox_protect
- * Returns  false where the system cannot */
-bool mpk_calls_protect(const pid_t *others, size_t count);
-
 /* mpk_namespaces_enter - user, network, IPC and mount namespaces of its own, with no file but what s says is
  * readable, and nobody's user and group; the capabilities in them are the caller's to drop
  * The process must have one thread.

@@ -37,17 +37,4 @@ enum mpk_code mpk_dltensor_decode(const struct mpk_dltensor *dl, struct mpk_stor
 				  enum mpk_lifetime lifetime, struct mpk_value *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* --- cells of tvm-ffi -------------------------------------------------------------------------- */
-
-/* mpk_ffi_encode_data - a value that is neither function nor array, as an owned cell
- * Returns  as mpk_ffi_encode */
-enum mpk_code mpk_ffi_encode_data(enum mpk_convention conv, const struct mpk_value *v,
-				  struct mpk_ffi_any *out, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_ffi_decode_data - a cell that holds neither function nor array, as a value
- * Returns  as mpk_ffi_decode */
-enum mpk_code mpk_ffi_decode_data(enum mpk_convention conv, const struct mpk_ffi_any *any,
-				  enum mpk_lifetime lifetime, struct mpk_value *out,
-				  struct mpk_error *err) MPK_MUST_CHECK;
-
 #endif

@@ -116,19 +116,6 @@ static inline struct mpk_opencl_device *mpk_opencl_device_of(struct mpk_device *
 
 extern const struct mpk_device_code_ops mpk_opencl_code_ops; /* opencl_kernels.c */
 
-/* mpk_opencl_check - the operation of backend.h */
-enum mpk_code mpk_opencl_check(const struct mpk_device_info *info,
-			       const struct mpk_kernels *kernels,
-			       struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_opencl_split - the programs of a payload, none of them built
- * @module  zeroed; receives form, programs and program_count, in its arena
- * Returns  MPK_OK; MPK_E_UNSUPPORTED: a form that the device does not take; MPK_E_LOAD: text that
- *          TVM does not load; MPK_E_CORRUPT; MPK_E_NOMEM */
-enum mpk_code mpk_opencl_split(struct mpk_opencl_module *module, const struct mpk_device_info *info,
-			       const struct mpk_kernels *kernels,
-			       struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_opencl_program_for - the built program that holds a kernel
  * @source  receives its text; empty when it was made of something else
  * Returns  MPK_OK; MPK_E_LOAD: the payload has no code for it, or the build log */

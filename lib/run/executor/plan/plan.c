@@ -10,13 +10,462 @@
  * says from which step to which each storage is used, and storages whose times do not overlap may
  * have the same slot.
  */
-#include "executor/plan/internal/plans.h"
-
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/vec.h"
+#include "executor/plan/internal/plans.h"
+
+/* --- From the run of a call to a plan.
+ *
+ * An interpreter says what it does while it does it (mpk_record_...), and the recorder notes
+ * kernels and copies. Every tensor that a kernel is given is followed to its storage, and the
+ * storage to its origin: an input, a constant, memory that the call allocated, a heap of symbolic
+ * extents. A tensor of unknown origin, such as memory that a function brought itself, ends the
+ * recording, because nothing says that it will be there in the next call.
+ */
+
+/* --- where storages came from --------------------------------------------------------------- */
+
+/* Open addressing: the entry of a storage, or the free one where it belongs. Storages are
+ * aligned, so that the low bits of their addresses say nothing. */
+static struct mpk_origin_entry *entry_of(struct mpk_origin_entry *table, size_t cap,
+					 const struct mpk_storage *s)
+{
+	size_t at = ((uintptr_t)s >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20 & (cap - 1);
+
+	while (table[at].storage && table[at].storage != s)
+		at = (at + 1) & (cap - 1);
+	return &table[at];
+}
+
+static bool grow_origins(struct mpk_origins *o)
+{
+	size_t cap = o->cap ? 2 * o->cap : 64;
+	struct mpk_origin_entry *table = calloc(cap, sizeof *table);
+
+	if (!table)
+		return false;
+	for (size_t i = 0; i < o->cap; i++)
+		if (o->items[i].storage)
+			*entry_of(table, cap, o->items[i].storage) = o->items[i];
+	free(o->items);
+	o->items = table;
+	o->cap = cap;
+	return true;
+}
+
+/* What is known of a storage from now on; false when memory is out */
+static bool origin_put(struct mpk_origins *o, const struct mpk_origin_entry *known)
+{
+	struct mpk_origin_entry *e;
+
+	if (2 * o->count >= o->cap && !grow_origins(o))
+		return false;
+	e = entry_of(o->items, o->cap, known->storage);
+	o->count += !e->storage;
+	*e = *known;
+	return true;
+}
+
+/* What is known of a storage; MPK_ORIGIN_UNKNOWN also for NULL */
+static struct mpk_origin_entry origin_get(const struct mpk_origins *o,
+					  const struct mpk_storage *storage)
+{
+	if (!storage || !o->cap)
+		return (struct mpk_origin_entry){ 0 };
+	return *entry_of(o->items, o->cap, storage);
+}
+
+void mpk_record_origin(struct mpk_recorder *r, const struct mpk_storage *s, enum mpk_origin origin,
+		       size_t index)
+{
+	const struct mpk_origin_entry known = { s, origin, (uint32_t)index };
+
+	if (r && !r->failed && !origin_put(&r->origins, &known))
+		r->failed = true;
+}
+
+/* What is known of the storage that a tensor lies in. */
+static struct mpk_origin_entry look_up(const struct mpk_recorder *r, const struct mpk_tensor *t)
+{
+	return origin_get(&r->origins, t->storage);
+}
+
+/* --- tensors, each once ---------------------------------------------------------------------- */
+
+/* A tensor object is made anew for each step that makes a view, so that two objects may be one tensor
+ * of the plan. They are compared by type, shape and place; each tensor of a tape costs time when its
+ * address is patched, so that it pays to have it once. */
+
+/* A tensor is mostly passed on to one of the next kernels. */
+enum { LOOK_BACK = 64 };
+
+static bool same_extents(const int64_t *a, const int64_t *b, int32_t ndim)
+{
+	if (!a || !b)
+		return a == b;
+	return ndim == 0 || memcmp(a, b, (size_t)ndim * sizeof *a) == 0;
+}
+
+/* Whether a tensor of the call is one that the recording has. */
+static bool recording_is_same(const struct mpk_recorded_tensor *have, const struct mpk_tensor *t,
+			      enum mpk_plan_source source, uint32_t index)
+{
+	const struct mpk_dltensor *a = &have->tensor->dl, *b = &t->dl;
+
+	if (have->source != source || have->index != index || a->ndim != b->ndim ||
+	    !mpk_dtype_equal(a->dtype, b->dtype) || a->byte_offset != b->byte_offset)
+		return false;
+	/* constants have no index that tells one storage from another */
+	if (source == MPK_PLAN_CONSTANT && have->tensor->storage != t->storage)
+		return false;
+	return same_extents(a->shape, b->shape, a->ndim) &&
+	       same_extents(a->strides, b->strides, a->ndim);
+}
+
+/* The content of a tensor in the host's memory, as it is now: the call may give the tensor away. */
+static bool snapshot(const struct mpk_tensor *t, struct mpk_tensor **out)
+{
+	if (mpk_tensor_create(t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, MPK_STORAGE_PRIVATE,
+			      out, NULL) != MPK_OK)
+		return false;
+	mpk_tensor_copy_from(*out, &t->dl);
+	return true;
+}
+
+static bool recording_tensor(struct mpk_recording *r, const struct mpk_tensor *t,
+			     enum mpk_plan_source source, uint32_t index, bool known, uint32_t *out)
+{
+	struct mpk_recorded_tensor made = { .source = source, .index = index };
+	size_t oldest = r->tensor_count > LOOK_BACK ? r->tensor_count - LOOK_BACK : 0;
+
+	for (size_t i = r->tensor_count; !known && i > oldest; i--)
+		if (recording_is_same(&r->tensors[i - 1], t, source, index)) {
+			*out = (uint32_t)(i - 1);
+			return true;
+		}
+	if (!mpk_vec_reserve(&r->tensors, &r->tensor_cap, r->tensor_count + 1, sizeof *r->tensors))
+		return false;
+	/* inputs and what lies in slots get their address when they run */
+	if (known ? !snapshot(t, &made.tensor)
+		  : mpk_tensor_wrap(&t->dl, source == MPK_PLAN_CONSTANT ? t->storage : NULL,
+				    &made.tensor, NULL) != MPK_OK)
+		return false;
+	*out = (uint32_t)r->tensor_count;
+	r->tensors[r->tensor_count++] = made;
+	return true;
+}
+
+void mpk_recording_free(struct mpk_recording *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->tensor_count; i++)
+		mpk_tensor_drop(r->tensors[i].tensor);
+	for (size_t i = 0; i < r->step_count; i++) {
+		mpk_function_drop(r->steps[i].function);
+		for (size_t k = 0; k < r->steps[i].count; k++)
+			mpk_value_drop(&r->steps[i].values[k]);
+		free(r->steps[i].values);
+	}
+	mpk_value_drop(&r->result);
+	free(r->key.words);
+	free(r->tensors);
+	free(r->storages);
+	free(r->steps);
+	free(r);
+}
+
+/* --- what happens -------------------------------------------------------------------------- */
+
+void mpk_record_nothing(struct mpk_recorder *r)
+{
+	if (r)
+		r->failed = true;
+}
+
+void mpk_record_constant(struct mpk_recorder *r, const struct mpk_value *constant)
+{
+	if (r && constant->kind == MPK_VALUE_TENSOR)
+		mpk_record_origin(r, constant->tensor->storage, MPK_ORIGIN_CONSTANT, 0);
+}
+
+/* places->count for a device that the machine does not have: then there is no plan. */
+static size_t device_index(const struct mpk_plan_places *places, struct mpk_dldevice device)
+{
+	size_t i = 0;
+
+	while (i < places->count && !mpk_dldevice_equal(places->where[i], device))
+		i++;
+	return i;
+}
+
+/* Whether a plan could allocate the like: memory of an allocator (no slot holds an image), and nobody
+ * has it but who made it just now. One that somebody else has was recorded before, and stays that one. */
+static bool is_new(const struct mpk_storage *s)
+{
+	return mpk_allocator_owns(s) && mpk_refs_is_only(&s->refs);
+}
+
+static void add_storage(struct mpk_recorder *r, const struct mpk_storage *s)
+{
+	struct mpk_recording *p = r->plan;
+	size_t device = device_index(&r->plans->places, s->device);
+
+	if (device == r->plans->places.count ||
+	    !mpk_vec_reserve(&p->storages, &p->storage_cap, p->storage_count + 1,
+			     sizeof *p->storages)) {
+		r->failed = true;
+		return;
+	}
+	p->storages[p->storage_count] = (struct mpk_plan_storage){
+		.bytes = s->bytes,
+		.device = (uint32_t)device,
+		.first = UINT32_MAX,
+	};
+	mpk_record_origin(r, s, MPK_ORIGIN_STORAGE, p->storage_count++);
+}
+
+/* The number of a tensor of the call. */
+static bool add_tensor(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_t *out)
+{
+	struct mpk_origin_entry k = look_up(r, t);
+
+	switch (k.origin) {
+	case MPK_ORIGIN_INPUT: /* views of inputs begin where the input does */
+		return recording_tensor(r->plan, t, MPK_PLAN_INPUT, k.index, false, out);
+	case MPK_ORIGIN_CONSTANT:
+	case MPK_ORIGIN_KNOWN:
+		return recording_tensor(r->plan, t, MPK_PLAN_CONSTANT, k.index,
+					k.origin == MPK_ORIGIN_KNOWN, out);
+	case MPK_ORIGIN_STORAGE:
+		return recording_tensor(r->plan, t, MPK_PLAN_STORAGE, k.index, false, out);
+	case MPK_ORIGIN_UNKNOWN:
+	case MPK_ORIGIN_HEAP:
+		break;
+	}
+	return false;
+}
+
+/* Which steps a tensor's storage is alive in. A function that is no kernel gets an object and might
+ * keep it: then the content must stay, too. */
+static void touch(struct mpk_recording *p, uint32_t tensor, size_t step)
+{
+	bool is_object = p->steps[step].action == MPK_PLAN_FUNCTION;
+	const struct mpk_recorded_tensor *t = &p->tensors[tensor];
+	struct mpk_plan_storage *s;
+
+	if (t->source != MPK_PLAN_STORAGE)
+		return;
+	s = &p->storages[t->index];
+	if (s->first == UINT32_MAX)
+		s->first = (uint32_t)step;
+	if (s->last != UINT32_MAX)
+		s->last = is_object ? UINT32_MAX : (uint32_t)step;
+}
+
+static struct mpk_recorded_step *add_step(struct mpk_recorder *r)
+{
+	struct mpk_recording *p = r->plan;
+
+	if (p->step_count == MPK_PLAN_STEPS_MAX ||
+	    !mpk_vec_reserve(&p->steps, &p->step_cap, p->step_count + 1, sizeof *p->steps))
+		return NULL;
+	p->steps[p->step_count] = (struct mpk_recorded_step){ 0 };
+	return &p->steps[p->step_count++];
+}
+
+/* Whether a call computes with symbolic extents alone: it has been done. Compilers make kernels for
+ * that; any other function might give other numbers in the next call. */
+static bool is_shape_function(const struct mpk_recorder *r, const struct mpk_function *function,
+			      const struct mpk_value *args, size_t count)
+{
+	bool any = false;
+
+	if (!function->address)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (args[i].kind != MPK_VALUE_TENSOR)
+			continue;
+		if (mpk_recorder_look(r, args[i].tensor) != MPK_RECORDED_HEAP)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* Values that stay the same for the same key, and those that are tensors of the plan. */
+static bool can_keep(const struct mpk_value *v)
+{
+	return v->kind == MPK_VALUE_NONE || v->kind == MPK_VALUE_BOOL || v->kind == MPK_VALUE_INT ||
+	       v->kind == MPK_VALUE_FLOAT || v->kind == MPK_VALUE_DTYPE ||
+	       v->kind == MPK_VALUE_DEVICE || v->kind == MPK_VALUE_STR ||
+	       v->kind == MPK_VALUE_TENSOR;
+}
+
+static bool fill_step(struct mpk_recorder *r, struct mpk_recorded_step *s,
+		      const struct mpk_value *args, size_t count)
+{
+	size_t at = r->plan->step_count - 1;
+
+	s->values = calloc(count + 1, sizeof *s->values);
+	if (!s->values)
+		return false;
+	s->count = count;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t tensor;
+
+		if (!can_keep(&args[i]))
+			return false;
+		if (args[i].kind != MPK_VALUE_TENSOR) {
+			s->values[i] = mpk_value_hold(args[i]);
+			continue;
+		}
+		if (!add_tensor(r, args[i].tensor, &tensor))
+			return false;
+		touch(r->plan, tensor, at);
+		s->values[i] = mpk_recording_number(tensor);
+	}
+	return true;
+}
+
+void mpk_record_kernel(struct mpk_recorder *r, struct mpk_function *function,
+		       const struct mpk_value *args, size_t count, const struct mpk_value *result)
+{
+	struct mpk_recorded_step *s;
+
+	if (!r || r->failed ||
+	    (result->kind == MPK_VALUE_NONE && is_shape_function(r, function, args, count)))
+		return;
+	s = result->kind == MPK_VALUE_NONE ? add_step(r) : NULL;
+	if (!s) {
+		r->failed = true;
+		return;
+	}
+	/* code at an address is called by cells on the tape; anything else gets objects */
+	s->action = function->address ? MPK_PLAN_KERNEL : MPK_PLAN_FUNCTION;
+	s->function = mpk_function_hold(function);
+	r->failed = !fill_step(r, s, args, count);
+}
+
+void mpk_record_copy(struct mpk_recorder *r, const struct mpk_tensor *from,
+		     const struct mpk_tensor *to)
+{
+	struct mpk_recorded_step *s;
+
+	if (!r || r->failed)
+		return;
+	mpk_record_storage(r, to->storage);
+	s = r->failed ? NULL : add_step(r);
+	if (!s || !add_tensor(r, from, &s->from) || !add_tensor(r, to, &s->to)) {
+		r->failed = true;
+		return;
+	}
+	s->action = MPK_PLAN_COPY;
+	touch(r->plan, s->from, r->plan->step_count - 1);
+	touch(r->plan, s->to, r->plan->step_count - 1);
+}
+
+enum mpk_recorded mpk_recorder_look(const struct mpk_recorder *r, const struct mpk_tensor *t)
+{
+	struct mpk_origin_entry k = look_up(r, t);
+
+	switch (k.origin) {
+	case MPK_ORIGIN_CONSTANT:
+	case MPK_ORIGIN_KNOWN:
+		return MPK_RECORDED_KNOWN;
+	case MPK_ORIGIN_HEAP:
+		return MPK_RECORDED_HEAP;
+	case MPK_ORIGIN_STORAGE:
+		return r->plan->storages[k.index].first == UINT32_MAX ? MPK_RECORDED_UNTOUCHED
+								      : MPK_RECORDED_OTHER;
+	case MPK_ORIGIN_INPUT:
+	case MPK_ORIGIN_UNKNOWN:
+		break;
+	}
+	return MPK_RECORDED_OTHER;
+}
+
+void mpk_record_storage(struct mpk_recorder *r, const struct mpk_storage *storage)
+{
+	if (!r || r->failed)
+		return;
+	if (is_new(storage))
+		add_storage(r, storage);
+	else
+		r->failed = true;
+}
+
+/* --- end ----------------------------------------------------------------------------------- */
+
+/* A result whose content is known: each call gives a copy of its own. */
+static bool copy_out(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_t *out)
+{
+	struct mpk_recorded_step *s = add_step(r);
+	struct mpk_recording *p = r->plan;
+
+	if (!s || !add_tensor(r, t, &s->from))
+		return false;
+	s->action = MPK_PLAN_COPY;
+	/* from now on tensors of that storage are those of the new one */
+	add_storage(r, t->storage);
+	/* the same tensor is asked for again: its storage is another one now */
+	if (r->failed || !add_tensor(r, t, &s->to))
+		return false;
+	touch(p, s->to, p->step_count - 1);
+	*out = s->to;
+	return true;
+}
+
+/* The result with numbers in place of tensors. */
+static bool take_result(struct mpk_recorder *r, const struct mpk_value *v, unsigned depth,
+			struct mpk_value *out)
+{
+	uint32_t tensor;
+
+	if (v->kind == MPK_VALUE_TENSOR) {
+		bool own = look_up(r, v->tensor).origin == MPK_ORIGIN_KNOWN;
+
+		if (!(own ? copy_out : add_tensor)(r, v->tensor, &tensor))
+			return false;
+		if (r->plan->tensors[tensor].source == MPK_PLAN_STORAGE)
+			r->plan->storages[r->plan->tensors[tensor].index].is_result = true;
+		*out = mpk_recording_number(tensor);
+		return true;
+	}
+	if (v->kind != MPK_VALUE_ARRAY) {
+		*out = mpk_value_hold(*v);
+		return v->kind == MPK_VALUE_NONE || v->kind == MPK_VALUE_INT ||
+		       v->kind == MPK_VALUE_BOOL || v->kind == MPK_VALUE_SHAPE;
+	}
+	if (depth == MPK_PLAN_NEST_MAX || mpk_value_of_array(v->array->count, out, NULL) != MPK_OK)
+		return false;
+	out->array->tag = v->array->tag;
+	for (size_t i = 0; i < v->array->count; i++)
+		if (!take_result(r, &v->array->items[i], depth + 1, &out->array->items[i]))
+			return false;
+	return true;
+}
+
+/* What was recorded, owned by the caller; frees r
+ * @result  of the call, or NULL when it failed
+ * Returns  NULL: the call failed, or cannot be repeated */
+static struct mpk_recording *recorder_end(struct mpk_recorder *r, const struct mpk_value *result)
+{
+	struct mpk_recording *recording = NULL;
+
+	if (result && !r->failed && take_result(r, result, 0, &r->plan->result)) {
+		recording = r->plan;
+		r->plan = NULL;
+	}
+	mpk_recording_free(r->plan);
+	free(r->origins.items);
+	free(r);
+	return recording;
+}
 
 /* --- keys ----------------------------------------------------------------------------------- */
 
@@ -401,7 +850,7 @@ static struct mpk_recorder *recorder_begin(struct mpk_plans *plans, struct mpk_v
 	r->plans = plans;
 	r->plan = calloc(1, sizeof *r->plan);
 	if (!r->plan || !copy_key(&r->plan->key, &plans->key)) {
-		(void)mpk_recorder_end(r, NULL);
+		(void)recorder_end(r, NULL);
 		return NULL;
 	}
 	for (size_t i = 0; i < count && !r->failed; i++)
@@ -433,7 +882,7 @@ enum mpk_code mpk_plan_call(struct mpk_plans *plans, const struct mpk_plan_inter
 					      err);
 		if (*recorder) {
 			struct mpk_recording *recording =
-				mpk_recorder_end(*recorder, code == MPK_OK ? result : NULL);
+				recorder_end(*recorder, code == MPK_OK ? result : NULL);
 
 			if (code == MPK_OK)
 				keep_plan(plans, function, recording);

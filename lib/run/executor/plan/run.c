@@ -1,11 +1,410 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c - a call by its plan: patch addresses, call kernels */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/lock.h"
+#include "base/vec.h"
 #include "executor/plan/internal/plans.h"
 #include "runtime/devices.h"
 #include "runtime/stop.h"
+
+/* --- Steps laid out for being run, and shared by plans that differ in extents alone.
+ *
+ * A model is called with a hundred lengths, and each length has a plan. Their kernels and tensors
+ * are the same; what differs is a few hundred extents. Were each plan a copy of everything, then
+ * running them in turn would fetch all of it from far away each time. So the steps of a plan lie
+ * in one block of 64-bit words, and every word is of a sort: fixed in all plans of the tape, free
+ * to be another in each, or set anew whenever it is run. A new plan whose fixed words are those of
+ * a tape keeps its free words alone, and of those only where the tape's plans differ.
+ */
+
+enum sort {
+	FIXED,
+	INTERNAL, /* fixed: an address within the block */
+	FREE,
+	VARIABLE, /* free, and there are plans that differ in it: one of the tape's variables */
+	RUNTIME,  /* where inputs and storages lie */
+};
+
+enum { ALIGNMENT = 16 };
+
+/* --- the block ----------------------------------------------------------------------------- */
+
+/* Parts begin at multiples of 16 bytes, as cells of a call and DLTensors want it. */
+static size_t room(size_t bytes)
+{
+	return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Shape and strides follow the DLTensor in the block. */
+static size_t extents_of(const struct mpk_dltensor *dl)
+{
+	return (size_t)dl->ndim * (dl->strides ? 2 : 1);
+}
+
+static size_t block_bytes(const struct mpk_recording *r)
+{
+	size_t bytes = room(r->step_count * sizeof(struct mpk_plan_step)) +
+		       room(r->storage_count * sizeof(struct mpk_plan_storage)) +
+		       room(r->tensor_count * sizeof(struct mpk_plan_tensor));
+
+	for (size_t i = 0; i < r->tensor_count; i++)
+		bytes += room(sizeof(struct mpk_dltensor) +
+			      extents_of(&r->tensors[i].tensor->dl) * sizeof(int64_t));
+	for (size_t i = 0; i < r->step_count; i++) {
+		const struct mpk_recorded_step *s = &r->steps[i];
+
+		if (s->action == MPK_PLAN_KERNEL)
+			bytes += room(mpk_packed_bytes(s->function->convention, s->count));
+		else
+			bytes += room(s->count * sizeof(struct mpk_value));
+	}
+	return bytes;
+}
+
+static void *tape_take(struct mpk_plan_tape *t, size_t bytes, size_t *used)
+{
+	void *at = (uint8_t *)t->words + *used;
+
+	*used += room(bytes);
+	return at;
+}
+
+/* From the address of a member to the sorts of its words. */
+static void mark(struct mpk_plan_tape *t, const void *at, size_t words, enum sort sort)
+{
+	size_t first = (size_t)((const uint8_t *)at - (const uint8_t *)t->words) / 8;
+
+	memset(t->sorts + first, (int)sort, words);
+}
+
+static struct mpk_dltensor *lay_dltensor(struct mpk_plan_tape *t, const struct mpk_dltensor *from,
+					 bool stays, size_t *used)
+{
+	size_t count = extents_of(from), ndim = (size_t)from->ndim;
+	struct mpk_dltensor *dl = tape_take(t, sizeof *dl + count * sizeof(int64_t), used);
+	int64_t *extents = (int64_t *)(void *)(dl + 1);
+
+	*dl = *from;
+	dl->shape = extents;
+	if (ndim)
+		memcpy(extents, from->shape, ndim * sizeof *extents);
+	mark(t, &dl->shape, 1, INTERNAL);
+	if (from->strides) {
+		dl->strides = extents + ndim;
+		if (ndim)
+			memcpy(dl->strides, from->strides, ndim * sizeof *extents);
+		mark(t, &dl->strides, 1, INTERNAL);
+	}
+	mark(t, extents, count, FREE);
+	mark(t, &dl->byte_offset, 1, FREE);
+	if (!stays) {
+		dl->data = NULL;
+		mark(t, &dl->data, 1, RUNTIME);
+	}
+	return dl;
+}
+
+/* --- steps --------------------------------------------------------------------------------- */
+
+static bool lay_kernel(struct mpk_plan_tape *t, const struct mpk_recorded_step *from,
+		       struct mpk_plan_step *to, size_t *used)
+{
+	enum mpk_convention conv = from->function->convention;
+	void *memory = tape_take(t, mpk_packed_bytes(conv, from->count), used);
+	struct mpk_packed p = mpk_packed_at(conv, memory, from->count);
+
+	for (size_t i = 0; i < from->count; i++) {
+		const struct mpk_value *v = &from->values[i];
+		const void *bits = p.cells ? (void *)&p.cells[i].v_int64 : (void *)&p.values[i];
+
+		if (mpk_recording_is_number(v)) {
+			mpk_packed_set_tensor(&p, i, t->tensors[v->integer].dl);
+			/* the address of a DLTensor of the tape: the same place in every tape,
+			 * another number */
+			mark(t, bits, 1, INTERNAL);
+			continue;
+		}
+		/* a value that needs an object of its own cannot lie in a block of words */
+		if (mpk_packed_set(&p, i, v, NULL) != MPK_OK)
+			return false;
+		if (v->kind == MPK_VALUE_INT || v->kind == MPK_VALUE_FLOAT)
+			mark(t, bits, 1, FREE);
+	}
+	to->packed.conv = p.conv; /* member by member: what lies between them stays zero */
+	to->packed.count = p.count;
+	to->packed.cells = p.cells;
+	to->packed.values = p.values;
+	to->packed.codes = p.codes;
+	mark(t, &to->packed.cells, 1, p.cells ? INTERNAL : FIXED);
+	mark(t, &to->packed.values, 1, p.values ? INTERNAL : FIXED);
+	mark(t, &to->packed.codes, 1, p.codes ? INTERNAL : FIXED);
+	return true;
+}
+
+static void lay_values(struct mpk_plan_tape *t, const struct mpk_recorded_step *from,
+		       struct mpk_plan_step *to, size_t *used)
+{
+	struct mpk_value *values = tape_take(t, from->count * sizeof *values, used);
+
+	for (size_t i = 0; i < from->count; i++) {
+		const struct mpk_value *v = &from->values[i];
+
+		values[i] = *v;
+		if (!mpk_recording_is_number(v) &&
+		    (v->kind == MPK_VALUE_INT || v->kind == MPK_VALUE_FLOAT))
+			mark(t, &values[i].integer, 1, FREE);
+	}
+	to->values = values;
+	to->count = (uint32_t)from->count;
+	mark(t, &to->values, 1, INTERNAL);
+}
+
+static bool lay_steps(struct mpk_plan_tape *t, const struct mpk_recording *r, size_t *used)
+{
+	for (size_t i = 0; i < r->step_count; i++) {
+		const struct mpk_recorded_step *from = &r->steps[i];
+		struct mpk_plan_step *to = &t->steps[i];
+
+		to->action = from->action;
+		to->function = from->function;
+		switch (from->action) {
+		case MPK_PLAN_KERNEL:
+			if (!lay_kernel(t, from, to, used))
+				return false;
+			break;
+		case MPK_PLAN_FUNCTION:
+			lay_values(t, from, to, used);
+			break;
+		case MPK_PLAN_COPY:
+			to->from = from->from;
+			to->to = from->to;
+			to->bytes = r->tensors[from->from].tensor->bytes;
+			mark(t, &to->bytes, 1, FREE);
+			break;
+		}
+	}
+	return true;
+}
+
+/* --- tapes --------------------------------------------------------------------------------- */
+
+static void tape_free(struct mpk_plan_tape *t)
+{
+	for (size_t i = 0; i < t->storage_count; i++)
+		mpk_storage_drop(t->storages[i].kept);
+	mpk_recording_free(t->recording);
+	free(t->words);
+	free(t->sorts);
+	free(t->variables);
+	free(t);
+}
+
+static bool tape_fill(struct mpk_plan_tape *t, const struct mpk_recording *r)
+{
+	size_t used = 0, bytes = room(block_bytes(r));
+
+	t->words = aligned_alloc(64, (bytes + 64) / 64 * 64);
+	t->sorts = calloc(bytes / 8 + 1, 1);
+	if (!t->words || !t->sorts)
+		return false;
+	memset(t->words, 0, bytes);
+	t->word_count = bytes / 8;
+	t->steps = tape_take(t, r->step_count * sizeof *t->steps, &used);
+	t->storages = tape_take(t, r->storage_count * sizeof *t->storages, &used);
+	t->tensors = tape_take(t, r->tensor_count * sizeof *t->tensors, &used);
+	t->step_count = r->step_count;
+	t->tensor_count = r->tensor_count;
+	t->input_count = r->input_count;
+
+	/* Sizes and slots differ from plan to plan; what was kept of the last call belongs to
+	 * the tape. */
+	for (size_t i = 0; i < r->storage_count; i++) {
+		struct mpk_plan_storage *s = &t->storages[i];
+
+		*s = r->storages[i];
+		mark(t, &s->bytes, 1, FREE);
+		mark(t, &s->slot, 1, FREE);
+		mark(t, &s->kept, 1, RUNTIME);
+		mark(t, &s->data, 1, RUNTIME);
+	}
+
+	t->storage_count = r->storage_count;
+
+	for (size_t i = 0; i < r->tensor_count; i++) {
+		const struct mpk_recorded_tensor *from = &r->tensors[i];
+		struct mpk_plan_tensor *to = &t->tensors[i];
+
+		to->source = from->source;
+		to->index = from->index;
+		to->dl = lay_dltensor(t, &from->tensor->dl, from->source == MPK_PLAN_CONSTANT,
+				      &used);
+		mark(t, &to->dl, 1, INTERNAL);
+		if (from->source == MPK_PLAN_INPUT)
+			mark(t, &to->dl->byte_offset, 1, RUNTIME);
+	}
+
+	return lay_steps(t, r, &used);
+}
+
+/* Owns the recording, whatever comes of it. */
+static struct mpk_plan_tape *tape_of(struct mpk_recording *r)
+{
+	struct mpk_plan_tape *t = calloc(1, sizeof *t);
+
+	if (!t) {
+		mpk_recording_free(r);
+		return NULL;
+	}
+	t->recording = r;
+	if (tape_fill(t, r))
+		return t;
+	tape_free(t);
+	return NULL;
+}
+
+/* Addresses within the block are compared by where in the block they lead. */
+static bool is_same_word(const struct mpk_plan_tape *a, const struct mpk_plan_tape *b, size_t i)
+{
+	enum sort sort = a->sorts[i] == VARIABLE ? FREE : (enum sort)a->sorts[i];
+
+	if (sort != (enum sort)b->sorts[i])
+		return false;
+	if (sort == INTERNAL)
+		return a->words[i] - (uintptr_t)a->words == b->words[i] - (uintptr_t)b->words;
+	return sort != FIXED || a->words[i] == b->words[i];
+}
+
+/* Whether a tape could run what another was made for. */
+static bool can_share(const struct mpk_plan_tape *have, const struct mpk_plan_tape *made)
+{
+	if (have->word_count != made->word_count || have->step_count != made->step_count ||
+	    have->tensor_count != made->tensor_count ||
+	    have->storage_count != made->storage_count || have->input_count != made->input_count)
+		return false;
+	for (size_t i = 0; i < have->word_count; i++)
+		if (!is_same_word(have, made, i))
+			return false;
+	return true;
+}
+
+/* --- plans --------------------------------------------------------------------------------- */
+
+/* Words in which the plans that are there differ from the one that comes. */
+static bool find_variables(struct mpk_plan_tape *t, const struct mpk_plan_tape *made)
+{
+	/* the words of the first plan, which all older plans have where they have no own */
+	for (size_t i = 0; i < t->variable_count; i++)
+		mpk_plan_set_word(t, t->variables[i].word, t->variables[i].first);
+	t->current = NULL;
+	for (size_t i = 0; i < t->word_count; i++) {
+		if (t->sorts[i] != FREE || t->words[i] == made->words[i])
+			continue;
+		if (!mpk_vec_reserve(&t->variables, &t->variable_cap, t->variable_count + 1,
+				     sizeof *t->variables))
+			return false;
+		t->variables[t->variable_count++] = (struct mpk_plan_variable){ i, t->words[i] };
+		t->sorts[i] = VARIABLE;
+	}
+	return true;
+}
+
+static bool tape_share(struct mpk_plan *plan, struct mpk_plan_tape *have,
+		       const struct mpk_plan_tape *made)
+{
+	if (!find_variables(have, made))
+		return false;
+	plan->values = calloc(have->variable_count + 1, sizeof *plan->values);
+	if (!plan->values)
+		return false;
+	plan->value_count = have->variable_count;
+	for (size_t i = 0; i < plan->value_count; i++)
+		plan->values[i] = made->words[have->variables[i].word];
+	return true;
+}
+
+/* Puts a plan on the first tape that fits, or makes the new one a tape of the machine. */
+static bool find_tape(struct mpk_plans *plans, struct mpk_plan *plan, struct mpk_plan_tape *made)
+{
+	struct mpk_plan_tape *have = plans->tapes;
+
+	while (have && !can_share(have, made))
+		have = have->next;
+	if (!have) {
+		made->next = plans->tapes;
+		plans->tapes = made;
+		plan->tape = made;
+		made->plans++;
+		return true;
+	}
+	if (tape_share(plan, have, made)) {
+		plan->tape = have;
+		have->plans++;
+	}
+	tape_free(made);
+	return plan->tape != NULL;
+}
+
+/* The last plan of a tape takes it along. */
+static void drop_tape(struct mpk_plans *plans, const struct mpk_plan *plan)
+{
+	struct mpk_plan_tape *t = plan->tape, **at = &plans->tapes;
+
+	if (t->current == plan)
+		t->current = NULL;
+	if (--t->plans)
+		return;
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	tape_free(t);
+}
+
+static void plan_free(struct mpk_plans *plans, struct mpk_plan *plan)
+{
+	if (!plan)
+		return;
+	if (plan->tape)
+		drop_tape(plans, plan);
+	free(plan->key.words);
+	mpk_value_drop(&plan->result);
+	free(plan->values);
+	free(plan);
+}
+
+static struct mpk_plan *plan_make(struct mpk_plans *plans, struct mpk_recording *recording)
+{
+	struct mpk_plan *plan = calloc(1, sizeof *plan);
+	struct mpk_plan_tape *made;
+
+	if (!plan) {
+		mpk_recording_free(recording);
+		return NULL;
+	}
+	plan->key = recording->key;
+	plan->result = recording->result;
+	recording->key = (struct mpk_plan_key){ 0 };
+	recording->result = (struct mpk_value){ 0 };
+	made = tape_of(recording);
+	if (!made || !find_tape(plans, plan, made)) {
+		plan_free(plans, plan);
+		return NULL;
+	}
+	return plan;
+}
+
+bool mpk_plan_replace(struct mpk_plans *plans, struct mpk_plan **place,
+		      struct mpk_recording *recording)
+{
+	struct mpk_plan *plan = recording ? plan_make(plans, recording) : NULL;
+
+	if (recording && !plan)
+		return false;
+	plan_free(plans, *place);
+	*place = plan;
+	return true;
+}
 
 /* The tensors among the arguments, in the order of the recorder. */
 struct inputs {

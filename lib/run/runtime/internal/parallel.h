@@ -21,7 +21,7 @@ struct mpk_once;
  * for another, which waits for it, takes that one's over */
 struct mpk_once **mpk_once_inside(void);
 
-/* --- kept threads (workers.c) --- */
+/* --- kept threads (parallel.c) --- */
 
 struct mpk_worker;
 
@@ -61,15 +61,6 @@ struct mpk_crew {
  * mpk_workers_give_back - let others take them; what they were called for has ended, or was taken back */
 struct mpk_crew mpk_workers_take(int count);
 void mpk_workers_give_back(struct mpk_worker *list);
-
-/* mpk_workers_call - have each of a list call g->fn. It can be called again before that is known to have ended.
- * @is_first  they are all that the loop begins with: they are measured, and leave the caller's core where there is one
- *            for each
- * mpk_worker_take_back - whether it had not begun yet: then it does nothing
- * mpk_gang_wait - until all that were called have ended, busily for so many nanoseconds */
-void mpk_workers_call(struct mpk_gang *g, struct mpk_worker *list, bool is_first);
-bool mpk_worker_take_back(struct mpk_gang *g, struct mpk_worker *w);
-void mpk_gang_wait(struct mpk_gang *g, int64_t patience);
 
 /* mpk_core_here - the core that this thread is running on, which all of its hyperthreads have in common; -1:
  * not known */

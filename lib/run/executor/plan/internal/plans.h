@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plans.h - plans from within: the recording of a call, the tape of its steps, the plans of a machine
  *
- * A recording (record.c) is what a call did. Its storages get slots (plan.c), its steps
- * are laid out on a tape (tape.c), and a plan is a tape with the words that are its own (run.c).
+ * A recording (plan.c) is what a call did. Its storages get slots (plan.c), its steps
+ * are laid out on a tape (run.c), and a plan is a tape with the words that are its own (run.c).
  */
 #ifndef MPK_EXECUTOR_PLAN_INTERNAL_PLANS_H
 #define MPK_EXECUTOR_PLAN_INTERNAL_PLANS_H
@@ -44,7 +44,7 @@ enum mpk_plan_source {
 };
 
 /* A storage that the call allocated. Members share 64-bit words with those of their sort alone:
- * see tape.c. */
+ * see run.c. */
 struct mpk_plan_storage {
 	uint64_t bytes;
 	uint32_t device;          /* index of the machine's places */
@@ -120,11 +120,6 @@ struct mpk_recorder {
 	bool failed;
 	struct mpk_origins origins;
 };
-
-/* mpk_recorder_end - what was recorded, owned by the caller; frees r
- * @result  of the call, or NULL when it failed
- * Returns  NULL: the call failed, or cannot be repeated */
-struct mpk_recording *mpk_recorder_end(struct mpk_recorder *r, const struct mpk_value *result);
 
 /* --- tapes and plans ------------------------------------------------------------------------ */
 

@@ -187,7 +187,7 @@ struct mpk_relax_sites {
 	size_t at;
 };
 
-/* What compiled functions keep for their next call (sites.c). */
+/* What compiled functions keep for their next call (cells.c). */
 struct mpk_relax_kept {
 	uint64_t bytes;                     /* of storages that were kept so far */
 	struct mpk_relax_sites *now;        /* of the function that runs; NULL: none does */
@@ -196,15 +196,6 @@ struct mpk_relax_kept {
 
 /* mpk_relax_kept_destroy - NULL is fine */
 void mpk_relax_kept_destroy(struct mpk_relax_kept *k, size_t functions);
-
-/* mpk_relax_kept_storage, ..._tensor, ..._heap, ..._shape - as a cell of tvm-ffi holds it: a storage of a device
- * of the machine; a tensor in such a storage; a heap of extents, all 0; a shape made of one, whose extents are
- * the caller's to set, as nobody else has it so far (heap NULL: of numbers)
- * Returns  an object with one reference for the caller; NULL: memory is out, or the tensor is not within the storage */
-void *mpk_relax_kept_storage(struct mpk_relax_vm *vm, size_t device, uint64_t bytes);
-void *mpk_relax_kept_tensor(void *box, const struct mpk_dltensor *like);
-void *mpk_relax_kept_heap(struct mpk_relax_vm *vm, int64_t slots);
-void *mpk_relax_kept_shape(void *heap, size_t ndim);
 
 /* Builtins with code for cells of tvm-ffi as they are, whose object is a handle of the builtin; a NULL name ends (cells.c) */
 struct mpk_relax_cells {

@@ -142,7 +142,7 @@ struct mpk_relay_vm {
 	struct mpk_observer *observers; /* of the call under way; NULL: nobody looks */
 };
 
-/* How executables of the Relay VM are loaded (decode.c) and run (vm.c). A place of the program becomes the first device of
+/* How executables of the Relay VM are loaded (decode.c) and run (interp.c). A place of the program becomes the first device of
  * the type that it wants, as TVM does; the CPU is always there. A type that is not among the devices
  * fails with MPK_E_LOAD. Arguments are one a parameter, in their order; those on another device than
  * their parameter's are copied there, and those in host memory that kernels cannot take. */
@@ -174,17 +174,6 @@ enum mpk_code mpk_relay_closure_make(struct mpk_relay_vm *vm, size_t function,
 				     struct mpk_value captured, struct mpk_function **out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* --- calls --------------------------------------------------------------------------------- */
-
-/* mpk_relay_run - run a function in a frame of its own until it returns
- * @args    as many as it has parameters; borrowed
- * Returns  MPK_OK, *result owned; MPK_E_RAISED: what a kernel raised, registers that do not hold what
- *          a step needs, a match without a case, recursion or a loop without end; ... All frames of
- *          the run are gone then, and the machine is as before */
-enum mpk_code mpk_relay_run(struct mpk_relay_vm *vm, size_t function, const struct mpk_value *args,
-			    size_t count, struct mpk_value *result,
-			    struct mpk_error *err) MPK_MUST_CHECK;
-
 /* --- steps --------------------------------------------------------------------------------- */
 
 /* Runs one step in the innermost frame of the machine.
@@ -198,7 +187,7 @@ typedef enum mpk_code mpk_relay_op_fn(struct mpk_relay_vm *vm, const struct mpk_
  * elsewhere. */
 extern mpk_relay_op_fn *const mpk_relay_makers[MPK_RELAY_OPS];
 
-/* mpk_relay_invoke_packed - the one that calls a kernel (packed.c); its result is in its arguments */
+/* mpk_relay_invoke_packed - the one that calls a kernel (make.c); its result is in its arguments */
 mpk_relay_op_fn mpk_relay_invoke_packed;
 
 /* mpk_relay_registers - those of the innermost call */

@@ -209,10 +209,10 @@ enum mpk_code mpk_paged_save(const struct mpk_kv_state *state, const int64_t *id
 enum mpk_code mpk_paged_load(struct mpk_kv_state *state, struct mpk_load *l,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_paged_pass_fini - the pass is over, and its tensors go (pass.c) */
+/* mpk_paged_pass_fini - the pass is over, and its tensors go (forward.c) */
 void mpk_paged_pass_fini(struct mpk_paged_pass *p);
 
-/* mpk_paged_sync - make the tensors of the pass that began, unless they are there (pass.c)
+/* mpk_paged_sync - make the tensors of the pass that began, unless they are there (forward.c)
  * Returns  MPK_OK; MPK_E_RAISED: none began, or it has more tokens than the cache is made for;
  *          as mpk_state_ints */
 enum mpk_code mpk_paged_sync(struct mpk_paged *c, struct mpk_error *err) MPK_MUST_CHECK;
@@ -226,11 +226,5 @@ static inline int32_t mpk_paged_block_at(const struct mpk_paged_trace *trace, si
 {
 	return depth < trace->blocks.count ? trace->blocks.items[depth] : -1;
 }
-
-/* mpk_paged_levels - fill the levels of the pass, but for trees (pass.c)
- * @traces  the blocks of each of its sequences
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_paged_levels(struct mpk_paged *c, const struct mpk_paged_trace *traces,
-			       struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -49,7 +49,7 @@ bool mpk_bitcode_is(struct mpk_span bytes);
 /* mpk_bitcode_head - what is said before the first function: the lists are empty, used is 0
  * mpk_bitcode_read - all of struct mpk_bitcode; bodies of functions are not read
  * mpk_bitcode_verify - the same, and every block and record, bodies included, has to read
- * @bytes   possibly with more behind it; borrowed
+ * @bytes   possibly with more bytes after it; borrowed
  * @arena   receives lists and texts
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "payload": no bitcode, a wrapper or block that reaches beyond
  *          the end, a record or abbreviation that is none, a name outside of its table; MPK_E_NOMEM

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - one walk through the blocks that describe a module; what records refer to is looked up at the end, as
- * names may stand behind everything else
+/* read.c - one walk through the blocks that describe a module; what records refer to is looked up at the end,
+ * because names may come last
  */
 #include "bitcode/bitcode.h"
 
@@ -73,7 +73,7 @@ struct strings {
 };
 
 struct reader {
-	struct mpk_span bytes; /* behind a wrapper */
+	struct mpk_span bytes; /* after a wrapper */
 	struct mpk_arena *arena;
 	struct mpk_bitstream_visitor visitor;
 	bool head_only, bodies;
@@ -211,7 +211,7 @@ static enum mpk_code see_module(struct reader *r, const struct mpk_bitstream_rec
 
 /* --- attributes --------------------------------------------------------------------------- */
 
-/* A text in operands that ends with a zero; *at is behind it. */
+/* A text in operands that ends with a zero; *at is moved past it. */
 static bool is_text_at(const struct mpk_bitstream_record *record, size_t *at, const char *text)
 {
 	size_t i = *at, len = strlen(text);

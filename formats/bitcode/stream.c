@@ -41,7 +41,7 @@ struct abbreviation {
 /* A block whose records are read. */
 struct block {
 	unsigned id, width, depth;
-	uint64_t end; /* bit behind it */
+	uint64_t end; /* the bit after it */
 	/* Abbreviations that it may use, first those of BLOCKINFO, which are not copied: a stream may have many of
 	 * them, and many blocks. */
 	size_t info, info_count; /* index in infos; how many of its abbreviations there are */
@@ -384,7 +384,7 @@ static enum mpk_code read_record(struct walker *w, const struct block *b, uint64
 
 static enum mpk_code walk_block(struct walker *w, struct block *b, struct mpk_error *err);
 
-/* The header of a block, then the block or what is behind it. */
+/* The header of a block, then the block or what follows it. */
 static enum mpk_code enter_block(struct walker *w, unsigned depth, struct mpk_error *err)
 {
 	const struct mpk_bitstream_visitor *v = w->visitor;

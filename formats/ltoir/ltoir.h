@@ -29,7 +29,7 @@ bool mpk_ltoir_is(struct mpk_span bytes);
 /* mpk_ltoir_read - the header
  * @bytes   all of it; borrowed only during the call
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "payload": cut off, fields without an end or beyond the header, no
- *          architecture, nothing behind the header
+ *          architecture, nothing after the header
  * Format   FORMAT.md */
 enum mpk_code mpk_ltoir_read(struct mpk_span bytes, struct mpk_ltoir *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;

@@ -53,7 +53,7 @@ struct mpk_tileir {
 bool mpk_tileir_is(struct mpk_span bytes);
 
 /* mpk_tileir_read - sections, and the tables of functions, types and strings
- * @bytes   possibly with more behind it; borrowed: names are views of it
+ * @bytes   possibly with more bytes after it; borrowed: names are views of it
  * @arena   receives the lists
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "payload": no magic number, a section beyond the end or twice, an
  *          alignment that is no power of two, no mark of the end, no table of functions, types or strings, a

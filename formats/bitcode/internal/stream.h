@@ -34,7 +34,7 @@ struct mpk_bitstream_visitor {
 	bool done; /* set by record: the rest is not wanted, and the walk ends with MPK_OK */
 };
 
-/* mpk_bitstream_walk - every block and record from the first byte, which is behind the magic number, on
+/* mpk_bitstream_walk - every block and record from the first byte, which follows the magic number, on
  * @bytes   begins with the magic number
  * @used    receives the bytes up to the end of the last block; what follows is zeros or no block
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "payload": a block beyond the end of the one around it or

@@ -54,13 +54,13 @@ void mpk_escape_document(struct mpk_strbuf *buf, struct mpk_span s);
 
 /* mpk_escape_error - an error that another process wrote, who may have been made to write anything:
  * texts end within their arrays and hold no control characters or bytes that are not UTF-8 ('?'
- * stands for each), and the code is one that there is
+ * replaces each), and the code is one that there is
  * @unknown the code in place of one that there is not */
 void mpk_escape_error(const struct mpk_error *from, enum mpk_code unknown, struct mpk_error *out);
 
 /* mpk_escape_next - what of s is printed next
  * @out     "": the bytes as they are, which need no escape on a terminal: printable UTF-8, backslashes, tabs and line
- *          feeds, also with a carriage return before them; else what stands for the character that they are
+ *          feeds, also with a carriage return before them; else the text for their character
  * Returns  how many bytes of s that is; 0: s is empty */
 enum { MPK_ESCAPED_MAX = 17 };
 size_t mpk_escape_next(struct mpk_span s, char out[MPK_ESCAPED_MAX]);

@@ -9,7 +9,7 @@
  * are asked for, and where nobody answers, the texts of checks say what some of them are. A storage whose size is not
  * known is as large as the tensors that are put into it, which is how the compiler computed it.
  *
- * Where data decides, all ways are gone, a limited number, and the one that takes most is told.
+ * Where data decides, every way is followed, up to a limit, and the one that takes most memory is reported.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Demangles a symbol: its names and template arguments. Types are in demangle.c. A parser by
- * descent that makes texts; symbols come from strangers, so levels, steps, substitutions and the
- * bytes of all texts are bounded, and what is not known ends the reading. */
+/* demangle.c - the C++ name of a symbol: a parser by descent that makes texts
+ *
+ * Symbols come from untrusted files, so levels, steps, substitutions and the bytes of all texts are
+ * bounded, and an unknown construct ends the reading. libiberty's demangler has no bound on its output
+ * (it makes 142 MB of a symbol of 231 bytes) and cannot leave out deep template arguments. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

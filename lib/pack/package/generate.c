@@ -316,7 +316,8 @@ static bool needs_loader(const struct mpk_package *p)
 	return false;
 }
 
-/* Prints the same instructions as C or as LLVM IR, whichever the blob goes through. */
+/* Prints the same instructions as C or as LLVM IR, whichever the blob goes through. C alone would
+ * do, but a compiler takes three times as long for it: 0.68 s, not 0.21 s, for four functions. */
 static enum mpk_code functions(const struct mpk_package *p, const struct mpk_generate_options *how,
 			       struct mpk_arena *arena, struct mpk_generated *out,
 			       struct mpk_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --run: parses what the command line says of a call, makes the call in a child process, which
- * may crash without harm, and hands the result to run.c. */
+ * may crash without harm, and prints what it gives. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

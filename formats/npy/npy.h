@@ -63,6 +63,9 @@ enum mpk_code mpk_npz_read(struct mpk_span bytes, const struct mpk_zip_member *m
 			   struct mpk_arena *arena, struct mpk_span *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_npz_name - the name of an array: its member's without ".npy" */
+struct mpk_span mpk_npz_name(struct mpk_span member);
+
 /* mpk_npz_find - the bytes of one array file in an archive made by numpy.savez or
  * numpy.savez_compressed
  * @key     the array's name, with or without ".npy"; NULL or "": the only member

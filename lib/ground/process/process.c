@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many children: starting and waiting. SIGCHLD is blocked for the whole run but while ppoll sleeps, so
+/* Child processes: one from its beginning to its end, and many at once. SIGCHLD is blocked for the whole run but while ppoll sleeps, so
  * that nothing is missed between looking at the children and sleeping. And the command lines of
  * programs to run. */
 #include <errno.h>
@@ -118,8 +118,7 @@ MPK_NORETURN static void child_main(const struct mpk_process *p, struct mpk_proc
 	if (p->contained) {
 		/* A group and a terminal that no other process is in. */
 		(void)setsid();
-		(void)prctl(PR_SET_DUMPABLE, 1); /* The parent is not the process that forked us,
-						  * see process.c. */
+		(void)prctl(PR_SET_DUMPABLE, 1); /* The parent is not the process that forked us. */
 		(void)mpk_sandbox_protect(others->pids, others->count, p->enters_sandbox);
 	} else if (!p->in_foreground) {
 		(void)setpgid(0, 0);

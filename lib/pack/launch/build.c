@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build.c - launch functions as host code: their common parts, and the frame of each
+/* build.c - launch functions as host code: the frame of each, its checks of shapes, its calls of kernels
  *
- * Everything that is passed is checked before anything is used: the count, each argument by
- * itself (gen.c), then shapes, which relate tensors to each other. build.c calls the
- * kernels; gen.c has expressions and the parts that both need. */
+ * Every argument is checked before any is used: the count, each argument by itself (gen.c), then
+ * shapes, which relate tensors to each other. */
 #include <inttypes.h>
 
 #include "base/strmap.h"

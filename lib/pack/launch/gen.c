@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gen.c - generated code that arguments and steps share: raising errors, expressions */
+/* gen.c - generated code for one function: raising errors, expressions, the checks of each argument */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -2,8 +2,7 @@
 /* ffi.c - calls in the convention of tvm-ffi, both ways: 16-byte tagged cells, reference-counted
  * objects
  *
- * Functions and arrays are here and not in ffi.c because they lead back to calls: a function
- * may be called by either side, and an array is made by the real library where one is open.
+ * A function may be called by either side, and an array is made by the real library where one is open.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c - a call by its plan: patch addresses, call kernels */
+/* run.c - the steps of a plan on a tape, and a call by them: patch addresses, call kernels */
 #include <stdlib.h>
 #include <string.h>
 

@@ -148,7 +148,7 @@ static void fill_level(struct mpk_paged *c, const struct mpk_paged_trace *traces
 	}
 }
 
-/* Fill the levels of the pass, but for trees (forward.c)
+/* Fills the levels of the pass, but for trees
  * @traces  the blocks of each of its sequences
  * Returns  MPK_OK; MPK_E_NOMEM */
 static enum mpk_code paged_levels(struct mpk_paged *c, const struct mpk_paged_trace *traces,

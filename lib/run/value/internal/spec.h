@@ -42,4 +42,13 @@ enum {
 
 extern const struct mpk_value_keyword mpk_value_keywords[MPK_KEYWORD_COUNT];
 
+/* mpk_tensor_fill - set every element of t from text + pos
+ * A list separated by commas or spaces, with or without the brackets of the nesting;
+ * one number for all elements; "rand" or "rand:SEED": floats in [-1, 1), integers from 0
+ * to 99, the same on every machine.
+ * Returns  MPK_OK; MPK_E_USAGE naming the column in text; MPK_E_UNSUPPORTED for types
+ *          without a text form. Some elements may have been set on failure. */
+enum mpk_code mpk_tensor_fill(struct mpk_tensor *t, const char *text, size_t pos,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
 #endif

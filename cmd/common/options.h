@@ -133,6 +133,16 @@ const char *mpk_version_number(void);
 const char *mpk_version_program(void);
 const char *mpk_version_llvm(void);
 
+/* mpk_help_print - print the help of a command
+ * @common  the rows that all commands have
+ * @topic   NULL: not the help but the version, of the program, libraries and generations; "": the first screen, at most 24 lines; "all": every option; "table": the rows for scripts/completion;
+ *          else the name of an action: its options, ten a screen
+ * @screen  of an action's options, "2"; NULL: the first
+ * Returns  an exit status: MPK_EXIT_USAGE after a message where there is no such topic; MPK_EXIT_FILE when standard
+ *          output cannot be written */
+int mpk_help_print(const struct mpk_command *command, const struct mpk_option *common,
+		   const char *topic, const char *screen);
+
 /* mpk_explain - print what messages mean; all of them, one a line, where no word asks for one
  * @first   the value of the option, "" when it has none
  * @more    the operands: further words

@@ -8,6 +8,7 @@
 # make interop        against real TVM             make bench                ratios against cp, cc and peers
 # make install DESTDIR= PREFIX=/usr/local          make lint | tidy          static checks
 # make static         minspect for looking, in one file that runs anywhere
+# make web            minspect for looking, in one page of HTML
 # make dist           a release as a tarball       make distcheck            and what comes out of it
 # make deb            a Debian package
 VERSION := $(shell cat VERSION)
@@ -91,7 +92,7 @@ UNIT     := $(foreach u,$(UNIT),$(if $(NEEDS_LLVM_$(basename $(notdir $u))),,$u)
 endif
 LLVM_OBJ := $(LLVM_SRC:%.c=$(O)/%.o)
 UNIT_BIN := $(UNIT:%.c=$(O)/%)
-ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/pack/launch/standalone/*.c) $(UNIT)
+ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(filter-out cmd/web/%,$(wildcard cmd/*/*.c)) $(wildcard lib/pack/launch/standalone/*.c) $(UNIT)
 
 BASE_LIBS  := -lelf -lz -llz4 -lzstd -lm -ldl -pthread
 # Jansson judges what is written and read as JSON
@@ -259,6 +260,8 @@ $(O)/%.o: %.cc $(O)/flags
 	$(call say,CXX,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) $(CPPFLAGS) $(ALL_CXXFLAGS) -MMD -MP -c $< -o $@
 
+include cmd/web/web.mk
+
 check: unit cli
 
 unit: $(UNIT_BIN) all
@@ -288,7 +291,7 @@ coverage:
 		--html-details out/cov/coverage.html --txt out/cov/coverage.txt --print-summary
 
 # --- static checks -----------------------------------------------------------------
-HEADERS := $(sort $(filter-out $(if $(PY_BUILT),,lib/python/%),$(shell find lib formats cmd -name '*.h')))
+HEADERS := $(sort $(filter-out cmd/web/% $(if $(PY_BUILT),,lib/python/%),$(shell find lib formats cmd -name '*.h')))
 headers-check: $(O)/gen/common/config.h
 	$(Q)printf '%s\n' $(HEADERS) | xargs -P $$(nproc) -I{} sh -c "echo 'typedef int mpk_nothing;' | \
 		$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) $(PY_BUILT:%=-isystem $(PY_INCLUDE)) -I$(O)/gen $(ALL_CFLAGS) -Werror -fsyntax-only -include {} -x c -"
@@ -319,7 +322,7 @@ CPPCHECK_FLAGS := --quiet --error-exitcode=1 --std=c17 --library=gnu,posix \
 	--template='{file}:{line}:{column}: {severity}: {message} [{id}]' \
 	-D__GNUC__=12 -D__linux__=1 -D__$(MACHINE)__=1
 cppcheck: $(O)/gen/common/config.h
-	$(Q)$(CPPCHECK) -j $$(nproc) $(CPPCHECK_FLAGS) $(filter-out -isystem,$(CPPFLAGS)) -Itests/fakes -I$(O)/gen \
+	$(Q)$(CPPCHECK) -j $$(nproc) $(CPPCHECK_FLAGS) $(filter-out -isystem,$(CPPFLAGS)) -Itests/fakes -I$(O)/gen -icmd/web \
 		cmd lib formats tests/unit tests/fakes tests/fuzz tests/faults
 
 # Fuzzers need clang (FUZZ_CC, FUZZ_CXX). FUZZ names some of them, "fuzz_ar fuzz_tar"; findings are in
@@ -467,6 +470,11 @@ distcheck:
 static:
 	$(Q)sh scripts/static
 .PHONY: static
+
+# minspect in one page of HTML, as WebAssembly: drop a file on it
+web:
+	$(Q)sh scripts/web
+.PHONY: web
 
 # Debian packages of the working tree, in out/deb; make debcheck also asks lintian and the programs in it.
 deb:

@@ -5,7 +5,10 @@
  * first, because its help shows ten a screen. */
 #include "minspect/minspect.h"
 
+#include "base/num.h"
 #include "common/options.h"
+#include "minspect/run.h"
+#include "text/escape.h"
 
 struct minspect_options minspect_options;
 
@@ -248,3 +251,26 @@ const struct mpk_command minspect_command = {
 	.screen = 12,
 	.has_words = true,
 };
+
+enum mpk_code run_parse_extents(const char *option, const char *text, uint64_t out[3],
+				struct mpk_error *err)
+{
+	const char *at = text;
+
+	for (unsigned axis = 0; text && axis < 3; axis++) {
+		size_t len = strcspn(at, ",");
+
+		if (!mpk_parse_u64(mpk_span_of(at, len), &out[axis]) || out[axis] == 0 ||
+		    out[axis] > INT32_MAX)
+			break;
+		at += len;
+		if (!*at)
+			return MPK_OK;
+		at++;
+	}
+	if (!text)
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_USAGE,
+			"--%s: expected X, X,Y or X,Y,Z, each from 1 to 2147483647, got '%s'",
+			option, MPK_QUOTE(mpk_span_str(text)));
+}

@@ -336,29 +336,6 @@ static enum mpk_code parse_count(const char *option, const char *text, uint64_t 
 }
 
 /* "X", "X,Y" or "X,Y,Z", each from 1 to 2^31 - 1 */
-enum mpk_code run_parse_extents(const char *option, const char *text, uint64_t out[3],
-				struct mpk_error *err)
-{
-	const char *at = text;
-
-	for (unsigned axis = 0; text && axis < 3; axis++) {
-		size_t len = strcspn(at, ",");
-
-		if (!mpk_parse_u64(mpk_span_of(at, len), &out[axis]) || out[axis] == 0 ||
-		    out[axis] > INT32_MAX)
-			break;
-		at += len;
-		if (!*at)
-			return MPK_OK;
-		at++;
-	}
-	if (!text)
-		return MPK_OK;
-	return mpk_fail(err, MPK_E_USAGE,
-			"--%s: expected X, X,Y or X,Y,Z, each from 1 to 2147483647, got '%s'",
-			option, MPK_QUOTE(mpk_span_str(text)));
-}
-
 static enum mpk_code parse_device(const struct minspect_options *o, struct run_device *out,
 				  struct mpk_error *err)
 {

@@ -53,6 +53,8 @@ static const struct arch {
 #define NATIVE "s390x-linux-gnu"
 #elif defined __powerpc64__ && defined __LITTLE_ENDIAN__
 #define NATIVE "powerpc64le-linux-gnu"
+#elif defined __wasm__ /* a browser loads no library: the machine that most libraries are for */
+#define NATIVE "x86_64-linux-gnu"
 #else
 #error "name this machine's triple here"
 #endif

@@ -18,6 +18,15 @@
 #include "text/facts.h"
 
 /* The template, as the build put it together: page.html with style, script and their hashes in it. */
+#ifdef __wasm__
+__asm__(".section .rodata.page,\"\",@\n"
+	".globl mpk_page_template\n"
+	".type mpk_page_template,@object\n"
+	"mpk_page_template:\n"
+	".incbin \"page/page.html\"\n"
+	".byte 0\n"
+	".size mpk_page_template, .-mpk_page_template\n");
+#else
 __asm__(".pushsection .rodata,\"a\",@progbits\n"
 	".hidden mpk_page_template\n"
 	".globl mpk_page_template\n"
@@ -25,6 +34,7 @@ __asm__(".pushsection .rodata,\"a\",@progbits\n"
 	".incbin \"page/page.html\"\n"
 	".byte 0\n"
 	".popsection\n");
+#endif
 extern const char mpk_page_template[];
 
 enum {

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dlfcn.h - no library can be opened: what wants one does without it, or says so */
+#ifndef MPK_WEB_DLFCN_H
+#define MPK_WEB_DLFCN_H
+
+enum { RTLD_LAZY = 1, RTLD_NOW = 2, RTLD_LOCAL = 0, RTLD_GLOBAL = 0x100, RTLD_NOLOAD = 4 };
+#define RTLD_DEFAULT ((void *)0)
+
+typedef struct {
+	const char *dli_fname;
+} Dl_info;
+
+static inline void *dlopen(const char *name, int flags)
+{
+	(void)name, (void)flags;
+	return (void *)0;
+}
+
+static inline void *dlsym(void *library, const char *name)
+{
+	(void)library, (void)name;
+	return (void *)0;
+}
+
+static inline int dlclose(void *library)
+{
+	(void)library;
+	return 0;
+}
+
+static inline int dladdr(const void *address, Dl_info *info)
+{
+	(void)address, (void)info;
+	return 0;
+}
+
+static inline char *dlerror(void)
+{
+	return (char *)"libraries cannot be opened in a browser";
+}
+
+#endif

@@ -13,12 +13,16 @@
 #include "io/output.h"
 #include "map/map.h"
 #include "minspect/document.h"
+#include "model/device_code.h"
 #include "model/node_info.h"
 #include "page/page.h"
 #include "text/escape.h"
 #include "weightfile/weightfile.h"
 
 /* --- --html ------------------------------------------------------------------------------ */
+
+/* Each view of a page looks at all GPU code: what of it is unpacked stays for all of them, as far as memory allows. */
+static const uint64_t KEPT_MOST = UINT64_C(160) << 20;
 
 static enum mpk_code add_to_page(const struct minspect_options *o, struct minspect_look *l,
 				 struct mpk_error *err)
@@ -34,8 +38,14 @@ static enum mpk_code add_to_page(const struct minspect_options *o, struct minspe
 	MPK_TRY(mpk_view_mark_images(l->view, err));
 	MPK_TRY(mpk_view_read_texts(l->view, NULL, err));
 	MPK_TRY(mpk_verify_kernels(l->view, err));
-	page->of_archive = l->file->borrows_map;
-	return mpk_page_add(page, l->view, &file, err);
+	MPK_TRY(mpk_device_keep(l->view, KEPT_MOST, err));
+	page->of_set = l->file->borrows_map || l->folder_len;
+	page->archive_bytes = l->file->borrows_map ? l->file->map.bytes.len : 0;
+
+	enum mpk_code code = mpk_page_add(page, l->view, &file, err);
+
+	mpk_device_forget(l->view);
+	return code;
 }
 
 /* Of two libraries, or two files of weights, the page says what --diff says: the first is the older one, and is opened
@@ -165,6 +175,7 @@ static int draw_page(const struct minspect_options *o, struct mpk_page *page)
 {
 	static const struct minspect_action action = { .look = draw_add_file,
 						       .weights = draw_weights,
+						       .takes_libraries = true,
 						       .is_verbatim = true };
 	MPK_CLEANUP(read_files_fini) struct read_files given = { 0 };
 	struct mpk_error err = { 0 };

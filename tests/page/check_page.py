@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_page.py - what a reader of a page of minspect --html sees and does, in Chromium
 
-  check_page.py FOLDER
+  check_page.py FOLDER [PART...]
 
+PART is the name of a function below; without one all but GRAPHS are made.
 FOLDER holds pages: model.html of tests/data/relax/gelu_opencl.so, two.html of it and of gelu.so,
 graph.html of legacy/mlp_llvm.so, flow.html of formats/15_relax_cond.blob,
 kernels.html of a file with ten thousand kernels, wheel.html of one with 25 libraries, sass.html, nosass.html and host.html of machine code with lines, times.html and
-notimes.html of a model with a profile, weights.html of an index of safetensors files and layers.html of one whose metadata is markup, newer.html of weights/small.safetensors and small.gguf, noted.html of a library with a note, damaged.html of one
+notimes.html of a model with a profile, set.html of a wheel for GPUs of two makers, weights.html of an index of safetensors files and layers.html of one whose metadata is markup, newer.html of weights/small.safetensors and small.gguf, noted.html of a library with a note, damaged.html of one
 with errors, fatbin.html of cuda/fatbin/vadd_cuda.so, many.html of eight files, moved.html of two with the same modules at other paths, gpu.html of gpu/cuda.so in a wheel, hostile.html of a file whose
 names are markup, large.html with a long text. Prints a line a check; 1: one of them failed.
 """
@@ -135,7 +136,8 @@ def keyboard(b, folder):
     check("a node of byte code says which constants it takes", b.run("[...document.querySelectorAll('.detail .taken tbody tr')].map(r => [...r.children].map(c => c.textContent))"),
           [["x", "input", "float32[4, 24]", ""], ["c[6]", "constant", "float32[24]", "96\u00a0B"], ["c[7]", "constant", "float32[24]", "96\u00a0B"]])
     check("nodes have types", b.run("[...document.querySelectorAll('.g-node')].map(e => [...e.querySelectorAll('text')].map(t => t.textContent))"),
-          [["x", "float32[4, 24]"], ["layer_norm", "float32[4, 24]"], ["fused_matmul_add_gelu", "float32[4, 48]"], ["fused_matmul1_add1_add2", "float32[4, 24]"], ["result", "float32[4, 24]"]])
+          [["x", "float32[4, 24]"], ["layer_norm", "float32[4, 24]", "2 constants"], ["fused_matmul_add_gelu", "float32[4, 48]", "2 constants"],
+           ["fused_matmul1_add1_add2", "float32[4, 24]", "2 constants"], ["result", "float32[4, 24]"]])
     clean(b, "model")
 
 
@@ -323,7 +325,7 @@ def graphs(b, folder):
     b.click("#tab-graph")
     wanted = b.run("files[0].graphs[0].nodes.length")
     check("nodes of a graph executor", count(b, ".g-node"), wanted)
-    above = b.run("""(() => { const plan = layout(files[0].graphs[0]); return files[0].graphs[0].edges.every(([f, t]) => plan.nodes[f].y < plan.nodes[t].y); })()""")
+    above = b.run("""(() => { const plan = planOf(files[0].graphs[0], { folded: false, open: new Map() }); return plan.edges.length === files[0].graphs[0].edges.length && plan.edges.every((e) => plan.ofNode.get(e.source).y < plan.ofNode.get(e.target).y); })()""")
     check("values flow downwards", above)
     b.click(".g-operator rect")
     check("a node says what it is", "is used by" in text(b, ".detail") or "gets its values from" in text(b, ".detail"))
@@ -494,7 +496,7 @@ def printing(b, folder):
     b.run("window.dispatchEvent(new Event('beforeprint'))")
     pages = len(b.call("Page.printToPDF")["data"])
     check("ten thousand kernels are printed in ten seconds", [b.busy() - start < 10, pages > 10000], [True, True])
-    check("as many as somebody reads, and a word of the others", text(b, ".functions .on-paper"), "and 9,000 more kernels, which minspect --functions kernels.so lists")
+    check("as many as somebody reads, and a word of the others", text(b, ".functions .on-paper"), "and 9,000 more kernels, which minspect functions kernels.so lists")
 
 
 def tables(b, folder):
@@ -522,7 +524,7 @@ def tables(b, folder):
     b.click("#tab-functions")
     cell = "[...document.querySelectorAll('{} tbody [data-row]')].map(row => row.querySelector('[data-label={}]').textContent)"
     heads = b.run(f"[...document.querySelectorAll('{panel} thead th')].map(e => e.textContent)")
-    check("what kernels need has a column each", heads, ["Name", "Devices", "Registers", "Stack", "Shared", "Constants", "Code", "Module"])
+    check("what kernels need has a column each", heads, ["Name", "Devices", "Registers", "Stack", "Shared", "Constants", "Code", "Occupancy", "Module"])
     before = b.run(cell.format(panel, "Registers"))
     b.click(f"{panel} thead th:nth-child(3) button")
     after = b.run(cell.format(panel, "Registers"))
@@ -530,8 +532,11 @@ def tables(b, folder):
     check("the most registers are one click away", [most(after), b.run(f"document.querySelector('{panel} th[aria-sort]').getAttribute('aria-sort')")], [sorted(most(before), reverse=True), "descending"])
     check("C++ has names, and its symbols beside them", b.run(f"[...document.querySelectorAll('{panel} a.name')].filter(e => e.title).map(e => [e.textContent, e.title])")[0],
           ["shared_kernel<float>(float*, float const*, int)", "_Z13shared_kernelIfEvPT_PKS0_i"])
+    b.click(f"{panel} tbody [data-row] td")
+    check("an open row has a line for each device that differs, and a chart of block sizes", [count(b, f"{panel} .below .plain-table tbody tr") >= 1, count(b, f"{panel} .block-chart rect") >= 32, count(b, f"{panel} .block-chart .here") >= 1], [True, True, True])
+    check("occupancy is what the command says", b.run("[...files[0].occupancy.values()].every(row => row.percent === Number(row.chart.split(' ')[Math.ceil(row.threads / row.lanes) - 1]))"))
     b.run(f"(s => {{ s.value = 'sm_90'; s.dispatchEvent(new Event('change')); }})(document.querySelector('{panel} .device'))")
-    check("figures of one device", all("\u2013" not in value for value in b.run(cell.format(panel, "Code"))))
+    check("figures of one device", all("up to" not in value for value in b.run(cell.format(panel, "Code"))))
     clean(b, "gpu")
 
 
@@ -601,6 +606,16 @@ def profiled(b, folder):
     fills = b.run("[...document.querySelectorAll('.g-node.timed rect')].map(e => getComputedStyle(e).fill)")
     check("what takes longer has more of the colour", len(set(fills)) > 2)
     check("edges say what flows along them", "4\u00d724" in b.run("[...document.querySelectorAll('.g-label')].map(e => e.textContent)"))
+    b.click("#tab-profile")
+    check("a trace has a timeline and a table, the longest first", [b.run("document.querySelector('.timeline canvas').height > 20"), b.run("(l => l.length > 5 && l.every((us, i) => !i || us <= l[i - 1]))([...times.values()].map(t => t.us).sort((a, c) => c - a))"),
+          text(b, "#panel-profile tbody .name") == b.run("[...times].sort(([, a], [, c]) => c.us - a.us)[0][0]")], [True, True, True])
+    check("and says what else opens it", "Perfetto" in text(b, "#panel-profile .note"))
+    b.run("document.querySelector('.timeline').focus()")
+    drawn = b.run("document.querySelector('.timeline canvas').toDataURL()")
+    b.key("+")
+    check("keys zoom it", b.run("document.querySelector('.timeline canvas').toDataURL()") != drawn)
+    b.run("[...document.querySelectorAll('#panel-profile tbody tr')].find(r => r.querySelector('.name').textContent === 'layer_norm').querySelector('td').click()")
+    check("an operator leads into the graph", [shown(b), text(b, ".detail h3")], ["graph", "layer_norm"])
     clean(b, "times")
     b.open(f"{folder}/notimes.html")
     b.click("#tab-graph")
@@ -617,21 +632,140 @@ def many_libraries(b, folder):
         b.open(f"{folder}/wheel.html")
         times.append(b.run("performance.getEntriesByType('navigation')[0].loadEventEnd"))
     check("and a second of work for the browser", min(times) < 1000)
-    check("its files are a list, and no 25 columns", [shown(b), count(b, "#panel-files tbody tr"), b.run("openTabs().includes('compare')")], ["files", 25, False])
-    b.click("#panel-files thead th:nth-child(2) button")
-    b.click("#panel-files tbody tr:nth-child(3) td")
+    check("its files are a list, and no 25 columns", [shown(b), count(b, ".files-of-set tbody tr"), b.run("openTabs().includes('compare')")], ["files", 25, False])
+    b.click(".files-of-set thead th:nth-child(2) button")
+    b.click(".files-of-set tbody tr:nth-child(3) td")
     check("a row leads to its file", [shown(b), b.run("current.index > 0")], ["overview", True])
     clean(b, "wheel")
     check("nor more where names are long and many", os.path.getsize(f"{folder}/long.html") <= 5 << 20)
     b.open(f"{folder}/long.html")
     check("each library has some of its kernels, and says which command has all", b.run("""files.map((file) => file.kernels.length > 0 && file.kernels.length + file.cut_rows > 3000)"""), [True, True, True])
-    b.click("#panel-files tbody tr:nth-child(1) td")
-    check("where it is looked at", b.run("document.querySelector(`#panel-${current.index}-overview .cut`).textContent.includes(`minspect --html PAGE 'long.whl!/`)"), True)
+    b.click(".files-of-set tbody tr:nth-child(1) td")
+    check("where it is looked at", b.run("document.querySelector(`#panel-${current.index}-overview .cut`).textContent.includes(`minspect html 'long.whl!/`)"), True)
     check("which is true", b.run("files.every((file) => file.cut_rows > 0)"), True)
     clean(b, "long")
     b.open(f"{folder}/whole.html")
     check("and of one library all are there", b.run("[files[0].kernels.length, files[0].cut_rows]"), [3000, 0])
     clean(b, "whole")
+
+
+def front(b, folder):
+    """The front page of a set: totals, a matrix of bytes, devices that run it, a map over all, what needs most."""
+    b.open(f"{folder}/set.html")
+    check("a wheel is called by its name", [b.run("document.title"), text(b, "#title")], ["set.whl - minspect", "set.whl"])
+    check("its numbers come first", [text(b, ".lead").startswith("12 files, "), count(b, ".files-panel .figure") >= 4], [True, True])
+    check("in the words of the command", b.run("page.kernels.slice(1)") in text(b, ".lead"), True)
+    sums = b.run("""[...document.querySelectorAll('.matrix tbody tr')].map(row => { const cells = [...row.querySelectorAll('td')].map(td => td.textContent === '' ? 0 : td.textContent === '<0.1' ? 0.05 : Number(td.textContent));
+        return Math.abs(cells.pop() - cells.reduce((a, c) => a + c, 0)) <= 0.06 * cells.length; })""")
+    check("the cells of a library come to its sum", [len(sums) > 0, all(sums)], [True, True])
+    widths = b.run("[...new Set([...document.querySelectorAll('.shade')].map(e => e.style.getPropertyValue('--shade')))].length")
+    check("more bytes are darker", widths > 1)
+    runs = b.run("[...document.querySelectorAll('.runs tbody tr')].map(r => [r.children[0].textContent, r.children[1].textContent.split(' ')])")
+    check("devices that run it", any(word == "runs" and "sm_80" in names for word, names in runs) and any(word == "no code" and "sm_50" in names for word, names in runs))
+    b.click(".matrix .shade")
+    check("a number leads to the kernels of that library on that device", [shown(b), b.run("document.querySelector('[role=tabpanel]:not([hidden]) .device').value !== ''")], ["functions", True])
+    b.click("#tab-files")
+    b.click(".set-map .map button")
+    check("the map leads into a library", b.run("document.querySelectorAll('.set-map .crumbs button').length"), 1)
+    b.run("(function walk() { const e = [...document.querySelectorAll('.set-map .map button')].find(e => /gpu|cubin|device|_fatbin/.test(e.getAttribute('aria-label'))); if (e && !window.steps--) return; if (e) { e.click(); walk(); } })(window.steps = 6)")
+    b.key("Escape")
+    check("and Esc back", b.run("document.querySelectorAll('.set-map .crumbs button').length < 7"))
+    b.run("[...document.querySelectorAll('.kernels-of-set tbody .link')][0]?.click()")
+    check("a kernel of the table leads to its row", shown(b), "functions")
+    for width, size in WIDTHS.items():
+        b.size(*size)
+        b.click("#tab-files")
+        check(f"the front page on a {width} is not wider than the page", b.run("document.documentElement.scrollWidth <= innerWidth"))
+    b.size(*WIDTHS["desk"])
+    clean(b, "set")
+
+
+# a transformer as TVM writes it: weights are inputs, each layer does the same
+TRANSFORMER = """(layers => { const nodes = [], edges = [], type = 'float32[1, 8, 16]';
+    const add = (kind, label, from, more) => { nodes.push({ kind, label, type, ...more }); for (const f of [...from].sort((a, c) => a - c)) edges.push([f, nodes.length - 1]); return nodes.length - 1; };
+    const op = (label, ...from) => add('operator', label, from);
+    let x = add('input', 'x', []);
+    const weights = Array.from({ length: layers }, (_, l) => ['norm1', 'qkv', 'out', 'norm2', 'up', 'down'].map(n => add('input', `layers.${l}.${n}.weight`, [])));
+    const head = add('input', 'head.weight', []);
+    for (const [n1, qkv, out, n2, up, down] of weights) {
+      const q = op('matmul', op('layer_norm', x, n1), op('permute_dims', qkv)), parts = [0, 1, 2].map(() => op('transpose', add('builtin', 'reshape', [q])));
+      const mixed = op('matmul2', op('softmax', op('matmul1', parts[0], parts[1])), parts[2]), o = op('fused_matmul_add', mixed, out, x);
+      x = op('fused_matmul_add1', op('fused_matmul_gelu', op('layer_norm', o, n2), up), down, o);
+    }
+    add('output', 'result', [op('matmul3', x, head)]);
+    edges.sort((a, c) => a[1] - c[1]);
+    return { module: '/', name: `t${layers}`, is_flow: false, nodes, edges }; })"""
+
+
+def transformers(b, folder):
+    """Graphs of 24 and 80 layers: what repeats is one box, which opens; none lies over another; all of it scrolls."""
+    overlaps = """(plan => { const list = plan.boxes.filter(e => e.kind !== 'frame').sort((a, c) => a.y - c.y); let n = 0;
+        list.forEach((p, i) => { for (let k = i + 1; k < list.length && list[k].y - p.y < 200; k++) { const q = list[k];
+          if (Math.abs(p.x - q.x) < (p.width + q.width) / 2 - 1 && Math.abs(p.y - q.y) < (p.height + q.height) / 2 - 1) n++; } }); return n; })"""
+    for layers in (24, 80):
+        b.open(f"{folder}/model.html")
+        b.run(f"window.made = {TRANSFORMER}({layers}); files[0].graphs.push(made)")
+        before = b.busy()
+        b.run("open.graph(made)")
+        b.settle()
+        check(f"{layers} layers are drawn in half a second", b.busy() - before < 0.5)
+        check("as one box", [text(b, ".g-fold text"), count(b, ".g-node") <= 6], [f"{layers} \u00d7 layer", True])
+        check("weights stand beside their readers", [count(b, ".g-node.g-input"), text(b, ".g-pill text")], [1, "head.weight"])
+        b.run("document.querySelector('.g-fold').dispatchEvent(new MouseEvent('click', { bubbles: true }))")
+        b.settle()
+        check("a click opens it", [text(b, ".g-title"), count(b, ".g-node.g-operator") > 6, text(b, ".detail h3")], [f"layer 1 of {layers}", True, f"{layers} \u00d7 layer"])
+        b.run("document.querySelector('.stage').focus()")
+        b.key("]")
+        check("a key shows the next layer", [text(b, ".g-title"), "layers.1." in text(b, ".g-pill text")], [f"layer 2 of {layers}", True])
+        b.key("j")
+        b.key("j")
+        check("another walks in it", [text(b, ".detail h3"), "layers.1.norm1.weight" in text(b, ".detail .taken")], ["matmul", False])
+        b.key("k")
+        check("and back, with what the operator takes", [text(b, ".detail h3"), "layers.1.norm1.weight" in text(b, ".detail .taken")], ["layer_norm", True])
+        at = b.run("made.nodes.map((n, i) => n.label === 'softmax' ? i : -1).filter(i => i >= 0)[16]")
+        b.run(f"open.graph(made, {at})")
+        check("a node deep inside opens its layer", [text(b, ".g-title"), text(b, ".detail h3"), count(b, ".g-node.chosen")], [f"layer 17 of {layers}", "softmax", 1])
+        check("and has an address", f"node={at}" in b.run("location.hash"))
+        check("no box lies over another", b.run(f"{overlaps}(document.querySelector('.graph').parentElement && planOf(made, {{ folded: true, open: new Map([['0', 3]]) }}))"), 0)
+        b.run("document.querySelector('.check-tool input').click()")
+        b.settle()
+        check("nor where all are drawn", b.run(f"{overlaps}(planOf(made, {{ folded: false, open: new Map() }}))"), 0)
+        b.run("document.querySelector('.stage').scrollTop = 0")
+        b.settle()
+        steps = []
+        for _ in range(8):
+            before = b.busy()
+            b.run("document.querySelector('.stage').scrollTop += 500")
+            b.settle()
+            steps.append(b.busy() - before)
+        check("a step of a scroll takes at most 60 ms", sorted(steps)[-2] <= 0.06)
+        check("and draws a part", 0 < count(b, ".g-node") < 120)
+        b.key("0")
+        check("a key shows all of it", b.run("(s => s.scrollWidth <= s.clientWidth + 1)(document.querySelector('.stage'))"))
+        clean(b, "model")
+
+
+def graph_differences(b, folder):
+    b.open(f"{folder}/model.html")
+    b.run(f"""window.older = {TRANSFORMER}(24); window.newer = {TRANSFORMER}(24);
+        const gelu = newer.nodes.map((n, i) => n.label === 'fused_matmul_gelu' ? i : -1).filter(i => i >= 0);
+        newer.nodes[gelu[5]].type = 'float16[1, 8, 16]'; newer.nodes[gelu[12]].label = 'fused_matmul_silu';
+        newer.nodes.splice(gelu[2] + 1, 0, {{ kind: 'operator', label: 'clip', type: 'float32[1, 8, 16]' }});
+        newer.edges = newer.edges.map(([f, t]) => [f > gelu[2] ? f + 1 : f, t > gelu[2] ? t + 1 : t]).concat([[gelu[2], gelu[2] + 1]]).sort((a, c) => a[1] - c[1]);
+        window.both = mergeGraphs(older, newer)""")
+    check("operators are lined up", b.run("both.nodes.filter(n => n.state).map(n => `${n.state} ${n.label}`)"), ["added clip", "changed fused_matmul_gelu", "removed fused_matmul_gelu", "added fused_matmul_silu"])
+    check("no edge is lost, and all lead on", b.run("[both.edges.every(([f, t]) => f < t), both.edges.length >= newer.edges.length]"), [True, True])
+    b.run("files[0].graphs.push(both); open.graph(both)")
+    b.settle()
+    check("equal layers stay folded", b.run("[...document.querySelectorAll('.g-fold text:first-of-type')].length > 0"))
+    b.run("open.graph(both, both.nodes.findIndex(n => n.state === 'changed'))")
+    check("what changed is marked, and says how it was", [count(b, ".g-changed.chosen"), "float32[1, 8, 16]" in text(b, ".detail")], [1, True])
+    clean(b, "model")
+    b.open(f"{folder}/two.html")
+    b.click("#tab-graphs")
+    check("of two files the page has both graphs as one", [count(b, "#panel-graphs .g-node") > 4, count(b, "#panel-graphs .g-added") + count(b, "#panel-graphs .g-removed") + count(b, "#panel-graphs .g-changed") > 0,
+          b.run("document.querySelector('#panel-graphs .changes') !== null")], [True, True, True])
+    clean(b, "two")
 
 
 def hostile(b, folder):
@@ -684,17 +818,22 @@ def large(b, folder):
     shown_bytes = b.run("files[0].texts.reduce((sum, part) => sum + new TextEncoder().encode(part.text).length, 0)")
     check("a page is less than a megabyte more than its texts", os.path.getsize(f"{folder}/large.html") - shown_bytes < 1000000)
     b.click("#tab-texts")
-    check("a text that is cut says so, and how to get it", "All of it: minspect --extract DIR data.so" in text(b, ".cut"))
+    check("a text that is cut says so, and how to get it", "All of it: minspect extract data.so -o DIR" in text(b, ".cut"))
     check("its end has colours once it is seen", b.run("(() => { const c = document.querySelector('.code'); c.scrollTop = c.scrollHeight; return new Promise(done => setTimeout(() => done(c.lastChild.querySelectorAll('span').length > 0), 300)); })()"))
     clean(b, "large")
 
 
+PAGES = (rendering, zooming, levels, tables, machine, many_libraries, keyboard, searching, side_by_side, problems_are_told, fatbin, many, addresses, views, moved, graphs, weights, gpu, colours,
+         accessible, narrow, printing, hostile, unscripted, large)
+GRAPHS = (front, transformers, graph_differences, profiled)  # the case html-graphs
+
+
 def main():
-    folder = sys.argv[1]
+    folder, names = sys.argv[1], sys.argv[2:]
     with Browser() as b:
         b.size(*WIDTHS["desk"])
         b.colours("light")
-        for part in (rendering, zooming, levels, tables, machine, profiled, many_libraries, keyboard, searching, side_by_side, problems_are_told, fatbin, many, addresses, views, moved, graphs, weights, gpu, colours, accessible, narrow, printing, hostile, unscripted, large):
+        for part in [part for part in PAGES + GRAPHS if part.__name__ in names] if names else PAGES:
             try:
                 part(b, folder)
             except RuntimeError as error:

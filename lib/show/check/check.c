@@ -486,3 +486,21 @@ enum mpk_code mpk_check_run(const struct mpk_view *view, const struct mpk_mappin
 	mpk_strmap_fini(&s.lost);
 	return code;
 }
+
+enum mpk_code mpk_check_gpu_alone(const struct mpk_view *view, const struct mpk_there *there,
+				  struct mpk_arena *arena, struct mpk_check_code *code,
+				  struct mpk_check_result *result, struct mpk_error *err)
+{
+	struct mpk_check_state s = {
+		.view = view,
+		.there = there,
+		.code = code,
+		.arena = arena,
+		.report = &result->report,
+		.result = result,
+	};
+
+	result->file = view->name;
+	result->there = there;
+	return run_table(&s, mpk_check_device, result, err);
+}

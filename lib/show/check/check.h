@@ -180,6 +180,14 @@ enum mpk_code mpk_check_run(const struct mpk_view *view, const struct mpk_mappin
 			    struct mpk_check_code *code, struct mpk_check_result *result,
 			    struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_check_gpu_alone - what the GPU code of a file comes to on the device there, and nothing else: gpu, gpu_counts and
+ * gpu_by_ptx of a result as mpk_check_run has them, without a look at its symbols
+ * Parameters and errors are those of mpk_check_run. */
+enum mpk_code mpk_check_gpu_alone(const struct mpk_view *view, const struct mpk_there *there,
+				  struct mpk_arena *arena, struct mpk_check_code *code,
+				  struct mpk_check_result *result,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_check_outcome - the one verdict of a file, from which text, document and exit status are made
  * mpk_check_outcome_word - "loads", "does-not-run": as documents have it
  * mpk_check_outcome_is_error - whether it is one for which a gate closes; MPK_CHECK_NOTHING is neither that nor a pass

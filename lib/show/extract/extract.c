@@ -38,19 +38,18 @@ static bool lies_in(struct mpk_span inner, struct mpk_span outer)
 static enum mpk_code extract_make(const struct mpk_view *view, struct mpk_extract_file *file,
 				  struct mpk_arena *arena, struct mpk_error *err)
 {
-	const struct mpk_image_device *d = &view->image->devices[file->container];
-	struct mpk_code_info code;
+	const struct mpk_view_code *c;
 
-	MPK_TRY(mpk_code_info_read(d->bytes, d->off, NULL, arena, &code, err));
-	if (file->image >= code.image_count && code.problem) {
+	MPK_TRY(mpk_device_borrow(view, file->container, arena, &c, err));
+	if (file->image >= c->code.image_count && c->code.problem) {
 		if (err)
-			*err = *code.problem;
-		return mpk_failed(code.problem->code);
+			*err = *c->code.problem;
+		return mpk_failed(c->code.problem->code);
 	}
-	if (file->image >= code.image_count)
+	if (file->image >= c->code.image_count)
 		return mpk_fail(err, MPK_E_INTERNAL, "an image is gone");
 	file->content = (struct mpk_rope){ .arena = arena };
-	mpk_rope_put_view(&file->content, code.images[file->image].bytes);
+	mpk_rope_put_view(&file->content, c->code.images[file->image].bytes);
 	return mpk_rope_status(&file->content, err);
 }
 
@@ -373,22 +372,22 @@ static enum mpk_code plan_device(struct planner *p, size_t index)
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	const struct mpk_image_device *d = &p->view->image->devices[index];
 	const char *own = mpk_device_path(d, &scratch);
-	struct mpk_view_code c;
+	const struct mpk_view_code *c;
 
 	MPK_TRY_ALLOC(own, p->err);
 	if (!is_at(p, own))
 		return MPK_OK;
-	MPK_TRY(mpk_device_container(d, &scratch, &c, p->err));
-	for (size_t i = 0; i < c.code.image_count; i++)
-		MPK_TRY(plan_image(p, &c, index, i));
-	if (c.code.image_count)
+	MPK_TRY(mpk_device_borrow(p->view, index, &scratch, &c, p->err));
+	for (size_t i = 0; i < c->code.image_count; i++)
+		MPK_TRY(plan_image(p, c, index, i));
+	if (c->code.image_count)
 		return MPK_OK;
 	if (c.code.debug_ptx.len)
 		MPK_TRY(add_debug_ptx(p, &c, mpk_arena_printf(p->arena, "gpu/%zu.debug.ptx", index),
 				      index, 0));
 	return extract_add_bytes(
-		p, &c, mpk_arena_printf(p->arena, "gpu/%zu.%s", index, mpk_device_suffix(&c.code)),
-		index, 0, c.at->bytes);
+		p, c, mpk_arena_printf(p->arena, "gpu/%zu.%s", index, mpk_device_suffix(&c->code)),
+		index, 0, c->at->bytes);
 }
 
 /* --- all of it ---------------------------------------------------------------------------- */

@@ -561,24 +561,25 @@ struct spilling {
 	size_t count;
 };
 
-static void put_evidence(const struct place *p, struct mpk_table *table)
+/* What is known of it, as people say it. */
+static void put_evidence(const struct place *p, struct mpk_strbuf *out)
 {
 	switch (p->spill) {
 	case SPILLS:
-		mpk_table_cell(table, "%" PRIu64 " register%s", p->spilled,
-			       p->spilled == 1 ? "" : "s");
+		mpk_strbuf_printf(out, "%" PRIu64 " register%s", p->spilled,
+				  p->spilled == 1 ? "" : "s");
 		break;
 	case SPILLS_LIKELY:
-		mpk_table_cell(table, "likely: %" PRIu32 " store%s, %" PRIu32 " load%s",
-			       p->local.stores, p->local.stores == 1 ? "" : "s", p->local.loads,
-			       p->local.loads == 1 ? "" : "s");
+		mpk_strbuf_printf(out, "likely: %" PRIu32 " store%s, %" PRIu32 " load%s",
+				  p->local.stores, p->local.stores == 1 ? "" : "s", p->local.loads,
+				  p->local.loads == 1 ? "" : "s");
 		break;
 	case SPILLS_MAYBE:
-		mpk_table_cell(table, "%s", "unknown");
+		mpk_strbuf_puts(out, "unknown");
 		break;
 	case SPILLS_ARRAY:
 	case SPILLS_NOT:
-		mpk_table_cell(table, "%s", "no: an array or a call");
+		mpk_strbuf_puts(out, "no: an array or a call");
 		break;
 	}
 }
@@ -586,7 +587,7 @@ static void put_evidence(const struct place *p, struct mpk_table *table)
 static void put_spilling(const struct mpk_templates *t, const struct spilling *s,
 			 struct mpk_table *table)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf devices = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf devices = { 0 }, evidence = { 0 };
 
 	for (size_t i = 0; i < s->count && i < 2; i++) {
 		mpk_strbuf_puts(&devices, i ? ", " : "");
@@ -597,9 +598,36 @@ static void put_spilling(const struct mpk_templates *t, const struct spilling *s
 	mpk_table_row(table);
 	cell_range(table, s->stack);
 	cell_range(table, s->registers);
-	put_evidence(s->worst, table);
+	put_evidence(s->worst, &evidence);
+	mpk_table_cell(table, "%s", mpk_strbuf_text(&evidence));
 	mpk_table_cell(table, "%s", mpk_strbuf_text(&devices));
 	mpk_table_cell(table, "%s", MPK_QUOTE(t->variants[s->worst->variant].name));
+}
+
+/* The places of one kernel, which stand behind one another from *at on. */
+static struct spilling next_spilling(const struct mpk_templates *t, const struct place *places,
+				     size_t *at)
+{
+	size_t variant = places[*at].variant;
+	struct spilling s = { .worst = &places[*at] };
+
+	for (; *at < t->place_count && places[*at].variant == variant; ++*at) {
+		const struct place *p = &places[*at];
+
+		if (p->spill > s.worst->spill)
+			s.worst = p;
+		widen(&s.stack, mpk_figure_of(p->stack));
+		widen(&s.registers, mpk_figure_of(p->registers));
+		if (s.count < MPK_ARRAY_COUNT(s.targets))
+			s.targets[s.count] = mpk_span_str(p->target);
+		s.count++;
+	}
+	return s;
+}
+
+static size_t count_stacks(const struct mpk_templates *t)
+{
+	return t->variant_count - count_spills(t, SPILLS_NOT);
 }
 
 static void put_spills_rows(const struct mpk_templates_form *form, const struct place *places,
@@ -607,7 +635,7 @@ static void put_spills_rows(const struct mpk_templates_form *form, const struct 
 {
 	const struct mpk_templates *t = form->table;
 	struct mpk_table table = { .right = 3 };
-	size_t kernels = 0, shown = 0;
+	size_t kernels = count_stacks(t), shown = 0;
 
 	mpk_table_row(&table);
 	mpk_table_cell(&table, "%s", "stack");
@@ -615,26 +643,10 @@ static void put_spills_rows(const struct mpk_templates_form *form, const struct 
 	mpk_table_cell(&table, "%s", "spills");
 	mpk_table_cell(&table, "%s", "devices");
 	mpk_table_cell(&table, "%s", "kernel");
-	for (size_t i = 0; i < t->variant_count; i++)
-		kernels += t->variants[i].spill != SPILLS_NOT;
-	for (size_t i = 0; i < t->place_count && shown < rows_of(form, kernels);) {
-		struct spilling s = { .worst = &places[i] };
-		size_t end = i;
+	for (size_t i = 0; i < t->place_count && shown < rows_of(form, kernels); shown++) {
+		struct spilling s = next_spilling(t, places, &i);
 
-		for (; end < t->place_count && places[end].variant == places[i].variant; end++) {
-			const struct place *p = &places[end];
-
-			if (p->spill > s.worst->spill)
-				s.worst = p;
-			widen(&s.stack, mpk_figure_of(p->stack));
-			widen(&s.registers, mpk_figure_of(p->registers));
-			if (s.count < MPK_ARRAY_COUNT(s.targets))
-				s.targets[s.count] = mpk_span_str(p->target);
-			s.count++;
-		}
 		put_spilling(t, &s, &table);
-		shown++;
-		i = end;
 	}
 	mpk_table_print(&table, "  ", out);
 	mpk_table_fini(&table);
@@ -642,22 +654,31 @@ static void put_spills_rows(const struct mpk_templates_form *form, const struct 
 		mpk_strbuf_printf(out, "  and %zu more: --top %zu\n", kernels - shown, kernels);
 }
 
+/* NULL: memory is out. */
+static struct place *sorted_places(const struct mpk_templates *t)
+{
+	struct place *places = calloc(t->place_count + 1, sizeof *places);
+
+	if (places && t->place_count) {
+		memcpy(places, t->places, t->place_count * sizeof *places);
+		qsort_r(places, t->place_count, sizeof *places, by_spill, (void *)(uintptr_t)t);
+	}
+	return places;
+}
+
 static void spills_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_templates_form *form = what;
 	const struct mpk_templates *t = form->table;
-	struct place *places = calloc(t->place_count + 1, sizeof *places);
+	struct place *places = sorted_places(t);
 
 	templates_line(what, style, out);
 	if (!places) {
 		out->failed = true;
 		return;
 	}
-	if (t->place_count)
-		memcpy(places, t->places, t->place_count * sizeof *places);
 	mpk_strbuf_puts(out, t->place_count ? "\n" : "; none has a stack\n");
 	if (t->place_count) {
-		qsort_r(places, t->place_count, sizeof *places, by_spill, (void *)(uintptr_t)t);
 		put_spills_rows(form, places, out);
 		mpk_strbuf_puts(
 			out,
@@ -668,4 +689,32 @@ static void spills_text(const void *what, struct mpk_style style, struct mpk_str
 	free(places);
 }
 
-const struct mpk_answer mpk_answer_spills = { .text = spills_text };
+static void spills_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_templates_form *form = what;
+	const struct mpk_templates *t = form->table;
+	struct place *places = sorted_places(t);
+	struct mpk_json_at *list = mpk_json_array(j, at, "spills"), *o, *targets;
+	size_t shown = 0;
+
+	j->failed |= !places;
+	for (size_t i = 0; places && i < t->place_count && shown < form->top; shown++) {
+		struct spilling s = next_spilling(t, places, &i);
+		struct mpk_strbuf evidence = { 0 };
+
+		put_evidence(s.worst, &evidence);
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_span(j, o, "name", t->variants[s.worst->variant].name);
+		mpk_json_u64(j, o, "stack_bytes", s.stack.most);
+		mpk_json_u64(j, o, "registers", s.registers.most);
+		mpk_json_take(j, o, "spills", &evidence);
+		targets = mpk_json_array(j, o, "targets");
+		for (size_t k = 0; k < s.count && k < MPK_ARRAY_COUNT(s.targets); k++)
+			mpk_json_span(j, targets, NULL, s.targets[k]);
+		mpk_json_u64(j, o, "devices", s.count);
+	}
+	mpk_json_u64(j, at, "with_stack", count_stacks(t));
+	free(places);
+}
+
+const struct mpk_answer mpk_answer_spills = { .text = spills_text, .json = spills_json };

@@ -49,7 +49,8 @@ struct mpk_templates_form {
 
 /* Of struct mpk_templates_form.
  * mpk_answer_templates - how many kernels there are, and a line for each template; .line is the count alone
- * mpk_answer_spills - a line for each kernel with a stack: what of it is known to be spills, and what may be */
+ * mpk_answer_spills - a line for each kernel with a stack: what of it is known to be spills, and what may be; in JSON "spills",
+ *          of the page alone, which has the first `top` of them, and "with_stack", how many there are */
 extern const struct mpk_answer mpk_answer_templates, mpk_answer_spills;
 
 /* mpk_templates_rows - how many kernels, one for each device, are in the table */

@@ -40,7 +40,15 @@ static enum mpk_code map_add_symbol(struct mpk_map_maker *m, size_t parent, cons
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	const char *name;
+	size_t known;
+	int rc = mpk_strmap_put(&m->symbols, symbol, m->count, &known);
 
+	MPK_TRY_ALLOC(rc >= 0, m->err);
+	if (!rc) { /* each device has the same kernels, and reading a name of C++ is much work */
+		MPK_TRY(map_add(m, parent, kind, m->nodes[known].name, path, bytes, NULL));
+		m->nodes[m->count - 1].symbol = m->nodes[known].symbol;
+		return MPK_OK;
+	}
 	if (!mpk_symbol_name(symbol, false, NAME_WIDTH, &text) || text.failed)
 		return map_add(m, parent, kind, symbol, path, bytes, NULL);
 	name = mpk_arena_copy(m->arena, text.data, text.len);

@@ -151,6 +151,7 @@ static void maker_fini(struct mpk_map_maker *m)
 {
 	free(m->nodes);
 	mpk_strmap_fini(&m->groups);
+	mpk_strmap_fini(&m->symbols);
 }
 
 enum mpk_code mpk_map_read(const struct mpk_view *view, const struct mpk_size *size,

@@ -265,19 +265,79 @@ enum mpk_code mpk_device_container(const struct mpk_image_device *d, struct mpk_
 	return mpk_code_info_read(d->bytes, d->off, NULL, arena, &out->code, err);
 }
 
-/* Each container has an arena of its own, so memory is bounded by the
+/* --- containers that are kept --------------------------------------------------------------- */
+
+struct kept_container {
+	struct mpk_arena arena;
+	struct mpk_view_code code; /* path NULL: it is not kept */
+};
+
+struct mpk_device_kept {
+	uint64_t left;                 /* bytes of images that may still be kept */
+	struct kept_container items[]; /* of image->devices */
+};
+
+enum mpk_code mpk_device_keep(struct mpk_view *view, uint64_t most_bytes, struct mpk_error *err)
+{
+	size_t count = view->image->device_count;
+	struct mpk_device_kept *kept;
+
+	if (view->kept || !count)
+		return MPK_OK;
+	kept = calloc(1, sizeof *kept + count * sizeof kept->items[0]);
+	MPK_TRY_ALLOC(kept, err);
+	kept->left = most_bytes;
+	view->kept = kept;
+	return MPK_OK;
+}
+
+void mpk_device_forget(struct mpk_view *view)
+{
+	for (size_t i = 0; view->kept && i < view->image->device_count; i++)
+		mpk_arena_fini(&view->kept->items[i].arena);
+	free(view->kept);
+	view->kept = NULL;
+}
+
+enum mpk_code mpk_device_borrow(const struct mpk_view *view, size_t index, struct mpk_arena *arena,
+				const struct mpk_view_code **out, struct mpk_error *err)
+{
+	const struct mpk_image_device *d = &view->image->devices[index];
+	struct kept_container *k = view->kept ? &view->kept->items[index] : NULL;
+	struct mpk_view_code *made;
+	uint64_t bytes = 0;
+
+	if (!k || (!k->code.path && !view->kept->left)) {
+		made = mpk_arena_alloc(arena, sizeof *made);
+		MPK_TRY_ALLOC(made, err);
+		MPK_TRY(mpk_device_container(d, arena, made, err));
+		*out = made;
+		return MPK_OK;
+	}
+	if (!k->code.path) {
+		MPK_TRY(mpk_device_container(d, &k->arena, &k->code, err));
+		for (size_t i = 0; i < k->code.code.image_count; i++)
+			bytes += k->code.code.images[i].bytes.len;
+		/* the one that is too much is kept, and no other after it */
+		view->kept->left -= bytes < view->kept->left ? bytes : view->kept->left;
+	}
+	*out = &k->code;
+	return MPK_OK;
+}
+
+/* Each container that is not kept has an arena of its own, so memory is bounded by the
  * largest of them and not by their sum. */
-static enum mpk_code read_one(const struct mpk_image_device *d,
+static enum mpk_code read_one(const struct mpk_view *view, size_t index,
 			      enum mpk_code (*each)(const struct mpk_view_code *c, void *arg,
 						    struct mpk_error *err),
 			      void *arg, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	struct mpk_view_code c;
+	const struct mpk_view_code *c;
 
-	MPK_TRY(mpk_device_container(d, &scratch, &c, err));
-	MPK_TRY(each(&c, arg, err));
-	mpk_copy_tell(d->bytes.len);
+	MPK_TRY(mpk_device_borrow(view, index, &scratch, &c, err));
+	MPK_TRY(each(c, arg, err));
+	mpk_copy_tell(view->image->devices[index].bytes.len);
 	return MPK_OK;
 }
 
@@ -287,6 +347,6 @@ enum mpk_code mpk_device_each(const struct mpk_view *view,
 			      void *arg, struct mpk_error *err)
 {
 	for (size_t i = 0; i < view->image->device_count; i++)
-		MPK_TRY(read_one(&view->image->devices[i], each, arg, err));
+		MPK_TRY(read_one(view, i, each, arg, err));
 	return MPK_OK;
 }

@@ -65,6 +65,21 @@ enum mpk_code mpk_device_rows(const struct mpk_view *view, struct mpk_arena *are
 enum mpk_code mpk_device_container(const struct mpk_image_device *d, struct mpk_arena *arena,
 				   struct mpk_view_code *out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_device_keep - keep what is read of containers from now on, as long as their images come to no more than so many bytes:
+ * for who looks at all of them several times, as unpacking them is most of the work
+ * mpk_device_forget - end that; once more is no mistake
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_device_keep(struct mpk_view *view, uint64_t most_bytes,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_device_forget(struct mpk_view *view);
+
+/* mpk_device_borrow - a container by its index: what was kept of it, else as mpk_device_container reads it into arena
+ * @out     lives as long as arena, and the view keeps what it has
+ * Returns  as mpk_device_container */
+enum mpk_code mpk_device_borrow(const struct mpk_view *view, size_t index, struct mpk_arena *arena,
+				const struct mpk_view_code **out,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_device_each - read the containers, one after the other
  * @each    is handed one; what it keeps it copies: its memory is taken again. A failure of it ends
  *          the walk.

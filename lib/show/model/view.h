@@ -77,6 +77,8 @@ struct mpk_view {
 	size_t count;
 	const struct mpk_view_code *embedded; /* of image->embedded */
 	const struct mpk_view_names *names;
+	struct mpk_device_kept
+		*kept; /* containers that were read (mpk_device_keep); NULL: none is kept */
 	struct mpk_arena *arena; /* of all that is read later, when it is asked for */
 };
 

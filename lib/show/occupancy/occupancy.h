@@ -20,6 +20,7 @@ struct mpk_occupancy_ask {
 	uint64_t dynamic; /* bytes of shared memory that a launch adds */
 	const char *
 		device; /* "sm_86": instead of the one that the code is for, where that code runs on it; NULL: none */
+	bool by_block; /* of each kernel what holds for every size of a block, too */
 };
 
 struct mpk_occupancy_row {
@@ -40,6 +41,10 @@ struct mpk_occupancy_row {
 	uint64_t next_less;    /* registers or bytes */
 	uint32_t next_threads; /* of a block, when next is MPK_OCCUPANCY_WARPS */
 	uint32_t next_percent;
+	/* asked for by by_block: percent with blocks of one warp, of two, ... as large as the device allows; else none */
+	const uint8_t *by_block;
+	size_t block_sizes;
+	uint32_t warp_lanes; /* threads of a warp (wave) */
 };
 
 struct mpk_occupancy_list {
@@ -57,6 +62,10 @@ struct mpk_occupancy_list {
 enum mpk_code mpk_occupancy_read(const struct mpk_view *view, const struct mpk_occupancy_ask *ask,
 				 struct mpk_arena *arena, struct mpk_occupancy_list *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_occupancy_block_word, mpk_occupancy_limit_word - as JSON has them: "best", "registers"; static storage */
+const char *mpk_occupancy_block_word(enum mpk_block_from from);
+const char *mpk_occupancy_limit_word(enum mpk_occupancy_limit limit);
 
 /* of struct mpk_occupancy_list: a sentence and a table; "kernels" in JSON (minspect-occupancy.schema.json) */
 extern const struct mpk_answer mpk_answer_occupancy;

@@ -26,6 +26,16 @@ static const char *const limit_words[] = {
 	[MPK_OCCUPANCY_SHARED] = "shared", [MPK_OCCUPANCY_BARRIERS] = "barriers",
 };
 
+const char *mpk_occupancy_block_word(enum mpk_block_from from)
+{
+	return block_words[from];
+}
+
+const char *mpk_occupancy_limit_word(enum mpk_occupancy_limit limit)
+{
+	return limit_words[limit];
+}
+
 /* behind "registers; ": "8 fewer: 63 %" */
 static void put_next(const struct mpk_occupancy_row *r, struct mpk_strbuf *out)
 {

@@ -42,7 +42,8 @@ static uint32_t product(const uint32_t n[3])
 
 /* Returns  false: the figures do not tell */
 static bool row_of(const struct mpk_listed_kernel *k, const struct mpk_occupancy_ask *ask,
-		   const char *device, struct mpk_occupancy_row *out)
+		   const char *device, struct mpk_occupancy_need *needed,
+		   struct mpk_occupancy_row *out)
 {
 	static const struct mpk_kernel_facts none = { 0 };
 	const struct mpk_figure_value *f = k->figures.values;
@@ -102,8 +103,30 @@ static bool row_of(const struct mpk_listed_kernel *k, const struct mpk_occupancy
 		.next_less = step.less,
 		.next_threads = step.threads,
 		.next_percent = mpk_occupancy_percent(&step.then),
+		.warp_lanes = now.warp_lanes,
 	};
+	*needed = need;
 	return true;
+}
+
+/* What holds for blocks of each size. */
+static enum mpk_code read_blocks(struct mpk_occupancy_need need, struct mpk_arena *arena,
+				 struct mpk_occupancy_row *row, struct mpk_error *err)
+{
+	size_t count = mpk_occupancy_max_threads(row->device) / row->warp_lanes;
+	uint8_t *percent = mpk_arena_alloc(arena, count);
+
+	MPK_TRY_ALLOC(percent, err);
+	for (size_t i = 0; i < count; i++) {
+		struct mpk_occupancy now;
+
+		need.threads = (uint32_t)(i + 1) * row->warp_lanes;
+		if (mpk_occupancy_compute(row->device, &need, &now))
+			percent[i] = (uint8_t)mpk_occupancy_percent(&now);
+	}
+	row->by_block = percent;
+	row->block_sizes = count;
+	return MPK_OK;
 }
 
 static int by_percent(const void *a, const void *b)
@@ -139,18 +162,21 @@ enum mpk_code mpk_occupancy_read(const struct mpk_view *view, const struct mpk_o
 	for (size_t i = 0; i < kernels.count; i++) {
 		const struct mpk_listed_kernel *k = &kernels.items[i];
 		const char *device = ask->device ? ask->device : k->target;
+		struct mpk_occupancy_need need;
 		struct mpk_occupancy_row row;
 
 		if (!is_shown(view, k))
 			continue;
 		if (ask->device && !runs_on(k->target, ask->device)) {
 			list.elsewhere++;
-		} else if (!row_of(k, ask, device, &row)) {
+		} else if (!row_of(k, ask, device, &need, &row)) {
 			list.untold++;
 		} else {
 			MPK_TRY_ALLOC(
 				mpk_vec_reserve(&rows.items, &rows.cap, rows.count + 1, sizeof row),
 				err);
+			if (ask->by_block && row.warp_lanes)
+				MPK_TRY(read_blocks(need, arena, &row, err));
 			rows.items[rows.count++] = row;
 		}
 	}

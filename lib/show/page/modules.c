@@ -425,15 +425,18 @@ static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, str
 		return page_kernels(l->page, NULL, NULL, c, l->kernels, err);
 	o = mpk_json_object(j, j->root, NULL);
 	mpk_json_text(j, o, "path", c->path);
-	mpk_json_text(j, o, "member", c->at->member);
+	if (c->at->member)
+		mpk_json_text(j, o, "member", c->at->member);
 	mpk_json_u64(j, o, "offset", c->at->off);
 	mpk_json_u64(j, o, "bytes", c->at->bytes.len);
 	mpk_code_info_text(&c->code, &title);
 	if (!c->code.problem && c->code.format->lines)
 		c->code.format->lines(&c->code, "", &lines);
-	mpk_page_uses(l->page, title.len + lines.len + CONTAINER_BYTES);
-	mpk_json_take(j, o, "title", &title);
-	mpk_json_take(j, o, "lines", &lines);
+	mpk_page_uses(l->page, lines.len + CONTAINER_BYTES);
+	mpk_page_shared_member(l->page, j, o, "title", &title);
+	if (lines.len)
+		mpk_json_take(j, o, "lines", &lines);
+	mpk_strbuf_fini(&lines);
 	return page_kernels(l->page, NULL, NULL, c, l->kernels, err);
 }
 
@@ -442,18 +445,26 @@ enum mpk_code mpk_page_modules(struct mpk_page *page, const struct mpk_view *vie
 			       struct mpk_json_at *at, struct mpk_error *err)
 {
 	struct mpk_json *j = &page->json;
-	struct mpk_json_at *list = mpk_json_array(j, at, "tree");
 	struct device_lists l = { .page = page };
+	struct mpk_json_at *list;
 	enum mpk_code code;
 
-	for (size_t i = 0; i < view->count; i++)
-		page_put_module(view, i, j, list);
-	list = mpk_json_array(j, at, "functions");
-	for (size_t i = 0; i < view->image->function_count; i++)
-		mpk_list_function_json(view, i, MPK_LIST_CALL, j, list);
-	list = mpk_json_array(j, at, "models");
-	for (size_t i = 0; i < view->count; i++)
-		put_models(view, &view->nodes[i], j, list);
+	/* a folder may have thousands of files without any of these */
+	if (view->count) {
+		list = mpk_json_array(j, at, "tree");
+		for (size_t i = 0; i < view->count; i++)
+			page_put_module(view, i, j, list);
+	}
+	if (view->image->function_count) {
+		list = mpk_json_array(j, at, "functions");
+		for (size_t i = 0; i < view->image->function_count; i++)
+			mpk_list_function_json(view, i, MPK_LIST_CALL, j, list);
+	}
+	if (view->count) {
+		list = mpk_json_array(j, at, "models");
+		for (size_t i = 0; i < view->count; i++)
+			put_models(view, &view->nodes[i], j, list);
+	}
 	l.kernels = mpk_json_array(j, at, "kernels");
 	for (size_t i = 0; i < view->count; i++)
 		MPK_TRY(page_kernels(page, view, &view->nodes[i], NULL, l.kernels, err));

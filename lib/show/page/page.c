@@ -12,6 +12,8 @@
 #include "code/show.h"
 #include "list/list.h"
 #include "map/map.h"
+#include "model/kernel_list.h"
+#include "occupancy/occupancy.h"
 #include "page/internal/page.h"
 #include "size/size.h"
 #include "text/escape.h"
@@ -46,6 +48,7 @@ enum {
 	/* what a browser shows at once: 5 MiB with the template, what is read without scripts, and marks of JSON */
 	ARCHIVE_ROOM = 4 << 20,
 	NUMBER_BYTES = 6,
+	SPILLS_MOST = 10, /* kernels */
 };
 
 /* Where the document goes in the template, and before it what is shown where scripts are switched off. */
@@ -69,6 +72,7 @@ void mpk_page_init(struct mpk_page *page, bool several)
 				   .room_left = UINT64_MAX,
 				   .several = several };
 	page->document = mpk_rope_of(&page->arena);
+	page->templates = mpk_templates_create();
 	mpk_json_init(&page->json, 1);
 	/* in a form that is safe inside of a script element of HTML */
 	page->json.in_script = true;
@@ -77,6 +81,7 @@ void mpk_page_init(struct mpk_page *page, bool several)
 
 void mpk_page_fini(struct mpk_page *page)
 {
+	mpk_templates_destroy(page->templates);
 	mpk_json_fini(&page->json);
 	mpk_strbuf_fini(&page->rest);
 	mpk_strbuf_fini(&page->plain);
@@ -91,18 +96,16 @@ void mpk_page_fini(struct mpk_page *page)
  * names in each library and for each device, so that a row is an array, and a text that stands in several is
  * written once. */
 
-void mpk_page_shared(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *row,
-		     struct mpk_span text)
+/* The number of a text in "strings". */
+static size_t number_of(struct mpk_page *page, struct mpk_json *j, struct mpk_span text)
 {
 	struct mpk_span key = text.len ? text : mpk_span_of("", 0);
-	size_t number;
+	size_t number = 0;
 	uint8_t *copy;
 
 	mpk_page_uses(page, NUMBER_BYTES);
-	if (mpk_strmap_find(&page->numbers, key, &number)) {
-		mpk_json_u64(j, row, NULL, number);
-		return;
-	}
+	if (mpk_strmap_find(&page->numbers, key, &number))
+		return number;
 	copy = (uint8_t *)mpk_arena_copy(&page->arena, key.data, key.len);
 	if (!copy ||
 	    !mpk_vec_reserve(&page->strings, &page->string_cap, page->string_count + 1,
@@ -110,11 +113,25 @@ void mpk_page_shared(struct mpk_page *page, struct mpk_json *j, struct mpk_json_
 	    mpk_strmap_put(&page->numbers, mpk_span_of(copy, key.len), page->string_count, NULL) <
 		    0) {
 		j->failed = true;
-		return;
+		return 0;
 	}
-	mpk_json_u64(j, row, NULL, page->string_count);
-	page->strings[page->string_count++] = mpk_span_of(copy, key.len);
+	page->strings[page->string_count] = mpk_span_of(copy, key.len);
 	mpk_page_uses(page, key.len + NUMBER_BYTES);
+	return page->string_count++;
+}
+
+void mpk_page_shared(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *row,
+		     struct mpk_span text)
+{
+	mpk_json_u64(j, row, NULL, number_of(page, j, text));
+}
+
+void mpk_page_shared_member(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *at,
+			    const char *name, struct mpk_strbuf *text)
+{
+	j->failed |= text->failed;
+	mpk_json_u64(j, at, name, number_of(page, j, mpk_span_of(text->data, text->len)));
+	mpk_strbuf_fini(text);
 }
 
 bool mpk_page_has_room(struct mpk_page *page)
@@ -132,6 +149,21 @@ void mpk_page_shared_text(struct mpk_page *page, struct mpk_json *j, struct mpk_
 		mpk_json_null(j, row, NULL);
 }
 
+/* Put "kernels", what the first line of --functions says of all files, and "spills", the first rows of --spills. */
+static void page_count(struct mpk_page *page)
+{
+	const struct mpk_templates_form form = { .table = page->templates,
+						 .many = page->file_count > 1,
+						 .top = SPILLS_MOST };
+	struct mpk_strbuf line = { 0 };
+
+	if (!page->templates || !mpk_templates_rows(page->templates))
+		return;
+	mpk_answer_templates.line(&form, (struct mpk_style){ 0 }, &line);
+	mpk_json_take(&page->json, page->json.root, "kernels", &line);
+	mpk_answer_spills.json(&form, &page->json, page->json.root);
+}
+
 /* Put "columns", "figures" and "strings"; no row can be added afterwards. */
 static void page_tables(struct mpk_page *page)
 {
@@ -141,6 +173,8 @@ static void page_tables(struct mpk_page *page)
 	static const char *const parts[] = { "$module",  "$name", "$title", "bytes",
 					     "stored",   "dtype", "shape",  "xxh128",
 					     "language", "text",  "shown" };
+	static const char *const occupancy[] = { "$name",  "$target", "percent", "threads",
+						 "$block", "$limit",  "lanes",   "$chart" };
 	static const char *const code[] = { "$path", "$name", "$format", "$target", "text" };
 	static const char *const map[] = { "depth", "$kind",   "$name", "bytes",
 					   "$path", "$symbol", "plain" };
@@ -149,6 +183,7 @@ static void page_tables(struct mpk_page *page)
 
 	mpk_json_texts(j, at, "kernels", kernels, MPK_ARRAY_COUNT(kernels));
 	mpk_json_texts(j, at, "code", code, MPK_ARRAY_COUNT(code));
+	mpk_json_texts(j, at, "occupancy", occupancy, MPK_ARRAY_COUNT(occupancy));
 	mpk_json_texts(j, at, "map", map, MPK_ARRAY_COUNT(map));
 	mpk_json_texts(j, at, "parts", parts, MPK_ARRAY_COUNT(parts));
 	/* what the figures of a kernel are, which follow the device and what the code is: "sm_90|cubin|24||" */
@@ -263,6 +298,10 @@ static void put_answer(struct mpk_page *page, const struct listing *l, const cha
 static void put_listings(struct mpk_page *page, const char *file, const struct listing *listings,
 			 size_t count)
 {
+	if (page->plain.len >= PLAIN_MOST) {
+		page->unlisted++;
+		return;
+	}
 	mpk_strbuf_puts(&page->plain, "<h2>");
 	put_html_name(page, file);
 	mpk_strbuf_puts(&page->plain, "</h2>\n");
@@ -378,7 +417,8 @@ static enum mpk_code put_sizes(struct mpk_page *page, const struct mpk_view *vie
 	put_listings(
 		page, view->name, listings,
 		MPK_ARRAY_COUNT(listings)); /* before the map: each takes memory while it is made */
-	put_copies(&size, j, mpk_json_object(j, at, "size"));
+	if (size.copy_count || size.same_kernel_count)
+		put_copies(&size, j, mpk_json_object(j, at, "size"));
 	MPK_TRY(mpk_map_read(view, &size, &scratch, &map, err));
 	put_map_node(page, &map, 0, mpk_json_array(j, at, "map"));
 	return MPK_OK;
@@ -386,9 +426,9 @@ static enum mpk_code put_sizes(struct mpk_page *page, const struct mpk_view *vie
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
-/* An archive may have many libraries, most of which have the same.
+/* A set may have many libraries, most of which have the same.
  * Returns  what of the room is not for this one */
-static uint64_t enter_archive(struct mpk_page *page)
+static uint64_t enter_set(struct mpk_page *page)
 {
 	uint64_t kept;
 
@@ -431,6 +471,49 @@ static enum mpk_code end_file(struct mpk_page *page, struct mpk_json_at *at, con
 	return code != MPK_OK ? code : j->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
+static enum mpk_code count_kernels(struct mpk_page *page, const struct mpk_view *view,
+				   struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_kernel_list list;
+
+	MPK_TRY_ALLOC(page->templates, err);
+	MPK_TRY(mpk_kernel_list_read(view, MPK_KERNELS_OF_FILE, 0, &scratch, &list, err));
+	return mpk_templates_add(page->templates, view, &list, err);
+}
+
+/* What --occupancy says of each kernel, and what holds for other blocks: percent by the warps of a block, "25 50 75". */
+static enum mpk_code put_occupancy(struct mpk_page *page, const struct mpk_view *view,
+				   struct mpk_json_at *at, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_occupancy_ask ask = { .by_block = true };
+	struct mpk_json *j = &page->json;
+	struct mpk_json_at *list, *row;
+	struct mpk_occupancy_list all;
+
+	MPK_TRY(mpk_occupancy_read(view, &ask, &scratch, &all, err));
+	list = all.count ? mpk_json_array(j, at, "occupancy") : NULL;
+	for (size_t i = 0; i < all.count; i++) {
+		const struct mpk_occupancy_row *r = &all.items[i];
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf chart = { 0 };
+
+		for (size_t k = 0; k < r->block_sizes; k++)
+			mpk_strbuf_printf(&chart, "%s%u", k ? " " : "", r->by_block[k]);
+		j->failed |= chart.failed;
+		row = mpk_json_array(j, list, NULL);
+		mpk_page_shared(page, j, row, r->name);
+		mpk_page_shared_text(page, j, row, r->device);
+		mpk_json_u64(j, row, NULL, r->percent);
+		mpk_json_u64(j, row, NULL, r->threads);
+		mpk_page_shared_text(page, j, row, mpk_occupancy_block_word(r->block_from));
+		mpk_page_shared_text(page, j, row, mpk_occupancy_limit_word(r->limit));
+		mpk_json_u64(j, row, NULL, r->warp_lanes);
+		mpk_page_shared(page, j, row, mpk_span_of(chart.data, chart.len));
+	}
+	return MPK_OK;
+}
+
 enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 			   const struct mpk_verify_file *file, struct mpk_error *err)
 {
@@ -441,15 +524,24 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	uint64_t kept = 0; /* room that one library leaves to the next ones */
 
 	page->cut_rows = 0;
-	if (page->of_archive)
-		kept = enter_archive(page);
+	if (page->of_set)
+		kept = enter_set(page);
 	/* packed code is longer than the file; more than this only a hostile file needs */
 	page->digests_left = 8 * view->file_bytes;
 	mpk_list_about_json(view, true, j, mpk_json_object(j, at, "about"));
+	if (page->of_set && !page->archive_bytes)
+		mpk_json_bool(j, at, "in_folder", true);
+	if (page->archive_bytes)
+		mpk_json_u64(j, at, "archive_bytes", page->archive_bytes);
+	MPK_TRY(mpk_page_devices(page, view, at, err));
+	MPK_TRY(count_kernels(page, view, err));
 	MPK_TRY(put_sizes(page, view, at, err)); /* takes most memory, the page grows later */
 	MPK_TRY(mpk_page_modules(page, view, at, err));
+	if (!page->of_set) /* the page of each library has its own */
+		MPK_TRY(put_occupancy(page, view, at, err));
 	MPK_TRY(mpk_page_parts(page, view, file ? file->map : NULL, at, err));
-	mpk_json_u64(j, at, "cut_rows", page->cut_rows);
+	if (page->cut_rows)
+		mpk_json_u64(j, at, "cut_rows", page->cut_rows);
 	page->room_left += kept;
 	return end_file(page, at, view->name, &report,
 			mpk_verify_run(view, file, &scratch, &report, err), err);
@@ -477,6 +569,7 @@ enum mpk_code mpk_page_add_weights(struct mpk_page *page, const struct mpk_weigh
 
 enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out, struct mpk_error *err)
 {
+	page_count(page);
 	page_tables(page);
 	MPK_TRY(mpk_rope_status(&page->document, err));
 	MPK_TRY(mpk_json_print(&page->json, &page->rest, err));
@@ -495,6 +588,11 @@ enum mpk_code mpk_page_print(struct mpk_page *page, struct mpk_rope *out, struct
 	const char *between = plain + strlen(PLAIN_MARK);
 
 	mpk_rope_put_view(out, mpk_span_of(mpk_page_template, (size_t)(plain - mpk_page_template)));
+	if (page->unlisted)
+		mpk_strbuf_printf(&page->plain, "<p>%zu more files: minspect FILE</p>\n",
+				  page->unlisted);
+	if (page->plain.failed)
+		return mpk_fail_nomem(err);
 	mpk_rope_put_view(out, mpk_span_of(page->plain.data, page->plain.len));
 	mpk_rope_put_view(out, mpk_span_of(between, (size_t)(data - between)));
 	MPK_TRY(mpk_page_document(page, out, err));

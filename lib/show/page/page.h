@@ -13,6 +13,7 @@
 #include "diff/diff.h"
 #include "disasm/listing.h"
 #include "extract/extract.h"
+#include "list/templates.h"
 #include "model/device_code.h"
 #include "model/view.h"
 #include "verify/verify.h"
@@ -46,6 +47,7 @@ struct mpk_page {
 	struct mpk_rope document;  /* what of the document has left json */
 	struct mpk_strbuf rest;    /* what was left of it in the end */
 	struct mpk_strbuf plain;   /* HTML: what is read without scripts */
+	size_t unlisted;           /* files without a listing there, for want of room */
 	struct mpk_json_at *files; /* NULL before the first is added */
 	/* set by who has them, before the first file: source files that are shown beside machine code whose debug information
 	 * names them, and the JSON that minspect --run --profile wrote, by which graphs are coloured; borrowed */
@@ -64,9 +66,11 @@ struct mpk_page {
 		disasm; /* set by who has helpers that disassemble; NULL: no machine code is shown */
 	size_t map_most;       /* children of a node of the map */
 	uint64_t digests_left; /* bytes of code that will still be read for digests of kernels */
-	bool of_archive; /* set by who adds: the next file is one of an archive that is shown as a whole */
-	bool several; /* files, or members of archives */
+	bool of_set; /* set by who adds: the next file is one of an archive or a folder that is shown as a whole */
+	uint64_t archive_bytes; /* of that archive; 0: it is none */
+	bool several;           /* files, or members of archives */
 	size_t file_count;
+	struct mpk_templates *templates; /* kernels of all files, as --functions counts them */
 	/* texts that many rows have, by their number; malloc'ed, as numbers is */
 	struct mpk_span *strings;
 	size_t string_count, string_cap;

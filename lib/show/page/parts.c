@@ -364,10 +364,12 @@ static enum mpk_code put_code(struct mpk_page *page, const struct mpk_view *view
 	struct code_put put = { .page = page };
 	enum mpk_code code = MPK_OK;
 
+	if (!page->disasm)
+		return MPK_OK;
+
 	put.list = mpk_json_array(j, at, "code");
 	mpk_json_init_list(&put.problems);
-	if (page->disasm)
-		code = ask_all(&put, view, err);
+	code = ask_all(&put, view, err);
 	j->failed |= put.problems.failed;
 	mpk_json_document(j, at, "code_problems", &put.problems);
 	mpk_json_bool(j, at, "code_is_cut", put.is_full);
@@ -416,10 +418,11 @@ static void put_graph(const struct mpk_model_graph *g, struct mpk_json *j, struc
 static enum mpk_code put_graphs(const struct mpk_view *view, struct mpk_json *j,
 				struct mpk_json_at *at, struct mpk_error *err)
 {
-	struct mpk_json_at *list = mpk_json_array(j, at, "graphs");
 	struct mpk_model_graphs graphs;
+	struct mpk_json_at *list;
 
 	MPK_TRY(mpk_model_graphs_read(view, &graphs, err));
+	list = graphs.count ? mpk_json_array(j, at, "graphs") : NULL;
 	for (size_t i = 0; i < graphs.count; i++)
 		put_graph(&graphs.items[i], j, list);
 	return MPK_OK;

@@ -159,12 +159,6 @@ END
 chmod +x cuda/bin/nvdisasm
 CUDA_HOME=$PWD/cuda minspect --html sass.html --source vadd.cu data/cuda/cubin/vadd_cuda.so
 
-# a model with a profile of a run, and with what is none
-minspect --run forward data/relax/gelu.so --input 4x24xf32=rand --profile=times.json >/dev/null
-minspect --html times.html --times times.json data/relax/gelu.so
-echo '{"traceEvents": [null, {"ph": "X"}, 3' >notimes.json
-minspect --html notimes.html --times notimes.json data/relax/gelu.so
-
 minspect --html weights.html data/weights/model.safetensors.index.json
 python3 -c 'import json, struct
 shapes = {f"layers.{i}.{n}.weight": [8, k] for i in range(3) for n, k in (("q", 8), ("k", 4))}

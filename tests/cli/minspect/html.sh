@@ -52,7 +52,7 @@ for file in page["files"]:
     for row in file["gpu_code"]:
         print(" ", *row.values())
     for c in file["gpu_containers"]:
-        print(" ", c["path"], c["title"], c["lines"].splitlines()[-1:])
+        print(" ", c["path"], page["strings"][c["title"]], c.get("lines", "").splitlines()[-1:])
     for k in rows(file["kernels"], page["columns"]["kernels"]):
         print(" ", k["module"], k["name"], k["lines"][-1:], k["figures"][-1:])
     for p in rows(file["parts"], page["columns"]["parts"]):

@@ -18,9 +18,10 @@ struct mpk_map_maker {
 	size_t count, cap;
 	size_t *modules; /* the node of each module; 0: it has none */
 	size_t *code_parts; /* of each module, its part "kernels.*" that has the code of all; 0: none */
-	size_t *sections;         /* the node of each section by its number; 0: it has none */
-	size_t section_room;      /* of sections */
-	struct mpk_strmap groups; /* nodes by a key, for what is put together by its name */
+	size_t *sections;          /* the node of each section by its number; 0: it has none */
+	size_t section_room;       /* of sections */
+	struct mpk_strmap groups;  /* nodes by a key, for what is put together by its name */
+	struct mpk_strmap symbols; /* the first node of each symbol */
 };
 
 /* mpk_map_collect - add the file and all that is in it, in no order; nodes know their parents

@@ -18,6 +18,10 @@ void mpk_page_shared(struct mpk_page *page, struct mpk_json *j, struct mpk_json_
 void mpk_page_shared_text(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *row,
 			  const char *text);
 
+/* mpk_page_shared_member - the same as a member of an object; the text is taken and freed */
+void mpk_page_shared_member(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *at,
+			    const char *name, struct mpk_strbuf *text);
+
 /* mpk_page_has_room - whether a row can be added to the page of an archive; where not it is counted as cut
  * mpk_page_uses - take bytes from what room is left */
 bool mpk_page_has_room(struct mpk_page *page);
@@ -42,6 +46,12 @@ void mpk_page_sources(struct mpk_page *page);
  * @at      the object of the file
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_page_modules(struct mpk_page *page, const struct mpk_view *view,
+			       struct mpk_json_at *at, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_page_devices - put "runs": of each device that the file has code for the maker of, what --check says of it, by the word
+ * "yes", "ptx" (the driver compiles it), "part" or "no", the number of a text of "strings": names with blanks between them
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_page_devices(struct mpk_page *page, const struct mpk_view *view,
 			       struct mpk_json_at *at, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_page_parts - put "parts": what --extract would write, and texts that stand in a container with other images; then

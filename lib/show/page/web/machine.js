@@ -56,8 +56,11 @@ function companions(file, listing, keys) {
   const named = new Set(keys.filter(Boolean).map((key) => key.slice(0, key.lastIndexOf(":"))));
   const given = (page.sources || []).map((source) => ({ ...source, source: true, title: basename(source.name) }));
   const byLines = [...given, ...file.texts].filter((part) => named.has(basename(part.title || part.name)));
-  const near = file.texts.filter((part) => part.module === listing.path && !byLines.includes(part) && part.language !== "json" && (!listing.name || part.text.includes(listing.name)));
-  const other = file.texts.filter((part) => !near.includes(part) && !byLines.includes(part) && listing.name && !["json", "bytecode"].includes(part.language) && part.text.includes(listing.name));
+  // code of the host is of no text for a device, whatever names they share, and the other way round
+  const isHost = !listing.target && listing.language === "asm";
+  const fits = (part) => !byLines.includes(part) && part.language !== "json" && (isHost ? ["c", "llvm", "text"].includes(part.language) : part.language !== "bytecode");
+  const near = file.texts.filter((part) => fits(part) && part.module === listing.path && (!listing.name || part.text.includes(listing.name)));
+  const other = isHost ? [] : file.texts.filter((part) => fits(part) && !near.includes(part) && listing.name && part.text.includes(listing.name));
   return [...byLines, ...near, ...other.slice(0, 5)];
 }
 
@@ -109,7 +112,7 @@ function tie(panes) {
 function codePanel(file, open) {
   const all = listings(file);
   const said = file.code_problems.map((text) => el("p", { class: "cut" }, text));
-  if (file.code_is_cut) said.push(el("p", { class: "cut" }, "There is no room for all of it. The rest: ", el("code", {}, `minspect --disasm=NAME ${file.name}`)));
+  if (file.code_is_cut) said.push(el("p", { class: "cut" }, "There is no room for all of it. The rest: ", el("code", {}, `minspect disasm NAME ${file.name}`)));
   if (!all.length) return el("div", {}, heading("Machine code"), ...said);
   const list = el("div", { class: "rows", "data-rows": "", role: "listbox", "aria-label": "Functions and kernels" });
   const stage = el("div", { class: "text-stage" });

@@ -33,7 +33,7 @@ function squarify(items, x, y, width, height, place) {
   }
 }
 
-const KIND_NAMES = { function: "function", section: "section", debug: "debug information", host: "host code", executor: "executor", device: "device code", gpu: "code of a device", data: "data", extern: "other runtime", source: "source", unknown: "unknown kind", blob: "module blob", tensor: "tensor", text: "text", code: "code", kernel: "kernel", rest: "the rest", file: "file" };
+const KIND_NAMES = { function: "function", section: "section", debug: "debug information", host: "host code", executor: "executor", device: "device code", gpu: "code of a device", data: "data", extern: "other runtime", source: "source", unknown: "unknown kind", blob: "module blob", tensor: "tensor", text: "text", code: "code", kernel: "kernel", rest: "the rest", file: "file", set: "all files" };
 
 const SMALLEST = 4; // pixels: below that a rectangle cannot be seen
 
@@ -48,17 +48,18 @@ function drawable(children, area) {
   return [...sorted.slice(0, small), { name: `${plural(rest.length, "smaller part")}`, kind: "rest", bytes: rest.reduce((sum, child) => sum + child.bytes, 0), plain: 0, children: rest }];
 }
 
-// The map alone. listed is called with what it shows now.
-function mapView(file, open, listed) {
-  const root = sizeMap(file);
+// The map alone. listed is called with what it shows now; whole is the map of a set, whose nodes know their file.
+function mapView(one, open, listed, whole) {
+  const root = whole || sizeMap(one);
+  const fileOf = (node) => node.owner || one;
   const crumbs = el("nav", { class: "crumbs", "aria-label": "Where the map is" });
   const area = el("div", { class: "map", role: "group", "aria-label": "Size map" });
   const view = el("div", { class: "map-view" }, crumbs, area);
   let trail = [root];
 
-  const partOf = (node) => file.parts.find((part) => part.module === node.path && (part.title || part.name) === node.name);
+  const partOf = (node) => fileOf(node).parts.find((part) => part.module === node.path && (part.title || part.name) === node.name);
   const isPart = (node) => node.path && ["tensor", "text", "code"].includes(node.kind);
-  const isModule = (node) => node.path && node.kind !== "kernel" && !isPart(node) && file.byPath.has(node.path);
+  const isModule = (node) => node.path && node.kind !== "kernel" && !isPart(node) && fileOf(node) && fileOf(node).byPath.has(node.path);
   const textOf = (node) => { const part = isPart(node) && partOf(node); return part && part.text !== undefined ? part : null; };
 
   function zoom(node) {
@@ -67,9 +68,11 @@ function mapView(file, open, listed) {
   }
 
   function enter(node) {
-    const part = textOf(node);
-    if (node.children.length) zoom(node);
-    else if (node.tensor) open.tensor(node.tensor);
+    if (node.children.length) return zoom(node);
+    const part = textOf(node), file = fileOf(node);
+    if (file && file !== current) showFile(file);
+    if (!file) return;
+    if (node.tensor) open.tensor(node.tensor);
     else if (part) open.text(part);
     else if (node.kind === "kernel") open.kernel(node.symbol || node.name, node.path);
     else if (isModule(node)) open.module(file.byPath.get(node.path));
@@ -168,7 +171,7 @@ function sizesPanel(file, open) {
   });
   const panel = el("div", { class: "sizes" },
     heading("Where the bytes are"),
-    el("p", { class: "note" }, "The area of a rectangle is its share of the file. Click one to look into it, Esc to go back. As a picture: ", el("code", {}, `minspect --svg ${file.name} -o map.svg`)),
+    el("p", { class: "note" }, "The area of a rectangle is its share of the file. Click one to look into it, Esc to go back. As a picture: ", el("code", {}, `minspect svg ${file.name} -o map.svg`)),
     map, list, duplicates(file), sameKernels(file, open));
   panel.escape = map.escape;
   panel.zoomTo = map.zoomTo;

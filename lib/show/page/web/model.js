@@ -25,6 +25,12 @@ function key(item, file) {
 
 function prepare(file, index) {
   file.index = index;
+  // what a file has nothing of is not in the document
+  for (const name of ["tree", "functions", "models", "graphs", "code", "code_problems", "gpu_code", "gpu_containers"]) file[name] = file[name] || [];
+  file.size = file.size || { duplicates: [], wasted: 0, same_kernels: [], same_bytes: 0 };
+  file.cut_rows = file.cut_rows || 0;
+  for (const container of file.gpu_containers) container.title = page.strings[container.title];
+  for (const word of Object.keys(file.runs || {})) file.runs[word] = page.strings[file.runs[word]];
   if (file.weights) prepareWeights(file);
   file.name = file.about.file;
   file.short = basename(file.name);
@@ -34,6 +40,7 @@ function prepare(file, index) {
   file.parts = hydrate(file.parts, page.columns.parts);
   file.kernels = hydrate(file.kernels, page.columns.kernels);
   for (const kernel of file.kernels) kernel.lines = kernel.lines.join("\n");
+  file.occupancy = new Map(hydrate(file.occupancy || [], page.columns.occupancy || []).map((row) => [`${row.name} ${row.target}`, row]));
   file.tensors = file.weightTensors || file.parts.filter((part) => part.dtype !== undefined);
   file.texts = file.parts.filter((part) => part.text !== undefined);
   for (const text of file.texts) text.title = text.title || text.name;
@@ -190,5 +197,28 @@ function sizeMap(file) {
     if (row.depth) trail[row.depth - 1].children.push(node);
     trail.push(node);
   }
+  for (const section of trail[0] ? trail[0].children : []) fillRests(file, section, section);
   return (file.mapTree = trail[0]);
+}
+
+// Of a device the map of a set has the largest kernels; the others are known by the rows of kernels, and share what is left
+// by the sizes of their code.
+function fillRests(file, section, node) {
+  const rest = node.kind === "gpu" && node.children.find((child) => child.kind === "rest" && /^\d+ smaller ones$/.test(child.name));
+  if (!rest) return node.children.forEach((child) => fillRests(file, section, child));
+  const code = page.figures.findIndex((figure) => figure.word === "code_bytes"), target = node.name.split(" ")[0];
+  const named = new Set(node.children.map((child) => child.symbol || child.name));
+  const left = new Map();
+  for (const kernel of file.kernels) {
+    if (named.has(kernel.name) || !(kernel.module || "").startsWith(`${section.name}:`)) continue;
+    for (const text of kernel.figures) {
+      if (!text.startsWith(`${target}|`)) continue;
+      const size = Number(needsOf(text).values[code]) || 0;
+      if (size) left.set(kernel.name, { kernel, size: size + (left.has(kernel.name) ? left.get(kernel.name).size : 0) });
+    }
+  }
+  const sum = [...left.values()].reduce((all, { size }) => all + size, 0);
+  rest.children = [...left.values()].map(({ kernel, size }) => ({ kind: "kernel", name: kernel.title || kernel.name, symbol: kernel.name, path: kernel.module, bytes: Math.floor((rest.bytes * size) / sum), plain: size, children: [] }));
+  const missing = rest.bytes - rest.children.reduce((all, child) => all + child.bytes, 0);
+  if (rest.children.length && missing) rest.children[0].bytes += missing; // what rounding left
 }

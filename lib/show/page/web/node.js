@@ -6,7 +6,7 @@ const storedGraphs = new Map();
 // The stored graph, and which of its nodes each drawn one is: weights are in it and are not drawn. Of a text that is cut, none.
 function storedGraph(file, graph) {
   if (storedGraphs.has(graph)) return storedGraphs.get(graph);
-  const text = graph.name ? undefined : file.parts.find((part) => part.module === graph.module && part.name === "graph.json");
+  const text = graph.name || graph.merged ? undefined : file.parts.find((part) => part.module === graph.module && part.name === "graph.json");
   let found = null;
   try {
     const { nodes, attrs, node_row_ptr: rows } = JSON.parse(text.text);

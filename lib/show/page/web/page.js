@@ -2,8 +2,9 @@
 
 // A view that a file has nothing for is not offered for it.
 const TABS = [
-  ["files", "Files", () => filesPanel(), () => files.length > 2],
+  ["files", "All files", () => filesPanel(), () => set !== null || files.length > 2],
   ["diff", "What differs", () => diffPanel(), () => files.length === 2 && page.diff !== undefined],
+  ["graphs", "Graphs of both", () => graphDiffPanel(), () => graphPairs().length > 0],
   ["compare", "Side by side", () => comparePanel(), () => compares],
   ["overview", "Overview", overviewPanel, () => true],
   ["sizes", "Sizes", sizesPanel, () => true],
@@ -12,11 +13,12 @@ const TABS = [
   ["texts", "Sources", textsPanel, (file) => file.texts.length > 0],
   ["code", "Machine code", codePanel, (file) => file.code.length + file.code_problems.length > 0],
   ["graph", "Graph", graphPanel, (file) => file.graphs.length > 0],
+  ["profile", "Profile", () => profilePanel(), () => times !== null && times.size > 0],
   ["findings", "Findings", findingsPanel, () => true],
 ];
-const OF_ALL = ["files", "diff", "compare"]; // files together
+const OF_ALL = ["files", "diff", "graphs", "compare", "profile"]; // files together
 
-const APART = ["texts", "code", "graph"]; // printed alone
+const APART = ["texts", "code", "graph", "graphs"]; // printed alone
 
 function openTabs(file) {
   return TABS.filter(([, , , has]) => has(file || current)).map(([name]) => name);
@@ -98,6 +100,14 @@ const open = {
   file(file) {
     showFile(file);
     showTab("overview");
+  },
+  // the kernels of a file for a device, or for the first of several that it has
+  device(file, targets) {
+    if (file !== current) showFile(file);
+    const panel = showTab(openTabs().includes("functions") ? "functions" : "overview");
+    const target = targets.find((name) => file.devices.includes(name));
+    if (panel.tables && panel.tables.kernels && target) panel.tables.kernels.restore({ only: target });
+    open.address({});
   },
   kernel(name, module) {
     const kernel = current.kernels.find((k) => k.name === name && (!module || k.module === module)) || current.kernels.find((k) => k.name === name);
@@ -182,7 +192,8 @@ function follow() {
   if (view === "texts" && text) open.text(text, line >= 0 && line < linesOf(text.text).length && Number.isInteger(line) ? line : undefined);
   const listing = view === "code" && place.has("code") && listingOf(file, place.get("code"), place.get("target"));
   if (listing) open.code(listing);
-  if (view === "graph" && graph) open.graph(graph);
+  const node = Number(place.get("node"));
+  if (view === "graph" && graph) open.graph(graph, place.has("node") && graph.nodes[node] ? node : undefined);
   following = false;
 }
 
@@ -246,6 +257,8 @@ function onTabKey(event) {
 function beforePrint() {
   const alone = APART.includes(shownTab);
   document.body.dataset.print = alone ? "view" : "report";
+  const shown = panelOf(current, shownTab);
+  if (alone && shown.onPaper) shown.onPaper();
   if (alone) return;
   const names = openTabs().filter((name) => !APART.includes(name));
   for (const panel of panels.values()) panel.classList.remove("report");
@@ -269,10 +282,10 @@ function setUpFiles() {
 }
 
 function start() {
-  const title = files.map((file) => file.short).join(", ");
+  const title = set ? set.title : files.map((file) => file.short).join(", ");
   document.title = `${title} - minspect`;
-  byId("title").textContent = files.length > 1 ? plural(files.length, "file") : title;
-  byId("title").classList.toggle("several", files.length > 1);
+  byId("title").textContent = set ? set.title : files.length > 1 ? plural(files.length, "file") : title;
+  byId("title").classList.toggle("several", files.length > 1 && (!set || (!set.isArchive && !files[0].in_folder)));
   byId("title").title = files.map((file) => file.name).join("\n");
   setUpFiles();
   for (const [name, text] of TABS) {
@@ -283,6 +296,7 @@ function start() {
   byId("tabs").addEventListener("keydown", onTabKey);
   document.addEventListener("keydown", onKey);
   window.addEventListener("beforeprint", beforePrint);
+  window.addEventListener("afterprint", () => { const shown = panelOf(current, shownTab); if (shown.onScreen) shown.onScreen(); });
   setUpTheme();
   setUpSearch(() => current, (result) => { if (result.file !== current) showFile(result.file); result.go(open); });
   window.addEventListener("hashchange", follow);

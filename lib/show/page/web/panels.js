@@ -60,7 +60,7 @@ function overviewPanel(file, open) {
     el("div", { class: "figures" }, ...figures.filter(Boolean)),
     el("div", { class: "split first" }, el("section", { class: "about", "aria-label": "What it is" }, factList(
       fact("File", el("code", {}, file.name), " ", verdict(file)),
-      file.cut_rows ? fact("Cut", el("span", { class: "cut" }, `${plural(file.cut_rows, "row")} of kernels and parts have no room on this page. All of it: `, el("code", {}, `minspect --html PAGE '${file.name}'`))) : null,
+      file.cut_rows ? fact("Cut", el("span", { class: "cut" }, `${plural(file.cut_rows, "row")} of kernels and parts have no room on this page. All of it: `, el("code", {}, `minspect html '${file.name}' -o PAGE`))) : null,
       fact("Container", `${containerName(about)}${about.machine ? `, ${about.machine}` : ""}${about.elf ? `, ${about.elf.class}-bit ${about.elf.byte_order} endian` : ""}`),
       ...(file.weights ? weightFacts(file) : [fact("Loads in", about.releases || "not known"),
       about.loaders && about.loaders.length ? fact("Needs loaders for", about.loaders.join(", ")) : null,
@@ -160,7 +160,7 @@ function textsPanel(file, open) {
       const kind = LANGUAGE_NAMES[part.language];
       stage.replaceChildren(
         el("div", { class: "text-head" }, el("h2", {}, part.title), el("span", { class: "note" }, `${part.module}  \u00b7  ${kind}  \u00b7  ${bytes(part.bytes)}  \u00b7  ${plural(linesOf(part.text).length, "line")}`), mark(part) || "", copyButton(part.text, "the text")),
-        part.shown !== undefined ? el("p", { class: "cut" }, `These are the first ${bytes(part.shown)} of ${bytes(part.bytes)}. All of it: `, el("code", {}, `minspect --extract DIR ${file.name}`)) : "",
+        part.shown !== undefined ? el("p", { class: "cut" }, `These are the first ${bytes(part.shown)} of ${bytes(part.bytes)}. All of it: `, el("code", {}, `minspect extract ${file.name} -o DIR`)) : "",
         view);
       list.reveal(file.texts.indexOf(part));
       for (const row of list.querySelectorAll("[data-row]")) row.setAttribute("aria-selected", String(row.item === part));
@@ -191,15 +191,19 @@ function graphPanel(file, open) {
     if (drawn === index) return;
     drawn = index;
     choice.value = String(index);
-    view = graphView(file, file.graphs[index], open);
+    view = graphView(file, file.graphs[index], open, (node) => open.address({ graph: index + 1, node }));
     stage.replaceChildren(view);
     view.shown();
     open.address({ graph: index + 1 });
   };
   choice.addEventListener("change", () => draw(Number(choice.value)));
-  panel.shown = () => draw(Math.max(0, drawn));
+  // the model itself, and not what tells its metadata
+  const largest = file.graphs.reduce((best, graph, i) => (graph.nodes.length > file.graphs[best].nodes.length ? i : best), 0);
+  panel.shown = () => draw(drawn < 0 ? largest : drawn);
   panel.show = (graph, node) => { draw(file.graphs.indexOf(graph)); if (node !== undefined) view.choose(node); };
   panel.step = (by) => view && view.step(by);
+  panel.onPaper = () => view && view.onPaper();
+  panel.onScreen = () => view && view.onScreen();
   return panel;
 }
 
@@ -213,7 +217,7 @@ function findingRow(finding, go) {
 
 function findingsPanel(file, open) {
   const panel = el("div", { class: "findings" }, heading("Findings", file.findings.length),
-    el("p", { class: "note" }, `What minspect --verify says of ${file.short}: `, verdict(file), file.verify.left_out ? ` ${plural(file.verify.left_out, "finding")} more are left out.` : ""));
+    el("p", { class: "note" }, `What minspect verify says of ${file.short}: `, verdict(file), file.verify.left_out ? ` ${plural(file.verify.left_out, "finding")} more are left out.` : ""));
   if (!file.findings.length) return fill(panel, {}, [empty("Structure and payloads were checked to the last byte; nothing was found.")]);
   const list = el("div", { class: "rows", "data-rows": "", role: "group", "aria-label": "Findings" });
   panel.append(list);

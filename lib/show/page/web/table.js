@@ -23,7 +23,8 @@ function figureText(value, isBytes) {
   if (value === "?") return "unknown";
   const { low, high } = value;
   const text = (n) => (isBytes ? bytes(n) : n.toLocaleString("en"));
-  return low === high ? text(high) : `${text(low)} \u2013 ${text(high)}`;
+  // one number a cell: which device has which, the open row tells
+  return low === high ? text(high) : `up to ${text(high)}`;
 }
 
 // What a column sorts by: what is not known comes after all that is.
@@ -38,8 +39,27 @@ function kernelColumns(file, chosen) {
   return [
     ...(file.devices.length ? [{ title: "Devices", whole: true, text: (k) => { const list = targets(k); return list.length > 3 ? `${list.length} devices` : list.join(", "); }, hint: (k) => targets(k).join(", "), rank: (k) => targets(k).length }] : []),
     ...columns.map(({ figure, index }) => ({ title: figure.title, numeric: true, text: (k) => figureText(figureOf(k, index, chosen()), figure.is_bytes), rank: (k) => figureRank(figureOf(k, index, chosen())) })),
+    ...(file.occupancy.size ? [{ title: "Occupancy", numeric: true, hint: () => "Share of the warps that a multiprocessor has room for, which run at once", text: (k) => { const list = occupancyOf(file, k, chosen()); return !list.length ? "" : list[0] === list[list.length - 1] ? `${list[0]}\u00a0%` : `from ${list[0]}\u00a0%`; }, rank: (k) => occupancyOf(file, k, chosen())[0] ?? -1 }] : []),
     ...(withModule ? [{ title: "Module", words: true, text: (k) => k.module, rank: (k) => k.module }] : []),
   ];
+}
+
+// Percent on each device, or on one, the least first.
+function occupancyOf(file, kernel, device) {
+  return needs(kernel).filter((need) => !device || need.target === device).map((need) => file.occupancy.get(`${kernel.name} ${need.target}`)).filter(Boolean).map((row) => row.percent).sort((a, b) => a - b);
+}
+
+// What blocks of other sizes would come to: a bar a size, the one that is computed with marked.
+function blockChart(row) {
+  const values = row.chart.split(" ").map(Number), width = 5, height = 34;
+  return svg("svg", { class: "block-chart", width: values.length * width, height, viewBox: `0 0 ${values.length * width} ${height}`, role: "img",
+    "aria-label": `Occupancy by block size: ${[0.25, 0.5, 1].map((part) => Math.max(1, Math.round(values.length * part))).map((warps) => `${values[warps - 1]} % with ${warps * row.lanes} threads`).join(", ")}` },
+    ...values.map((value, i) => svg("rect", { x: i * width, y: height - Math.max(1, (height * value) / 100), width: width - 1, height: Math.max(1, (height * value) / 100), class: (i + 1) * row.lanes === Math.ceil(row.threads / row.lanes) * row.lanes ? "here" : null }, svg("title", {}, `${(i + 1) * row.lanes} threads: ${value} %`))));
+}
+
+function occupancyText(row) {
+  const block = { given: "as asked", required: "which it requires", bound: "its bound", best: "the smallest that runs the most" }[row.block] || row.block;
+  return `${row.percent}\u00a0% with blocks of ${row.threads} threads (${block})${row.limit === "none" ? "" : `; ${row.limit} limit it`}`;
 }
 
 // "scale<float>" and "(float*, int)": the parameters are what is between the last bracket and its partner.
@@ -205,15 +225,35 @@ function titleOfKernel(file, name) {
   return (kernel && kernel.title) || name;
 }
 
+// What a kernel needs on each device, where devices differ: a row for those that are alike.
+function needsTable(kernel) {
+  const list = kernel.figures ? needs(kernel) : [], of = (need) => current.occupancy.get(`${kernel.name} ${need.target}`);
+  if (!list.length || (list.length < 2 && !of(list[0]))) return null;
+  const shown = page.figures.map((figure, index) => ({ figure, index })).filter(({ index }) => list.some((need) => need.values[index] !== ""));
+  const groups = new Map();
+  for (const need of list.filter((one) => one.values.some((value) => value !== ""))) { // of PTX the driver decides
+    const key = `${need.values.join("|")} ${of(need) ? `${of(need).percent} ${of(need).chart}` : ""}`;
+    if (!groups.has(key)) groups.set(key, { need, targets: new Set() });
+    groups.get(key).targets.add(need.target || need.format);
+  }
+  if (groups.size < 2 && !(groups.size && of([...groups.values()][0].need))) return null;
+  const known = [...groups.values()].some(({ need }) => of(need));
+  const value = (figure, n) => (n === "" ? "" : n === "?" ? "unknown" : figure.is_bytes ? bytes(n) : n.toLocaleString("en"));
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What it needs on each device" }, el("table", { class: "plain-table" },
+    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "On"), ...shown.map(({ figure }) => el("th", { scope: "col", class: "numeric" }, figure.title)), known ? el("th", { scope: "col" }, "Occupancy, and by size of blocks") : null)),
+    el("tbody", {}, ...[...groups.values()].sort((a, b) => byDevice([...a.targets][0], [...b.targets][0])).map(({ need, targets }) =>
+      el("tr", {}, el("th", { scope: "row" }, [...targets].sort(byDevice).join(", ")), ...shown.map(({ figure, index }) => el("td", { class: "numeric" }, value(figure, need.values[index]))), known ? el("td", { class: "occupied" }, ...(of(need) ? [blockChart(of(need)), el("div", {}, occupancyText(of(need)))] : [])) : null)))));
+}
+
 // Below an open row: all that is known, and the command that calls it.
 function itemDetail(item, what) {
   const lines = (item.lines || "").trimEnd();
   return el("div", { class: "detail-of" },
     item.title ? el("p", { class: "note" }, "Symbol ", el("code", {}, item.name)) : null,
     el("p", { class: "note" }, [what, item.module, item.member, item.bytes ? bytes(item.bytes) : ""].filter(Boolean).join("  \u00b7  "),
-      item.signature || lines ? "" : item.figures?.length ? "  \u00b7  all of it: minspect --functions" : "  \u00b7  the file does not tell what it takes"),
+      item.signature || lines ? "" : item.figures?.length ? "  \u00b7  all of it: minspect functions" : "  \u00b7  the file does not tell what it takes"),
     item.doc ? el("p", { class: "doc" }, item.doc) : null,
-    lines ? el("pre", { class: "lines-of" }, lines) : null,
+    ...(needsTable(item) ? [needsTable(item), lines ? el("details", { class: "lines-too" }, el("summary", {}, "All that its code says"), el("pre", { class: "lines-of" }, lines)) : null] : [lines ? el("pre", { class: "lines-of" }, lines) : null]),
     item.call ? command(item.call, `the command that calls ${item.name}`) : null,
     listingOf(current, item.name) ? el("p", {}, el("button", { type: "button", class: "link", onclick: () => open.code(listingOf(current, item.name)) }, "Machine code")) : null);
 }
@@ -248,7 +288,7 @@ function kernelTable(file) {
   table = dataTable({
     what: "kernel", title: "Kernels", items: file.kernels, columns: kernelColumns(file, device), chooser, device, label: (k) => k.title || k.name, hint: (k) => (k.title ? k.name : null),
     on: (k, wanted) => needs(k).some((need) => need.target === wanted), setDevice: (device) => choose(chooser, device),
-    text: (k) => `${k.name} ${k.title || ""} ${k.module}`, head: headOf, address: (k) => addressOf("functions", named("kernels", k)), detail: (k) => itemDetail(k, "kernel"), more: `minspect --functions ${file.name}`,
+    text: (k) => `${k.name} ${k.title || ""} ${k.module}`, head: headOf, address: (k) => addressOf("functions", named("kernels", k)), detail: (k) => itemDetail(k, "kernel"), more: `minspect functions ${file.name}`,
   });
   return table;
 }
@@ -259,7 +299,7 @@ function functionTable(file, kind, what) {
   return dataTable({
     what, title: `${what}s`, items, label: (f) => f.name, text: (f) => `${f.name} ${f.signature || ""}`, head: headOf, address: (f) => addressOf("functions", named(kind, f)),
     columns: [...(sized ? [{ title: "Code", numeric: true, text: (f) => (f.bytes ? bytes(f.bytes) : ""), rank: (f) => Number(f.bytes || 0) }] : []), ...(withModule ? [{ title: "Module", words: true, text: (f) => f.module, rank: (f) => f.module }] : [])],
-    detail: (f) => itemDetail(f, what), more: `minspect --functions ${file.name}`,
+    detail: (f) => itemDetail(f, what), more: `minspect functions ${file.name}`,
   });
 }
 
@@ -272,36 +312,11 @@ function functionsPanel(file) {
     tables[name] = name === "kernels" ? kernelTable(file) : functionTable(file, name, what);
     panel.append(el("section", {}, heading(title, file[name].length.toLocaleString("en")), tables[name]));
   }
-  if (file.cut_rows) panel.append(el("p", { class: "cut" }, "There is no room for more of this library here. All kernels: ", el("code", {}, `minspect --functions '${file.name}'`)));
+  if (file.cut_rows) panel.append(el("p", { class: "cut" }, "There is no room for more of this library here. All kernels: ", el("code", {}, `minspect functions '${file.name}'`)));
   panel.tables = tables;
   panel.reveal = (kind, item) => tables[kind].reveal(item);
   panel.revealAll = () => Object.values(tables).forEach((table) => table.revealAll());
   return panel;
-}
-
-// --- all files of the page ------------------------------------------------------------------------
-
-function filesPanel() {
-  const findings = (f) => f.verify.errors + f.verify.warnings;
-  const counted = (title, of) => ({ title, numeric: true, text: (f) => (of(f) ? of(f).toLocaleString("en") : ""), rank: of });
-  const any = (column) => files.some((file) => column.rank(file));
-  const table = dataTable({
-    what: "file", first: "File", title: "Files", items: files, label: (f) => f.short, text: (f) => `${f.name} ${f.devices.join(" ")}`, hint: (f) => f.name, go: (f) => open.file(f), address: (f) => `#${new URLSearchParams({ file: f.index + 1, view: "overview" })}`,
-    columns: [
-      { title: "Size", numeric: true, text: (f) => bytes(f.bytes), rank: (f) => f.bytes },
-      ...[counted("Modules", (f) => f.tree.length), counted("Functions", (f) => f.functions.length + f.models.length), counted("Kernels", (f) => f.kernels.length)].filter(any),
-      ...(files.some((f) => f.gpu_code.length || f.devices.length) ? [{ title: "Devices", text: (f) => { const d = devicesOf(f); return d.length > 4 ? `${d.length} devices` : d.join(", "); }, hint: (f) => devicesOf(f).join(", "), rank: (f) => devicesOf(f).length }] : []),
-      counted("Findings", findings),
-    ].filter((column) => column.title !== "Findings" || any(column)),
-  });
-  const panel = el("div", { class: "files-panel" }, heading("Files", files.length), el("p", { class: "note" }, `${bytes(files.reduce((sum, f) => sum + f.bytes, 0))} in all.`), table);
-  panel.tables = { files: table };
-  panel.revealAll = table.revealAll;
-  return panel;
-}
-
-function devicesOf(file) {
-  return [...new Set([...file.devices, ...file.gpu_code.map((row) => row.target)])].filter(Boolean).sort(natural);
 }
 
 // --- what differs between two files ---------------------------------------------------------------
@@ -348,7 +363,7 @@ function diffPanel() {
     columns: [{ title: "What", text: (d) => d.what, rank: (d) => d.what }, ...(items.some(place) ? [{ title: "Where", whole: true, text: place, rank: place }] : []),
       ...(items.some((d) => d.target) ? [{ title: "Device", text: (d) => d.target || "", rank: (d) => d.target || "" }] : []),
       { title: "How", text: (d) => excerptEnd(d.text || "", 90), rank: (d) => d.text || "" }],
-    more: `minspect --diff ${older.name} ${newer.name}`,
+    more: `minspect diff ${older.name} ${newer.name}`,
   });
   const panel = el("div", { class: "diff-panel" }, heading("What differs", items.length),
     factList(fact("Older", el("code", {}, older.name), `  ${bytes(older.bytes)}`), fact("Newer", el("code", {}, newer.name), `  ${bytes(newer.bytes)}, ${growth(older.bytes, newer.bytes)}`)), table);

@@ -210,6 +210,11 @@ static void json_pass(struct mpk_json *j)
 	j->text.len = 0;
 }
 
+struct mpk_span mpk_json_so_far(const struct mpk_json *j)
+{
+	return json_print_text_of(&j->text);
+}
+
 void mpk_json_stream(struct mpk_json *j, mpk_take_text *take, void *arg)
 {
 	j->take = take;

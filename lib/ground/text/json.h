@@ -116,6 +116,9 @@ void mpk_json_error(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 enum mpk_code mpk_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_json_so_far - what has been put, for a comparison with another document; borrowed until more is put */
+struct mpk_span mpk_json_so_far(const struct mpk_json *j);
+
 /* mpk_json_line - append the document in ASCII, without a blank or a newline
  * Returns  as mpk_json_print */
 enum mpk_code mpk_json_line(const struct mpk_json *j, struct mpk_strbuf *out,

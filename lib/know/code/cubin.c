@@ -131,14 +131,20 @@ static const struct mpk_fact cubin_param_facts[] = {
 	{ MPK_FACT(COUNT, "bytes", struct mpk_cubin_param, bytes) },
 };
 
-static void cubin_put_kernel_json(const struct mpk_code_info *info, size_t kernel,
+static void cubin_put_params_json(const struct mpk_code_info *info, size_t kernel,
 				  struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_cubin_kernel *k = code_cubin_kernel_of(info, kernel);
 
-	mpk_json_text(j, at, "target", info->target);
 	mpk_facts_json_list(MPK_FACTS(cubin_param_facts), "parameters", k->params, k->param_count,
 			    sizeof *k->params, j, at);
+}
+
+static void cubin_put_kernel_json(const struct mpk_code_info *info, size_t kernel,
+				  struct mpk_json *j, struct mpk_json_at *at)
+{
+	(void)kernel;
+	mpk_json_text(j, at, "target", info->target);
 }
 
 static const struct mpk_fact cubin_kernel_facts[] = {
@@ -181,6 +187,7 @@ const struct mpk_code_format mpk_format_cubin = {
 	.text = cubin_put_text,
 	.json = cubin_put_json,
 	.kernel_text = cubin_put_kernel_text,
+	.params_json = cubin_put_params_json,
 	.kernel_json = cubin_put_kernel_json,
 	.kernel_of = code_cubin_kernel_of,
 	.kernel_facts = cubin_kernel_facts,

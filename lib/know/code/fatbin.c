@@ -170,7 +170,7 @@ static void fatbin_put_json(const struct mpk_code_info *info, struct mpk_json *j
 		mpk_json_bool(j, o, "debug", e->debug);
 		mpk_json_span(j, o, "name", e->name);
 		if (info->images[i].format)
-			mpk_code_info_json(&info->images[i], j, mpk_json_object(j, o, "code"));
+			mpk_code_image_json(info, i, j, mpk_json_object(j, o, "code"));
 	}
 }
 

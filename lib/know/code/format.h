@@ -96,6 +96,9 @@ struct mpk_code_format {
 			    struct mpk_strbuf *out);
 	void (*kernel_json)(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct mpk_json_at *at);
+	/* The kernel's "parameters", or NULL: apart, because images for several devices have mostly the same. */
+	void (*params_json)(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+			    struct mpk_json_at *at);
 	/* Rows of members that follow what kernel_json (or NULL) puts, and the struct that they
 	 * describe. A row with MPK_CODE_IS is a number that is compared between builds (show.h). */
 	const void *(*kernel_of)(const struct mpk_code_info *info, size_t kernel);

@@ -237,14 +237,20 @@ static const struct mpk_fact hsaco_arg_facts[] = {
 	{ MPK_FACT(SPAN_IF, "address_space", struct mpk_amdgpu_arg, address_space) },
 };
 
-static void hsaco_put_kernel_json(const struct mpk_code_info *info, size_t kernel,
+static void hsaco_put_params_json(const struct mpk_code_info *info, size_t kernel,
 				  struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_amdgpu_kernel *k = hsaco_kernel_of(info, kernel);
 
-	mpk_json_text(j, at, "target", info->target);
 	mpk_facts_json_list(MPK_FACTS(hsaco_arg_facts), "parameters", k->args, k->arg_count,
 			    sizeof *k->args, j, at);
+}
+
+static void hsaco_put_kernel_json(const struct mpk_code_info *info, size_t kernel,
+				  struct mpk_json *j, struct mpk_json_at *at)
+{
+	(void)kernel;
+	mpk_json_text(j, at, "target", info->target);
 }
 
 /* Without its symbol, the size is unknown. */
@@ -303,6 +309,7 @@ const struct mpk_code_format mpk_format_hsaco = {
 	.text = hsaco_put_text,
 	.json = hsaco_put_json,
 	.kernel_text = hsaco_put_kernel_text,
+	.params_json = hsaco_put_params_json,
 	.kernel_json = hsaco_put_kernel_json,
 	.kernel_of = hsaco_kernel_of,
 	.kernel_facts = hsaco_kernel_facts,

@@ -313,7 +313,7 @@ static void offload_put_json(const struct mpk_code_info *info, struct mpk_json *
 		mpk_json_text(j, o, "packing", offload_packing_of(c));
 		mpk_json_u64(j, o, "plain_bytes", e->data.len);
 		if (info->images[i].format)
-			mpk_code_info_json(&info->images[i], j, mpk_json_object(j, o, "code"));
+			mpk_code_image_json(info, i, j, mpk_json_object(j, o, "code"));
 	}
 }
 

@@ -210,15 +210,22 @@ static const struct mpk_fact ptx_param_facts[] = {
 	{ MPK_FACT(COUNT, "bytes", struct mpk_ptx_param, bytes) },
 };
 
-static void ptx_put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+static void ptx_put_params_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 				struct mpk_json_at *at)
 {
 	const struct content *c = info->content;
 	const struct mpk_ptx_kernel *k = &c->ptx.kernels[kernel];
 
-	mpk_json_text(j, at, "target", info->target);
 	mpk_facts_json_list(MPK_FACTS(ptx_param_facts), "parameters", k->params, k->param_count,
 			    sizeof *k->params, j, at);
+}
+
+static void ptx_put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+				struct mpk_json_at *at)
+{
+	const struct content *c = info->content;
+
+	mpk_json_text(j, at, "target", info->target);
 	mpk_json_u64(j, at, "shared_bytes", c->shared[kernel].bytes);
 	mpk_json_bool(j, at, "dynamic_shared", c->shared[kernel].dynamic);
 }
@@ -251,6 +258,7 @@ const struct mpk_code_format mpk_format_ptx = {
 	.text = ptx_put_text,
 	.json = ptx_put_json,
 	.kernel_text = ptx_put_kernel_text,
+	.params_json = ptx_put_params_json,
 	.kernel_json = ptx_put_kernel_json,
 	.kernel_of = ptx_kernel_of,
 	.kernel_facts = ptx_kernel_facts,

@@ -73,9 +73,20 @@ void mpk_code_info_text(const struct mpk_code_info *info, struct mpk_strbuf *out
 	}
 }
 
-/* Prints offset and size also for unreadable code, so that it can be found in the file. */
-void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j,
-			struct mpk_json_at *at)
+static bool has_same_kernels(const struct mpk_code_info *a, const struct mpk_code_info *b)
+{
+	if (a->problem || !a->format || a->kernel_count != b->kernel_count)
+		return false;
+	for (size_t i = 0; i < a->kernel_count; i++)
+		if (!mpk_span_equal(a->kernels[i].name, b->kernels[i].name))
+			return false;
+	return true;
+}
+
+/* Prints offset and size also for unreadable code, so that it can be found in the file.
+ * @same    the number of an image that has the same kernels; SIZE_MAX: none */
+static void put_info_json(const struct mpk_code_info *info, size_t same, struct mpk_json *j,
+			  struct mpk_json_at *at)
 {
 	struct mpk_json_at *list;
 
@@ -86,11 +97,45 @@ void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j,
 		mpk_json_error(j, at, "problem", info->problem);
 		return;
 	}
-	list = mpk_json_array(j, at, "entries");
-	for (size_t i = 0; i < info->kernel_count; i++)
-		mpk_json_span(j, list, NULL, info->kernels[i].name);
+	if (same != SIZE_MAX) {
+		mpk_json_u64(j, at, "entries_as", same);
+	} else {
+		list = mpk_json_array(j, at, "entries");
+		for (size_t i = 0; i < info->kernel_count; i++)
+			mpk_json_span(j, list, NULL, info->kernels[i].name);
+	}
 	if (info->format->json)
 		info->format->json(info, j, at);
+}
+
+void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j,
+			struct mpk_json_at *at)
+{
+	put_info_json(info, SIZE_MAX, j, at);
+}
+
+/* Of the images before it only few are looked at: those of one container mostly have all the same kernels, and
+ * a container that has thousands of images with others would take quadratic time. */
+void mpk_code_image_json(const struct mpk_code_info *container, size_t image, struct mpk_json *j,
+			 struct mpk_json_at *at)
+{
+	enum { LOOKED_AT = 4 };
+	const struct mpk_code_info *info = &container->images[image];
+	size_t same = 0;
+
+	while (same < image && same < LOOKED_AT &&
+	       !has_same_kernels(&container->images[same], info))
+		same++;
+	if (info->problem || !info->kernel_count || same == image || same == LOOKED_AT)
+		same = SIZE_MAX;
+	put_info_json(info, same, j, at);
+}
+
+void mpk_code_params_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+			  struct mpk_json_at *at)
+{
+	if (info->format->params_json)
+		info->format->params_json(info, kernel, j, at);
 }
 
 void mpk_code_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,

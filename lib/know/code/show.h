@@ -61,10 +61,18 @@ void mpk_code_info_text(const struct mpk_code_info *info, struct mpk_strbuf *out
 void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j,
 			struct mpk_json_at *at);
 
+/* mpk_code_image_json - the same of an image of a container; where its kernels are those of an image before it,
+ * "entries_as" has the first such image's number instead */
+void mpk_code_image_json(const struct mpk_code_info *container, size_t image, struct mpk_json *j,
+			 struct mpk_json_at *at);
+
 /* mpk_code_kernel_json - put what the format knows of one of its kernels; nothing where it knows nothing
- * mpk_code_figures - the figures among that
+ * mpk_code_params_json - put "parameters", which are not among that, where the format knows them
+ * mpk_code_figures - the figures among what the format knows
  * Returns  whether the format has any */
 void mpk_code_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+			  struct mpk_json_at *at);
+void mpk_code_params_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			  struct mpk_json_at *at);
 bool mpk_code_figures(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out);
 

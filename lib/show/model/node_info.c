@@ -97,12 +97,22 @@ enum mpk_code mpk_view_show_info(struct mpk_view *view, bool tensors, struct mpk
 
 /* --- figures ------------------------------------------------------------------------ */
 
+/* The parameters as one of the images of a kernel has them, as JSON; those of other images are compared with it. */
+struct params {
+	struct mpk_json json;
+	size_t image; /* which has them first, counted among those in the list */
+};
+
+enum { PARAMS_KEPT = 4 }; /* machine code of one vendor's, of another's, PTX */
+
 /* What goes with each run of code that has a kernel. */
 struct figures {
 	const char *indent;
 	struct mpk_strbuf *out;
 	struct mpk_json *j;
 	struct mpk_json_at *list;
+	struct params params[PARAMS_KEPT];
+	size_t params_count, count;
 };
 
 /* A format that knows no figures of its kernels gets no line. */
@@ -117,10 +127,42 @@ static void figure_line(const struct mpk_code_info *code, size_t kernel, void *a
 	mpk_strbuf_putc(f->out, '\n');
 }
 
+/* Images for thirty devices have the same parameters, which would be most of the document. */
+static void put_params(const struct mpk_code_info *code, size_t kernel, struct figures *f,
+		       struct mpk_json_at *at)
+{
+	struct params *last = &f->params[f->params_count];
+
+	if (f->params_count == PARAMS_KEPT) {
+		mpk_code_params_json(code, kernel, f->j, at);
+		return;
+	}
+	mpk_json_init(&last->json, 0);
+	mpk_code_params_json(code, kernel, &last->json, last->json.root);
+	f->j->failed |= last->json.failed || last->json.text.failed;
+	last->image = f->count;
+	for (size_t i = 0; i < f->params_count; i++) {
+		if (!mpk_span_equal(mpk_json_so_far(&f->params[i].json),
+				    mpk_json_so_far(&last->json)))
+			continue;
+		mpk_json_u64(f->j, at, "parameters_as", f->params[i].image);
+		mpk_json_fini(&last->json);
+		return;
+	}
+	f->params_count++;
+	mpk_code_params_json(code, kernel, f->j, at);
+}
+
+static void figures_fini(struct figures *f)
+{
+	for (size_t i = 0; i < f->params_count; i++)
+		mpk_json_fini(&f->params[i].json);
+}
+
 /* "format" tells the figures of several images apart. */
 static void figure_object(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
-	const struct figures *f = arg;
+	struct figures *f = arg;
 	struct mpk_json_at *o;
 
 	if (!code->format || !(code->format->kernel_json || code->format->kernel_fact_count))
@@ -128,6 +170,9 @@ static void figure_object(const struct mpk_code_info *code, size_t kernel, void 
 	o = mpk_json_object(f->j, f->list, NULL);
 	mpk_json_text(f->j, o, "format", code->format->word);
 	mpk_code_kernel_json(code, kernel, f->j, o);
+	if (code->format->params_json)
+		put_params(code, kernel, f, o);
+	f->count++;
 }
 
 void mpk_code_figure_lines(const struct mpk_code_info *code, struct mpk_span kernel,
@@ -142,6 +187,7 @@ void mpk_code_figure_lines(const struct mpk_code_info *code, struct mpk_span ker
 void mpk_code_figures_json(const struct mpk_code_info *code, struct mpk_span kernel,
 			   struct mpk_json *j, struct mpk_json_at *at)
 {
+	MPK_CLEANUP(figures_fini)
 	struct figures f = { .j = j, .list = mpk_json_array(j, at, "figures") };
 
 	if (code)

@@ -12,6 +12,7 @@
 #include "common/find.h"
 #include "minspect/document.h"
 #include "part/part.h"
+#include "text/escape.h"
 
 /* Of the process and not of a call: the helpers use it as long as they live. */
 static struct {
@@ -112,33 +113,59 @@ void minspect_disasm_end(void)
 
 /* --- the action ------------------------------------------------------------------------------------------------ */
 
+/* Of what was not asked for by name, no more is listed than people read. */
+struct disassembling {
+	size_t listings;
+	size_t room; /* lines */
+	bool is_full;
+};
+
+/* Keeps the lines for which there is room. */
+static void cut_listing(struct disassembling *d, struct mpk_strbuf *out)
+{
+	size_t keep = 0;
+
+	while (keep < out->len && d->room) {
+		const char *end = memchr(out->data + keep, '\n', out->len - keep);
+
+		keep = end ? (size_t)(end + 1 - out->data) : out->len;
+		d->room -= end != NULL;
+	}
+	d->is_full = keep < out->len;
+	out->len = keep;
+}
+
 /* Each listing is written when it is there: all of a library's may be more than memory holds. */
 static enum mpk_code disasm_put(const struct mpk_listing *listing, void *arg, struct mpk_error *err)
 {
 	struct minspect_look *l = arg;
-	size_t *count = l->user;
+	struct disassembling *d = l->user;
 
-	(void)err;
 	if (l->json) {
 		mpk_answer_listing.json(listing, l->json, mpk_json_object(l->json, l->list, NULL));
 		return MPK_OK;
 	}
-	mpk_strbuf_puts(l->out, (*count)++ && !listing->continues ? "\n" : "");
+	mpk_strbuf_puts(l->out, d->listings++ && !listing->continues ? "\n" : "");
 	mpk_answer_listing.text(listing, minspect_style(), l->out);
 	MPK_TRY(mpk_strbuf_status(l->out, err));
+	cut_listing(d, l->out);
 	if (minspect_write(l->out) != MPK_EXIT_OK)
 		return mpk_fail(err, MPK_E_IO, "cannot write to standard output");
 	l->out->len = 0;
-	return MPK_OK;
+	/* ends the walk: disassembling a library to the end takes minutes */
+	return d->is_full ? mpk_fail(err, MPK_E_RANGE, "the rest is not shown") : MPK_OK;
 }
 
 static int disassemble(const struct minspect_options *o, struct minspect_look *l)
 {
 	const struct mpk_disasm_sink sink = { disasm_put, l };
+	const struct disassembling *d = l->user;
 	struct mpk_error err = { 0 };
 	const char *name = *o->disasm ? o->disasm : NULL;
 	enum mpk_code code;
 
+	if (d->is_full)
+		return MPK_EXIT_OK;
 	if (l->json) {
 		mpk_json_text(l->json, l->at, "file", l->file->name);
 		l->list = mpk_json_array(l->json, l->at, "listings");
@@ -146,7 +173,7 @@ static int disassemble(const struct minspect_options *o, struct minspect_look *l
 	code = name ? mpk_part_symbol(l->view, name, &l->file->arena, &name, &err) : MPK_OK;
 	if (code == MPK_OK)
 		code = mpk_view_disasm(l->view, name, &state.disasm, &sink, &err);
-	if (code == MPK_OK)
+	if (code == MPK_OK || d->is_full)
 		return MPK_EXIT_OK;
 	mpk_error_at_file(&err, l->file->name);
 	if (l->json)
@@ -154,11 +181,27 @@ static int disassemble(const struct minspect_options *o, struct minspect_look *l
 	return mpk_diag_error(&err);
 }
 
+static void disasm_sum(const struct minspect_options *o, struct minspect_look *l)
+{
+	const struct disassembling *d = l->user;
+
+	if (d->is_full)
+		mpk_strbuf_printf(l->out,
+				  "\nand more: --all; one function or kernel: minspect disasm NAME %s; "
+				  "their names: minspect functions %s\n",
+				  o->file_count == 1 ? MPK_QUOTE(mpk_span_str(o->files[0])) : "FILE",
+				  o->file_count == 1 ? MPK_QUOTE(mpk_span_str(o->files[0])) : "FILE");
+}
+
 int minspect_disasm(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = disassemble };
-	size_t count = 0;
-	int status = state.code == MPK_OK ? minspect_each(o, &action, &count)
+	static const struct minspect_action action = { .doing = "disassembling",
+						       .look = disassemble,
+						       .sum = disasm_sum };
+	struct disassembling d = {
+		.room = minspect_is_whole(o) || *o->disasm ? SIZE_MAX : MINSPECT_LINES
+	};
+	int status = state.code == MPK_OK ? minspect_each(o, &action, &d)
 					  : mpk_diag_error(&state.err);
 
 	minspect_disasm_end();

@@ -53,6 +53,11 @@ static size_t terminal_columns(void)
 										     : 0;
 }
 
+bool minspect_is_whole(const struct minspect_options *o)
+{
+	return o->all || o->json || o->csv || o->markdown || o->outputs.count;
+}
+
 void minspect_answer(const struct minspect_options *o, struct minspect_look *l,
 		     const struct mpk_answer *row, const void *what)
 {
@@ -612,7 +617,7 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	struct mpk_json j = { 0 };
 	struct minspect_set set = { 0 };
 	struct minspect_look l = {
-		.out = o->json ? NULL : &out, .set = &set, .is_whole = o->all, .user = user
+		.out = o->json ? NULL : &out, .set = &set, .is_whole = minspect_is_whole(o), .user = user
 	};
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct looking k = { o, action, &l };
@@ -626,7 +631,7 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 		out.take = mpk_lines_put;
 		out.arg = &lines;
 	}
-	if (is_for_people && action->is_cut && !o->all) {
+	if (is_for_people && action->is_cut && !minspect_is_whole(o)) {
 		lines.take = cut_piece;
 		lines.arg = &cutting;
 		cutting.keeps = action->head != NULL;

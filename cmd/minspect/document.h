@@ -84,6 +84,10 @@ struct minspect_action {
 	const char *single; /* "extract": this action takes one library alone; NULL: any number */
 };
 
+/* minspect_is_whole - whether all of a text is printed, however long: by --all, or because a file is named for it.
+ * Documents always are. */
+bool minspect_is_whole(const struct minspect_options *o);
+
 /* minspect_answer - print what was found of the file that is looked at, in the form that the command line asks for
  * @what    as the row says */
 void minspect_answer(const struct minspect_options *o, struct minspect_look *l,

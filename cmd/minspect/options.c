@@ -222,7 +222,7 @@ static const struct mpk_option options[] = {
 	  "only what is named like NAME, or by a pattern with * ? [", .target = &O.filters,
 	  .with = "cases functions size occupancy memory stats none", .values = "functions" },
 	{ 0, "all", MPK_OPT_FLAG, NULL, "all of the answer, however long it is", .target = &O.all,
-	  .with = "check functions size verify occupancy memory diff none" },
+	  .with = "check functions size verify occupancy memory diff code-digest disasm none" },
 	{ 0, "no-skip", MPK_OPT_FLAG, NULL, "a case that would be skipped fails",
 	  .target = &O.no_skip, .with = "cases" },
 	{ 0, "sbom", MPK_OPT_MAYBE, "FORM", "a bill of materials: cyclonedx (default) or spdx",

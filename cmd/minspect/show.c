@@ -518,7 +518,8 @@ int minspect_show(const struct minspect_options *o)
 	static const struct minspect_action action = { .look = summarize,
 						       .each_model = true,
 						       .archive = list_archive,
-						       .weights = list_weights };
+						       .weights = list_weights,
+						       .is_cut = true };
 
 	return minspect_each(o, &action, NULL);
 }
@@ -533,7 +534,7 @@ int minspect_functions(const struct minspect_options *o)
 	if (status != MPK_EXIT_OK)
 		return status;
 	/* who has code run to ask it wants to see all that it says */
-	f.is_whole = o->json || o->all || o->call_metadata;
+	f.is_whole = minspect_is_whole(o) || o->call_metadata;
 	f.aside.is_too_much = o->spills || o->sort || o->top;
 	f.templates = mpk_templates_create();
 	if (!f.templates)

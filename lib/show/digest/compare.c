@@ -129,8 +129,8 @@ static void put_digest(struct mpk_strbuf *out, const uint8_t digest[MPK_DIGEST_B
 	mpk_strbuf_puts(out, mpk_digest_print(digest, MPK_DIGEST_BYTES, text));
 }
 
-/* "HEX  /1 kernel add (sm_90)" */
-static void digest_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
+/* "HEX  code-digest-1  lib.so" */
+static void digest_line(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_code_digests *d = what;
 
@@ -139,6 +139,14 @@ static void digest_text(const void *what, struct mpk_style style, struct mpk_str
 	mpk_strbuf_puts(out, "  " MPK_CANON_NAME "  ");
 	mpk_escape(out, mpk_span_str(d->name));
 	mpk_strbuf_putc(out, '\n');
+}
+
+/* "HEX  /1 kernel add (sm_90)" */
+static void digest_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
+{
+	const struct mpk_code_digests *d = what;
+
+	digest_line(what, style, out);
 	for (size_t i = 0; i < d->count; i++) {
 		const struct mpk_code_digest *row = &d->items[i];
 
@@ -178,4 +186,6 @@ static void digest_json(const void *what, struct mpk_json *j, struct mpk_json_at
 			    sizeof *d->items, j, at);
 }
 
-const struct mpk_answer mpk_answer_code_digest = { .text = digest_text, .json = digest_json };
+const struct mpk_answer mpk_answer_code_digest = { .text = digest_text,
+						   .line = digest_line,
+						   .json = digest_json };

@@ -43,7 +43,7 @@ enum mpk_code mpk_code_digests_compare(const struct mpk_view *a, const struct mp
 				       struct mpk_arena *arena, struct mpk_diff *out,
 				       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* of struct mpk_code_digests: a line for the file, and one for each thing in it; "algorithm", "digest" and "parts" in
+/* of struct mpk_code_digests: a line for the file; with one for each thing in it in full; "algorithm", "digest" and "parts" in
  * JSON */
 extern const struct mpk_answer mpk_answer_code_digest;
 

@@ -9,7 +9,7 @@ show() # FN FILE
 heads() { grep '^[^ ]*: [a-z]* [a-z]' || true; }
 
 # all of a library without host functions; a kernel, wherever it is; an image; a container
-minspect --disasm data/gpu/hip-packed.so | heads
+minspect disasm --all data/gpu/hip-packed.so | heads
 show scale data/gpu/hip-packed.so
 show '.hip_fatbin:0#flip' data/gpu/hip.so
 show '.hip_fatbin:1#gfx90a' data/gpu/hip.so
@@ -32,7 +32,7 @@ TOOL
 chmod +x cuda/bin/nvdisasm
 export CUDA_HOME="$PWD/cuda"
 minspect --disasm=second data/gpu/cuda.so | sed '/^\.reg/,$d'
-minspect --disasm data/gpu/cuda.so | heads
+minspect disasm --all data/gpu/cuda.so | heads
 minspect --disasm='__nv_relfatbin:0#sm_90' data/gpu/cuda-rdc.o | head -n 3
 minspect --disasm='.nv_fatbin:1#compute_90' data/gpu/cuda.so | heads
 
@@ -48,7 +48,7 @@ compare() # LISTING KERNEL CODE-OBJECT
 echo 'int f(void) { return 1; }' | cc -c -x c -o host.o -
 for target in gfx906 gfx11-generic; do
 	objcopy --add-section __CLANG_OFFLOAD_BUNDLE__openmp-amdgcn-amd-amdhsa--$target=data/gpu/mix.$target.hsaco host.o x.o
-	minspect --disasm x.o >all
+	minspect disasm --all x.o >all
 	compare all mix data/gpu/mix.$target.hsaco
 done
 
@@ -63,13 +63,13 @@ for target in gfx90a gfx1100; do
 	minspect --show ".hip_fatbin:1#$target" --output $target.hsaco data/gpu/hip-packed.so
 	for kind in hip rocm hsaco; do
 		pack $kind hsaco $target.hsaco scale '"handle", "float32"'
-		minspect --disasm m.blob >all
+		minspect disasm --all m.blob >all
 		minspect --disasm scale m.blob | cmp - all
 		compare all scale $target.hsaco
 	done
 done
 pack hip hip data/gpu/first.bundle flip '"handle"'
-minspect --disasm m.blob | heads
+minspect disasm --all m.blob | heads
 show '/#gfx90a' m.blob
 show /#flip m.blob
 minspect --show /#flip m.blob || echo "status $?"

@@ -10,5 +10,5 @@ for n in 0 1; do
 	cc -c -O1 -o m$n.o m$n.c
 done
 ar rc alternate.a m0.o m1.o
-python3 "$ROOT/tests/large/measure.py" alternate.a "minspect --disasm FILE"
-minspect --disasm alternate.a | grep -c '^[0-9a-f]* <__tvm_ffi_f1[0-9]*>:$'
+python3 "$ROOT/tests/large/measure.py" alternate.a "minspect disasm --all FILE"
+minspect disasm --all alternate.a | grep -c '^[0-9a-f]* <__tvm_ffi_f1[0-9]*>:$'

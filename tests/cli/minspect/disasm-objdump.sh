@@ -35,7 +35,7 @@ files = sorted(f for f in glob.glob("data/*/*") + glob.glob("data/*/*/*")
                if f.endswith((".so", ".o", ".obj", ".dll", ".dylib")))
 functions = instructions = kernels = 0
 for file in files:
-    done = subprocess.run(["minspect", "--disasm", file], capture_output=True, text=True)
+    done = subprocess.run(["minspect", "disasm", "--all", file], capture_output=True, text=True)
     if done.returncode and not (file.startswith("data/gpu/cuda") and "nvdisasm" in done.stderr):
         print(file, done.returncode, done.stderr.strip()[:100])
         continue

@@ -8,9 +8,9 @@ minspect --disasm __tvm_ffi_add data/formats/07_relax_opencl.so | cmp a -
 minspect -v --disasm add data/formats/07_relax_opencl.so | sed -n 2,3p
 show add_compute_ data/formats/03_cuda_ptx.so | head -n 3
 # calls, constants and texts have names
-minspect --disasm data/formats/03_cuda_ptx.so | grep -m 1 'callq.*add_compute_'
-minspect --disasm data/formats/03_cuda_ptx.so | grep -m 1 '"TypeError"'
-minspect --disasm data/formats/03_cuda_ptx.so | grep '^00'
+minspect disasm --all data/formats/03_cuda_ptx.so | grep -m 1 'callq.*add_compute_'
+minspect disasm --all data/formats/03_cuda_ptx.so | grep -m 1 '"TypeError"'
+minspect disasm --all data/formats/03_cuda_ptx.so | grep '^00'
 minspect --disasm main data/formats/03_cuda_ptx.so
 minspect --disasm data/objects/devc.arm64.o || echo "status $?"
 

@@ -8,4 +8,4 @@ for f; do
 	python3 "$ROOT/tests/large/measure.py" $f "minspect FILE" "minspect --functions FILE" \
 		"minspect --functions --json FILE" "minspect --verify FILE" "minspect --html OUT FILE" "minspect --diff FILE FILE"
 done
-python3 "$ROOT/tests/large/measure.py" amdgpu-tails.blob "minspect --disasm FILE"
+python3 "$ROOT/tests/large/measure.py" amdgpu-tails.blob "minspect disasm --all FILE"

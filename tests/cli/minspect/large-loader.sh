@@ -11,7 +11,7 @@ set -- needed.so run-path.so versions.so slots.so slots-sections.so slots-again.
 python3 "$ROOT/tests/large/make.py" . "$@" references-moved.so
 for f; do
 	measure $f "minspect --json FILE" "minspect --functions FILE" "minspect --verify FILE" \
-		"minspect --disasm FILE" "minspect --diff data/formats/01_opencl_scale.so FILE"
+		"minspect disasm --all FILE" "minspect --diff data/formats/01_opencl_scale.so FILE"
 done
 for f in needed.so run-path.so versions.so slots.so; do
 	measure $f "minspect --check --glibc 2.99 FILE"
@@ -24,4 +24,4 @@ measure needed-tails.so "minspect --json FILE"
 measure version-tails.so "minspect --check FILE"
 measure version-loop.so "minspect --check FILE"
 measure relocations-again.so "minspect --diff data/formats/01_opencl_scale.so FILE"
-measure functions-overlap.so "minspect --disasm FILE"
+measure functions-overlap.so "minspect disasm --all FILE"

@@ -48,5 +48,5 @@ same '.hip_fatbin:1#gfx90a' 'app.whl!/pkg/hip.so' amd/gpu/1-2-gfx90a-xnack+.hsac
 show /0 app.whl
 show /0 'app.whl!/pkg/cuda.so'
 minspect --disasm main 'app.whl!/pkg/lib.so' | head -n 2
-minspect --disasm 'app.whl!/pkg/hip.so' 'app.whl!/pkg/lib.so' | grep '>:$'
+minspect disasm --all 'app.whl!/pkg/hip.so' 'app.whl!/pkg/lib.so' | grep '>:$'
 minspect --disasm '.hip_fatbin:1#gfx90a' 'app.whl!/pkg/hip.so' | head -n 2

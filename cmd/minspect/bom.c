@@ -203,7 +203,7 @@ int minspect_sbom(const struct minspect_options *o)
 	const struct form *form = find_form(o->sbom, false);
 
 	return form ? bom_run(o, form)
-		    : mpk_diag_usage("--sbom takes cyclonedx or spdx, not '%s'",
+		    : mpk_diag_usage("sbom takes cyclonedx or spdx, not '%s'",
 				     MPK_QUOTE(mpk_span_str(o->sbom)));
 }
 

@@ -26,7 +26,7 @@ static int check_options(const struct minspect_options *o)
 		return mpk_diag_usage(
 			"--tap and --json are two forms of the same output; give one of them");
 	if (o->file_count != 1)
-		return mpk_diag_usage("--cases takes one file to call, not %zu", o->file_count);
+		return mpk_diag_usage("cases takes one file to call, not %zu", o->file_count);
 	return MPK_EXIT_OK;
 }
 

@@ -67,10 +67,9 @@ void minspect_code_digest_prepare(const struct minspect_options *o)
 
 int minspect_code_digest(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .doing = "reading code",
-						       .look = digest_file,
-						       .each_model = true,
-						       .sum = digest_sum };
+	static const struct minspect_action action = {
+		.doing = "reading code", .look = digest_file, .each_model = true, .sum = digest_sum
+	};
 	struct digests d = { .is_whole = minspect_is_whole(o) };
 	int status = minspect_each(o, &action, &d);
 

@@ -186,11 +186,12 @@ static void disasm_sum(const struct minspect_options *o, struct minspect_look *l
 	const struct disassembling *d = l->user;
 
 	if (d->is_full)
-		mpk_strbuf_printf(l->out,
-				  "\nand more: --all; one function or kernel: minspect disasm NAME %s; "
-				  "their names: minspect functions %s\n",
-				  o->file_count == 1 ? MPK_QUOTE(mpk_span_str(o->files[0])) : "FILE",
-				  o->file_count == 1 ? MPK_QUOTE(mpk_span_str(o->files[0])) : "FILE");
+		mpk_strbuf_printf(
+			l->out,
+			"\nand more: --all; one function or kernel: minspect disasm NAME %s; "
+			"their names: minspect functions %s\n",
+			o->file_count == 1 ? MPK_QUOTE(mpk_span_str(o->files[0])) : "FILE",
+			o->file_count == 1 ? MPK_QUOTE(mpk_span_str(o->files[0])) : "FILE");
 }
 
 int minspect_disasm(const struct minspect_options *o)
@@ -198,11 +199,10 @@ int minspect_disasm(const struct minspect_options *o)
 	static const struct minspect_action action = { .doing = "disassembling",
 						       .look = disassemble,
 						       .sum = disasm_sum };
-	struct disassembling d = {
-		.room = minspect_is_whole(o) || *o->disasm ? SIZE_MAX : MINSPECT_LINES
-	};
-	int status = state.code == MPK_OK ? minspect_each(o, &action, &d)
-					  : mpk_diag_error(&state.err);
+	struct disassembling d = { .room = minspect_is_whole(o) || *o->disasm ? SIZE_MAX
+									      : MINSPECT_LINES };
+	int status =
+		state.code == MPK_OK ? minspect_each(o, &action, &d) : mpk_diag_error(&state.err);
 
 	minspect_disasm_end();
 	return status;

@@ -421,7 +421,7 @@ static int document_look(struct looking *k, const char *name);
 
 static int refuse_models(const char *action, const struct minspect_file *file)
 {
-	return mpk_diag_usage("--%s takes one model, and %s has %zu: name one as %s(%s)", action,
+	return mpk_diag_usage("%s takes one model, and %s has %zu: name one as %s(%s)", action,
 			      MPK_QUOTE(mpk_span_str(file->name)), file->image.prefix_count,
 			      MPK_QUOTE(mpk_span_str(file->name)),
 			      MPK_QUOTE(mpk_span_str(file->image.prefixes[0])));
@@ -616,9 +616,10 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	struct mpk_strbuf out = { .take = write_piece, .arg = &failed };
 	struct mpk_json j = { 0 };
 	struct minspect_set set = { 0 };
-	struct minspect_look l = {
-		.out = o->json ? NULL : &out, .set = &set, .is_whole = minspect_is_whole(o), .user = user
-	};
+	struct minspect_look l = { .out = o->json ? NULL : &out,
+				   .set = &set,
+				   .is_whole = minspect_is_whole(o),
+				   .user = user };
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct looking k = { o, action, &l };
 	struct mpk_error err = { 0 };

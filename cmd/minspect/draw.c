@@ -193,7 +193,7 @@ int minspect_html(const struct minspect_options *o)
 	int status;
 
 	if (o->json)
-		return mpk_diag_usage("--html writes a page; --json goes with every other action");
+		return mpk_diag_usage("html writes a page; --json goes with every other action");
 	if (strcmp(o->html, "-") == 0 && isatty(STDOUT_FILENO))
 		return mpk_diag_usage("a page is for a browser, not for a terminal; give -o FILE");
 	/* Several files are shown side by side, one has the page for itself. */
@@ -227,9 +227,9 @@ int minspect_svg(const struct minspect_options *o)
 						       .is_verbatim = true };
 
 	if (o->file_count != 1)
-		return mpk_diag_usage("--svg draws one file");
+		return mpk_diag_usage("svg draws one file");
 	if (o->json)
-		return mpk_diag_usage("--svg draws a picture; --size --json has its numbers");
+		return mpk_diag_usage("svg draws a picture; size --json has its numbers");
 	return minspect_each(o, &action, NULL);
 }
 
@@ -250,7 +250,7 @@ static int draw_graph(const struct minspect_options *o, struct minspect_look *l)
 		}
 		(void)mpk_fail(
 			&err, MPK_E_NO_BLOB,
-			"there is no model in it whose graph can be drawn; --dot tree draws its modules");
+			"there is no model in it whose graph can be drawn; dot tree draws its modules");
 		mpk_error_at_file(&err, l->file->name);
 		return mpk_diag_error(&err);
 	}
@@ -263,10 +263,9 @@ int minspect_dot(const struct minspect_options *o)
 	static const struct minspect_action action = { .look = draw_graph, .is_verbatim = true };
 
 	if (strcmp(o->dot, "tree") != 0 && strcmp(o->dot, "model") != 0)
-		return mpk_diag_usage("--dot takes tree or model, not '%s'",
+		return mpk_diag_usage("dot takes tree or model, not '%s'",
 				      MPK_QUOTE(mpk_span_str(o->dot)));
 	if (o->json)
-		return mpk_diag_usage(
-			"--dot is a text for Graphviz; --json shows the tree as data");
+		return mpk_diag_usage("dot is a text for Graphviz; --json shows the tree as data");
 	return minspect_each(o, &action, NULL);
 }

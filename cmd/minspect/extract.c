@@ -223,6 +223,6 @@ int minspect_extract(const struct minspect_options *o)
 		return mpk_diag_usage("--digest takes xxh128, sha256 or none, not '%s'",
 				      MPK_QUOTE(mpk_span_str(o->digest)));
 	if (o->file_count != 1)
-		return mpk_diag_usage("--extract takes one file; give each a directory of its own");
+		return mpk_diag_usage("extract takes one file; give each a directory of its own");
 	return minspect_each(o, &action, NULL);
 }

@@ -33,7 +33,7 @@ static const struct mpk_option *choose_action(void)
 		/* Two actions would be two documents on one standard output. */
 		if (chosen != &summary_row) {
 			(void)mpk_diag_usage(
-				"--%s and --%s are two different actions; give one of them",
+				"%s and %s are two different actions; give one of them",
 				chosen->name, row->name);
 			return NULL;
 		}
@@ -53,7 +53,7 @@ static int fail_belonging(const struct mpk_option *row)
 			mpk_strbuf_puts(&text,
 					word > row->with ? ", or with no action" : "no action");
 		else
-			mpk_strbuf_printf(&text, "%s--%.*s", word > row->with ? " or " : "", len,
+			mpk_strbuf_printf(&text, "%s%.*s", word > row->with ? " or " : "", len,
 					  word);
 		word += len;
 	}
@@ -70,7 +70,7 @@ static int check_belongings(const struct mpk_option *action)
 		if (!mpk_option_count(row) || mpk_option_goes_with(row, word))
 			continue;
 		if (action->action->act == minspect_cases && row->is_case_key)
-			return mpk_diag_usage("--%s is for --run; a case says that in its file",
+			return mpk_diag_usage("--%s is for run; a case says that in its file",
 					      row->name);
 		return fail_belonging(row);
 	}
@@ -265,7 +265,7 @@ static int prepare(const struct mpk_option *action)
 			       ? minspect_memory_parse(o->max_memory)
 			       : mpk_diag_usage(
 					 "--max-memory is for inspection and goes with --isolate; "
-					 "--%s alone has no such limit",
+					 "%s alone has no such limit",
 					 action->name);
 	}
 	status = minspect_memory_init(o->max_memory);
@@ -320,10 +320,9 @@ static int choose_form(const struct mpk_option *action)
 		return mpk_diag_usage("--json takes lines, or nothing, not '%s'",
 				      MPK_QUOTE(mpk_span_str(o->json_form)));
 	if (o->json_lines && !action->action->inspects)
-		return mpk_diag_usage(
-			"--json=lines is for actions that look at files; --%s has one "
-			"document",
-			action->name);
+		return mpk_diag_usage("--json=lines is for actions that look at files; %s has one "
+				      "document",
+				      action->name);
 	return MPK_EXIT_OK;
 }
 
@@ -352,7 +351,7 @@ static int act(void)
 					last, action->name);
 			return mpk_diag_usage("no file given");
 		}
-		return mpk_diag_usage("--%s took '%s' as %s; FILE is missing: minspect %s %s FILE",
+		return mpk_diag_usage("%s took '%s' as %s; FILE is missing: minspect %s %s FILE",
 				      action->name, *(const char *const *)action->target,
 				      action->argument, action->name, action->argument);
 	}

@@ -70,6 +70,7 @@ struct minspect_options {
 	const char *grid, *block, *shared, *tvm_ffi, *junit;
 	struct mpk_option_list provide; /* --provide */
 	struct mpk_option_list filters; /* --filter */
+	bool full;                      /* --run */
 	bool all, spills;               /* --functions */
 	const char *sort, *top;
 	bool tap, no_skip, devices;

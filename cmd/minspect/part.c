@@ -72,12 +72,12 @@ int minspect_part(const struct minspect_options *o)
 						       .single = "show" };
 
 	if (o->json)
-		return mpk_diag_usage("--show gives the bytes as they are; --json describes them "
-				      "with --extract");
+		return mpk_diag_usage("show gives the bytes as they are; --json describes them "
+				      "with extract");
 	if (o->file_count != 1)
-		return mpk_diag_usage("--show takes one file");
+		return mpk_diag_usage("show takes one file");
 	if (o->outputs.count > 1)
-		return mpk_diag_usage("--show has one output, not %zu", o->outputs.count);
+		return mpk_diag_usage("show has one output, not %zu", o->outputs.count);
 	return minspect_each(o, &action, NULL);
 }
 
@@ -142,6 +142,6 @@ int minspect_header(const struct minspect_options *o)
 						       .single = "header" };
 
 	if (o->file_count != 1)
-		return mpk_diag_usage("--header takes one file, not %zu", o->file_count);
+		return mpk_diag_usage("header takes one file, not %zu", o->file_count);
 	return minspect_each(o, &action, NULL);
 }

@@ -250,7 +250,7 @@ static int report_text(const struct minspect_options *o, const struct run_reques
 
 	if (owns_stdout(o, request))
 		return compare_all(request, r, NULL);
-	mpk_answer_results.text(r, minspect_style(), &out);
+	mpk_answer_results.text(&(struct mpk_shown_results){ r, o->full }, minspect_style(), &out);
 	if (request->is_timed) {
 		struct mpk_timing t = mpk_timing_of(r->seconds, r->seconds_count);
 
@@ -271,7 +271,7 @@ static int report_json(const struct minspect_options *o, const struct run_reques
 	struct mpk_json j;
 
 	begin_json(o, &j);
-	mpk_answer_results.json(r, &j, j.root);
+	mpk_answer_results.json(&(struct mpk_shown_results){ r, o->full }, &j, j.root);
 
 	int status = compare_all(request, r, &j);
 	if (request->is_timed) {
@@ -478,14 +478,14 @@ enum mpk_code run_file_open(const char *action, const char *name, struct minspec
 			    struct mpk_error *err)
 {
 	if (strcmp(name, "-") == 0)
-		return mpk_fail(err, MPK_E_USAGE, "--%s needs a file, not standard input", action);
+		return mpk_fail(err, MPK_E_USAGE, "%s needs a file, not standard input", action);
 
 	enum mpk_code code = minspect_file_open(name, file, err);
 
 	/* The dynamic loader opens files by their path, and a member of an archive has none. */
 	if (file->in_zip || file->library_count) {
 		code = mpk_fail(err, MPK_E_USAGE,
-				"--%s loads libraries from files alone: unpack the archive first",
+				"%s loads libraries from files alone: unpack the archive first",
 				action);
 		mpk_error_at_file(err, name);
 		return code;
@@ -636,7 +636,7 @@ enum mpk_code run_check_file(struct minspect_file *file, struct mpk_error *err)
 		*err = report.findings[i].error;
 		break;
 	}
-	mpk_error_prefix(err, "not run, as --verify finds %zu error%s; --force runs it anyway: ",
+	mpk_error_prefix(err, "not run, as verify finds %zu error%s; --force runs it anyway: ",
 			 report.errors, report.errors == 1 ? "" : "s");
 	return mpk_failed(err->code);
 }
@@ -673,7 +673,7 @@ int minspect_run(const struct minspect_options *o)
 	int status;
 
 	if (o->file_count != 1)
-		return mpk_diag_usage("--run takes one file, not %zu", o->file_count);
+		return mpk_diag_usage("run takes one file, not %zu", o->file_count);
 	if (o->isolate && (o->dump || o->compare))
 		return mpk_diag_usage("--isolate leaves the called code no files: not with --%s",
 				      o->dump ? "dump" : "compare");

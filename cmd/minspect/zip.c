@@ -378,7 +378,7 @@ int minspect_zip_each(const struct minspect_file *archive, const char *action, b
 
 	/* One output cannot take the parts of several libraries. */
 	if (single && archive->library_count > 1)
-		return mpk_diag_usage("--%s takes one library, and %s has %zu: name one as %s!/%s",
+		return mpk_diag_usage("%s takes one library, and %s has %zu: name one as %s!/%s",
 				      action, MPK_QUOTE(mpk_span_str(archive->name)),
 				      archive->library_count,
 				      MPK_QUOTE(mpk_span_str(archive->name)),

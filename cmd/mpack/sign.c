@@ -85,7 +85,7 @@ static const struct mpk_command command = {
 	.summary = "Sign a library or object; what is loaded of it stays as it is.",
 	.examples = "  openssl genpkey -algorithm ed25519 -out key.pem\n"
 		    "  mpack sign deploy.so -o deploy.so --key key.pem\n"
-		    "  minspect --verify --pubkey key.pub deploy.so\n",
+		    "  minspect verify --pubkey key.pub deploy.so\n",
 	.options = options,
 };
 

@@ -59,7 +59,7 @@ static const struct mpk_command command = {
 		"  mpack thin libnccl.so.2 -o thin/libnccl.so.2 --keep sm_90 --drop-relocatable\n"
 		"  mpack thin app.whl -o thin/app.whl --keep sm_80,sm_90,compute_90\n"
 		"  mpack thin app.whl -o thin --device-arch sm_90\n"
-		"  minspect --size thin/libnccl.so.2\n",
+		"  minspect size thin/libnccl.so.2\n",
 	.options = options,
 };
 

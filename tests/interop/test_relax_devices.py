@@ -75,7 +75,7 @@ def test_two_devices(model, mode, minspect, tmp_path):
                  "--repeat", repeat)
     # the call that is printed runs as it stands, once its values are filled in
     (line,) = [x for x in minspect("--functions", library).stdout.splitlines()
-               if "--run main" in x]
+               if "minspect run main" in x]
     minspect(*shlex.split(line)[1:])
 
 

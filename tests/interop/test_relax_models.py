@@ -45,9 +45,9 @@ def test_call_line_works(minspect, tmp_path):
     library = tmp_path / "model.so"
     relaxrun.build(module, library)
     (line,) = [x for x in minspect("--functions", library).stdout.splitlines()
-               if "--run swap" in x]
-    words = line.split("--run swap ")[1].split(" ", 1)[1]
-    assert words == "--input '(2xint8=rand; 1xbool=rand)'"
+               if "minspect run swap" in x]
+    words = line.split("minspect run swap ")[1].split(" ", 1)[1]
+    assert words == "--input '(2xi8=rand; 1xbool=rand)'"
     said = minspect("--run", "swap", library, "--input", "(2xint8=rand; 1xbool=rand)").stdout
     assert [x.split("=")[0] for x in said.splitlines()] == ["1xbool", "2xi8"]
 

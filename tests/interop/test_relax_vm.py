@@ -54,7 +54,7 @@ def test_wrong_inputs_are_refused(minspect, tmp_path):
                    ["i64=1", "4xf32"], ["3x4xf32", "4xf32", "4xf32"]):
         arguments = [word for v in inputs for word in ("--input", v)]
         done = minspect("--run", "main", library, *arguments, status=2)
-        assert "call it with --input 1x4xfloat32=rand --input 4xfloat32=rand" in done.stderr
+        assert "call it with --input 1x4xf32=rand --input 4xf32=rand" in done.stderr
 
 
 def kernels_of(machine, function, inputs, skip):

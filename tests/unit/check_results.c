@@ -85,7 +85,7 @@ START_TEST(value_json)
 	struct mpk_call_result r = { .values = &v, .count = 1 };
 	char wanted[300];
 
-	mpk_answer_results.json(&r, &json, json.root);
+	mpk_answer_results.json(&(struct mpk_shown_results){ &r, false }, &json, json.root);
 	(void)snprintf(wanted, sizeof wanted, "{\"results\": [%s]}", values[_i].json);
 	ck_assert_str_eq(document(), wanted);
 	mpk_value_drop(&v);
@@ -96,15 +96,95 @@ START_TEST(value_lines)
 {
 	struct mpk_value v[] = { parsed("2xf32=1,2"), parsed("str=x"), parsed("2000xi8") };
 	struct mpk_call_result r = { .values = v, .count = 3 };
-	static const char begins[] = "2xf32=1 2\nstr=x\n2000xi8=0 0 ";
+	static const char lines[] =
+		"2xf32=1 2\nstr=x\n"
+		"2000xi8: 2,000 elements from 0 to 0, mean 0\n"
+		"  [  0   0   0   0   0   0   0   0 ...   0   0   0   0   0   0   0   0]\n"
+		"all elements: --full; into a file: -o @OUT.npy\n";
 
-	mpk_answer_results.text(&r, (struct mpk_style){ 0 }, &out);
-	ck_assert_int_eq(strncmp(mpk_strbuf_text(&out), begins, sizeof begins - 1), 0);
-	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&out), "0 ...\n"));
-	mpk_answer_results.json(&r, &json, json.root);
+	mpk_answer_results.text(&(struct mpk_shown_results){ &r, false }, (struct mpk_style){ 0 },
+				&out);
+	ck_assert_str_eq(mpk_strbuf_text(&out), lines);
+	mpk_strbuf_fini(&out);
+	mpk_answer_results.text(&(struct mpk_shown_results){ &r, true }, (struct mpk_style){ 0 },
+				&out);
+	ck_assert_uint_eq(out.len, strlen("2xf32=1 2\nstr=x\n2000xi8=\n") + 2 * 2000 - 1);
+	mpk_answer_results.json(&(struct mpk_shown_results){ &r, false }, &json, json.root);
 	ck_assert_ptr_nonnull(strstr(document(), "\"complete\": false"));
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(v); i++)
 		mpk_value_drop(&v[i]);
+}
+END_TEST
+
+/* What is shown of a tensor that is longer than a line. */
+START_TEST(blocks)
+{
+	static const struct {
+		const char *value, *text;
+	} rows[] = {
+		{ "8x9xf32=1.5", "8x9xf32: 72 elements from 1.5 to 1.5, mean 1.5\n"
+				 "  [[1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5]\n"
+				 "   [1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5]\n"
+				 "   [1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5]\n"
+				 "   ...\n"
+				 "   [1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5]\n"
+				 "   [1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5]\n"
+				 "   [1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5]]\n" },
+		{ "65xf32=nan",
+		  "65xf32: 65 elements, 65 NaN\n"
+		  "  [nan nan nan nan nan nan nan nan ... nan nan nan nan nan nan nan nan]\n" },
+		{ "2x2x17xbool=true",
+		  "2x2x17xbool: 68 elements from 1 to 1, mean 1\n"
+		  "  [[[true true true true true true  ... true true true true true true]\n"
+		  "    [true true true true true true  ... true true true true true true]]\n"
+		  "   [[true true true true true true  ... true true true true true true]\n"
+		  "    [true true true true true true  ... true true true true true true]]]\n" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		struct mpk_value v = parsed(rows[i].value);
+		struct mpk_call_result r = { .values = &v, .count = 1 };
+		const char *text;
+
+		mpk_strbuf_fini(&out);
+		mpk_answer_results.text(&(struct mpk_shown_results){ &r, false },
+					(struct mpk_style){ 0 }, &out);
+		text = mpk_strbuf_text(&out);
+		ck_assert_msg(strncmp(text, rows[i].text, strlen(rows[i].text)) == 0, "%s", text);
+		for (const char *end; (end = strchr(text, '\n')); text = end + 1)
+			ck_assert_msg(end - text <= 80, "%s", text);
+		mpk_value_drop(&v);
+	}
+}
+END_TEST
+
+/* Whatever its shape, a tensor has few lines, and these fit. */
+START_TEST(blocks_fit)
+{
+	static const char *const shapes[] = { "1000000xf64=rand",
+					      "3x3x3x3x3x3x3xf32=rand",
+					      "50x50x50xi64=-9000000000000000000",
+					      "1x1x1x1x1x1x1x70xf16=rand",
+					      "2x2x2x2x2x2x2x2x2x2x2x2x2x2x2x2x2xu8=1",
+					      "100x1xi4=1",
+					      "16xf32x8=2",
+					      "70x70xf8_e4m3fn=1" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(shapes); i++) {
+		struct mpk_value v = parsed(shapes[i]);
+		struct mpk_call_result r = { .values = &v, .count = 1 };
+		size_t lines = 0;
+		const char *text;
+
+		mpk_strbuf_fini(&out);
+		mpk_answer_results.text(&(struct mpk_shown_results){ &r, false },
+					(struct mpk_style){ 0 }, &out);
+		text = mpk_strbuf_text(&out);
+		for (const char *end; (end = strchr(text, '\n')); text = end + 1, lines++)
+			ck_assert_msg(end - text <= 80, "%s: %s", shapes[i], text);
+		ck_assert_msg(lines >= 3 && lines <= 27, "%s: %zu lines", shapes[i], lines);
+		mpk_value_drop(&v);
+	}
 }
 END_TEST
 
@@ -309,6 +389,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_loop_test(tc, value_json, 0, (int)MPK_ARRAY_COUNT(values));
 	tcase_add_test(tc, value_lines);
+	tcase_add_test(tc, blocks);
+	tcase_add_test(tc, blocks_fit);
 	tcase_add_test(tc, npy_file);
 	tcase_add_loop_test(tc, seconds, 0, (int)MPK_ARRAY_COUNT(times));
 	tcase_add_test(tc, timing);

@@ -235,7 +235,7 @@ static void put_call_dtype(const struct writer *w, const struct mpk_type *t)
 {
 	char type[MPK_DTYPE_TEXT];
 
-	mpk_strbuf_puts(w->out, t->dtype.bits ? mpk_dtype_print(t->dtype, type) : "TYPE");
+	mpk_strbuf_puts(w->out, t->dtype.bits ? mpk_dtype_print_short(t->dtype, type) : "TYPE");
 }
 
 static void signature_text_put_tensor(const struct writer *w, const struct mpk_type *t, bool is_out)

@@ -209,7 +209,7 @@ static void put_wrapped(struct mpk_span line, size_t width, struct mpk_strbuf *o
 	size_t skip = put_indent(line, &begin), further = skip + INDENT, used = 0;
 	int depth = 0;
 
-	if (command) /* "minspect --run" stays together */
+	if (command) /* "minspect run" stays together */
 		skip += strlen("minspect --");
 	while (further + 16 < width && used + width_of(line) > width) {
 		size_t room = width - used - (command ? 2 : 0);

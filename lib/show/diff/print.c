@@ -444,7 +444,7 @@ static void put_hunk_folds(const struct mpk_diff *diff, struct mpk_strbuf *out)
 	if (left_out)
 		mpk_strbuf_printf(out,
 				  "\nThe lines of %zu more are too many for a comment; "
-				  "`minspect --diff` shows them.\n",
+				  "`minspect diff` shows them.\n",
 				  left_out);
 }
 

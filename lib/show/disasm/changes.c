@@ -448,7 +448,7 @@ static enum mpk_code fill_all(struct chosen *all, struct mpk_diff *diff, struct 
 		return MPK_OK;
 	diff->no_instructions = mpk_arena_printf(
 		all->arena, "instructions of %zu not shown: %s", all->more,
-		all->failure ? all->failure : "they are too many; --disasm NAME lists them");
+		all->failure ? all->failure : "they are too many; disasm NAME lists them");
 	MPK_TRY_ALLOC(diff->no_instructions, err);
 	return MPK_OK;
 }

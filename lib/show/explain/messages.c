@@ -240,12 +240,12 @@ static const struct {
 	const char *word, *sentence;
 } printers[] = {
 	{ MPK_MESSAGE_MANIFEST, "manifest", "mpack, of mpack.toml" },
-	{ MPK_MESSAGE_CASES, "cases", "minspect --cases, of the case file" },
-	{ MPK_MESSAGE_VERIFY, "verify", "minspect --verify, and mpack of what it packs" },
-	{ MPK_MESSAGE_CHECK, "check", "minspect --check" },
+	{ MPK_MESSAGE_CASES, "cases", "minspect cases, of the case file" },
+	{ MPK_MESSAGE_VERIFY, "verify", "minspect verify, and mpack of what it packs" },
+	{ MPK_MESSAGE_CHECK, "check", "minspect check" },
 	{ MPK_MESSAGE_EDIT, "edit", "mpack edit" },
 	{ MPK_MESSAGE_DRIVER, "driver",
-	  "minspect --run and whatever else loads or launches kernels" },
+	  "minspect run and whatever else loads or launches kernels" },
 };
 
 /* In full for one message; a line of the list has room for the words alone. */

@@ -44,7 +44,7 @@ static void functions_put_function(const struct mpk_view *view, size_t index,
 	if (model && !mpk_span_is(model->name, mpk_view_called(view, index)))
 		mpk_strbuf_puts(out, "the compiled body of an executor's function");
 	else if (model)
-		mpk_strbuf_puts(out, "--run calls the executor's function of this name");
+		mpk_strbuf_puts(out, "run calls the executor's function of this name");
 	else
 		mpk_view_call(view, mpk_span_str(mpk_view_called(view, index)),
 			      mpk_view_host(view, index), out);

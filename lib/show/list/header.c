@@ -79,7 +79,7 @@ static void header_put_signature(const struct mpk_view *view, size_t index, stru
 	mpk_view_host_text(view, index, " = ", &text);
 	header_put_comment(&text, out);
 	if (mpk_view_called_instead(view, index))
-		mpk_strbuf_puts(out, ", of the host code: --run calls an executor's");
+		mpk_strbuf_puts(out, ", of the host code: run calls an executor's");
 }
 
 /* The file's name without its folder, so that the header does not depend on where it was made. */
@@ -240,7 +240,7 @@ static void c_text(const void *what, struct mpk_style style, struct mpk_strbuf *
 	bool legacy = view->image->convention == MPK_CONV_LEGACY && !is_model;
 
 	(void)style;
-	header_put_title(view, "/* The functions of ", ", declared by minspect --header.\n", out);
+	header_put_title(view, "/* The functions of ", ", declared by minspect header.\n", out);
 	mpk_strbuf_puts(out,
 			" * NAME_call returns 0, or what the function returns when it fails. */\n"
 			"#pragma once\n\n#include <stdbool.h>\n#include <stddef.h>\n"
@@ -297,7 +297,7 @@ static void python_text(const void *what, struct mpk_style style, struct mpk_str
 	const struct mpk_view *view = what;
 
 	(void)style;
-	header_put_title(view, "# The functions of ", ", declared by minspect --header\n", out);
+	header_put_title(view, "# The functions of ", ", declared by minspect header\n", out);
 	mpk_strbuf_puts(out, "from typing import Any, Protocol\n\n"
 			     "Tensor = Any  # whatever has __dlpack__\n\n\n"
 			     "class Library(Protocol):\n"

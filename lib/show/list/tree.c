@@ -320,7 +320,7 @@ static void draw_details(const struct walk *w, const struct mpk_view_node *n)
 	draw_some(mpk_strbuf_text(&lines), lines.len, &d);
 	if (d.left) {
 		draw_lines(w, true, n->node->child_count > 0);
-		mpk_strbuf_printf(w->out, "and %zu more (--functions, --json)\n", d.left);
+		mpk_strbuf_printf(w->out, "and %zu more (minspect functions, --json)\n", d.left);
 	}
 }
 

@@ -303,7 +303,7 @@ static bool can_run(const struct mpk_image *image, bool kernel)
 static void call_begin(const struct mpk_view *view, struct mpk_span function,
 		       const struct mpk_view_node *node, struct mpk_strbuf *out)
 {
-	mpk_strbuf_puts(out, "minspect --run ");
+	mpk_strbuf_puts(out, "minspect run ");
 	if (node)
 		put_kernel_name(view, node, function, out);
 	else
@@ -370,7 +370,7 @@ static void put_argument(struct mpk_dtype table, const struct mpk_code_param *p,
 	struct mpk_dtype t = p ? p->dtype : (struct mpk_dtype){ 0 };
 
 	if (table.code != MPK_DTYPE_HANDLE) {
-		mpk_strbuf_printf(out, " --input %s=VALUE", mpk_dtype_print(table, type));
+		mpk_strbuf_printf(out, " --input %s=VALUE", mpk_dtype_print_short(table, type));
 		return;
 	}
 	if (p && p->kind == MPK_CODE_PARAM_IMAGE) {
@@ -379,7 +379,7 @@ static void put_argument(struct mpk_dtype table, const struct mpk_code_param *p,
 	}
 	t.lanes = 1; /* of vectors, too: it is the elements that are given */
 	mpk_strbuf_printf(out, " --input SHAPEx%s=VALUES",
-			  t.bits ? mpk_dtype_print(t, type) : "TYPE");
+			  t.bits ? mpk_dtype_print_short(t, type) : "TYPE");
 }
 
 /* How many extents the launch takes along each: as many as it has tags, one at least. */

@@ -198,7 +198,7 @@ static void device_summary(const void *what, struct mpk_style style, struct mpk_
 	if (rows.broken) {
 		mpk_strbuf_puts(out, rows.count ? "             " : label);
 		mpk_put_count(out, rows.broken, "container");
-		mpk_strbuf_puts(out, " that cannot be read; --verify says why\n");
+		mpk_strbuf_puts(out, " that cannot be read; minspect verify says why\n");
 	}
 }
 

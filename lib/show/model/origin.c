@@ -80,7 +80,7 @@ static void origin_put_signature(const struct mpk_origin *o, struct mpk_strbuf *
 	}
 	mpk_strbuf_puts(out, "claims to be of ");
 	mpk_ssh_fingerprint_put(o->seal.fingerprint, out);
-	mpk_strbuf_puts(out, " (proven by --verify --pubkey)\n");
+	mpk_strbuf_puts(out, " (proven by verify --pubkey)\n");
 }
 
 /* Options on one line, then the inputs, digest before name as sha256sum prints them. */

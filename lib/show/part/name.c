@@ -116,7 +116,7 @@ enum mpk_code mpk_part_miss(const struct mpk_view *view, const struct mpk_part_n
 	if (is_text && is_host_function(view->image, wanted.name))
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
-			"'%s' is a function of the host code, whose text is not in the file: --disasm=%s shows its instructions",
+			"'%s' is a function of the host code, whose text is not in the file: disasm %s shows its instructions",
 			MPK_QUOTE(wanted.name), MPK_QUOTE(wanted.name));
 	if (near < names->count)
 		return mpk_fail(err, MPK_E_NOTFOUND, "there is no '%s'%s%s; did you mean '%s'?",

@@ -393,7 +393,7 @@ static enum mpk_code find_name(struct finder *f)
 	if (f->whole)
 		return mpk_fail(
 			f->err, MPK_E_UNSUPPORTED,
-			"a kernel cannot be cut out of %s: --show %s gives all of it, --disasm %s#%s what the kernel does",
+			"a kernel cannot be cut out of %s: show %s gives all of it, disasm %s#%s what the kernel does",
 			f->whole->name, f->whole_part, f->whole_path, MPK_QUOTE(f->wanted.name));
 	return mpk_part_miss(f->view, &f->names, f->wanted, true, f->err);
 }

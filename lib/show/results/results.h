@@ -10,7 +10,14 @@
 #include "session/cases.h"
 #include "value/value.h"
 
-/* of struct mpk_call_result: one line a value, long tensors cut; "results" in JSON, the same with types, where
+/* What is shown of a call. */
+struct mpk_shown_results {
+	const struct mpk_call_result *result;
+	bool is_whole; /* every element of every tensor */
+};
+
+/* of struct mpk_shown_results: one line a value, which can be given as an argument; of a tensor that no line of a
+ * screen holds its type, its figures and a block of its corners. "results" in JSON, the same with types, where
  * "complete" says whether all elements of a tensor are there (minspect-run.schema.json) */
 extern const struct mpk_answer mpk_answer_results;
 

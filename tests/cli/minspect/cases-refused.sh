@@ -9,7 +9,7 @@ raises = "takes float32[b, 8], not int32[1, 8]"
 [[case]]
 name = "number"
 run = "forward"
-raises = "call it with --input 1x8xfloat32=rand"
+raises = "call it with --input 1x8xf32=rand"
 
 [[case]]
 name = "another message"

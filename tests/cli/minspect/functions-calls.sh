@@ -6,7 +6,7 @@ find -L data -path data/csource -prune -o \( -name '*.so' -o -name '*.blob' -o -
 [ "$(wc -l <files)" -ge 30 ]
 while read -r file; do
 	minspect --functions "$file" >functions 2>/dev/null || continue
-	grep -o '^ *minspect --run .*' functions | grep -vE 'LIBRARY|SHAPE|VALUE|SCOPE|EXTENT|NAME=|--(grid|block) X' >calls || continue
+	grep -o '^ *minspect run .*' functions | grep -vE 'LIBRARY|SHAPE|VALUE|SCOPE|EXTENT|NAME=|--(grid|block) X' >calls || continue
 	while read -r call; do
 		status=0
 		sh -c "$call" >out 2>err </dev/null || status=$?
@@ -17,7 +17,7 @@ while read -r file; do
 	done <calls
 done <files
 # what stands in capitals is values alone: a kernel's line runs with them filled in
-fill() { sed 's/SHAPEx/8x/g; s/=VALUES/=rand/g; s/int32=VALUE/int32=8/; s/float32=VALUE/float32=2/; s/--grid X/--grid 1/; s/--block X/--block 8/'; }
+fill() { sed 's/SHAPEx/8x/g; s/=VALUES/=rand/g; s/i32=VALUE/i32=8/; s/f32=VALUE/f32=2/; s/--grid X/--grid 1/; s/--block X/--block 8/'; }
 minspect --functions data/formats/01_opencl_scale.so | grep 'run scale_kernel' | fill >call
 sh -e call
 minspect --functions data/texture/fixed_t2t_float32.so | grep 'run main_kernel' | sed 's/SHAPEx/8x16x4x/g; s/TYPE/f32/g' | fill >call

@@ -17,7 +17,7 @@ try minspect --show "$opencl#half" two.so
 try minspect --disasm="$cuda#twice" two.so
 try minspect --show /9 two.so
 # each function's own device, as two kinds of device code are there
-minspect --functions two.so | sed -n '/^host/,/^\//p' | grep -- --run
+minspect --functions two.so | sed -n '/^host/,/^\//p' | grep 'minspect run'
 try minspect --run twice two.so --input 2xf32=1,2 --out 2xf32
 # commands and sizes that are nearly right
 try mpack twice.cl

@@ -16,7 +16,7 @@ END
 mpack build -o good.blob
 minspect --functions good.blob | grep -c error || :
 LC_ALL=C sed '/entry one/s/u64 y/u32 y/; s/entry three/entry threx/' good.blob >bad.blob
-minspect --functions bad.blob | grep -v -e --run
+minspect --functions bad.blob | grep -v 'minspect run'
 minspect -v bad.blob | tail -n 9
 minspect --json -v bad.blob | grep -c '"check"'
 minspect --json --functions bad.blob | grep -A 6 '"findings"'

@@ -45,7 +45,7 @@ minspect --json broken.blob >/dev/null || echo "status $?"
 minspect --max-memory none --json broken.blob | grep -o '"problem"' | wc -l
 minspect --max-memory 16MiB --json chain.blob >/dev/null || echo "status $?"
 minspect --json --max-memory none chain.blob | wc -l
-minspect --max-memory 2GiB chain.blob | wc -l
+minspect --all --max-memory 2GiB chain.blob | wc -l
 minspect --json chain.blob | wc -l
 minspect --max-memory lots chain.blob || echo "status $?"
 minspect --run f --max-memory 1GiB chain.blob || echo "status $?"

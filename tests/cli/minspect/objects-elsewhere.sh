@@ -1,5 +1,5 @@
 # Mach-O, COFF, DLLs and universal files: listing, functions, checks, payloads
-minspect data/objects/scale.x86_64.dylib data/objects/scale.dll data/objects/macho.a \
+minspect --all data/objects/scale.x86_64.dylib data/objects/scale.dll data/objects/macho.a \
 	data/objects/universal.o 'data/objects/universal.o(arm64)' data/objects/devc.i686.obj
 minspect --functions data/objects/scale.dll
 minspect --json data/objects/scale.x86_64.dylib | grep -E '"(container|format|machine|elf|section)"'

@@ -147,7 +147,7 @@ run() { minspect --run "$@" 2>&1 || echo "exit $?"; }
 x=4xf32=1,2,3,4 y=4xf32=5
 # the listing's own lines work
 minspect --functions model.so | sed -n '/^  told/,+1p'
-eval "$(minspect --functions model.so | sed -n 's/rand/1/g; s/^    \(minspect --run told .*\)/\1/p')"
+eval "$(minspect --functions model.so | sed -n 's/rand/1/g; s/^    \(minspect run told .*\)/\1/p')"
 run told model.so --input $x --input $y
 run told model.so --input $x --input $y --repeat 3 | head -1
 run told model.so --input $x --input $y --device opencl

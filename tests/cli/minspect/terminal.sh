@@ -19,7 +19,7 @@ minspect json gelu.so | cmp - wrapped
 on 60 "minspect size --csv gelu.so" >wrapped
 minspect size --csv gelu.so | tr -d '\r' | cmp - wrapped
 # a command line that goes on in further lines is one
-on 72 "minspect functions gelu.so --filter layer_norm" | sed -n '/^    minspect --run layer_norm /,/[^\\]$/p' | head -n 3 >line
+on 72 "minspect functions gelu.so --filter layer_norm" | sed -n '/^    minspect run layer_norm /,/[^\\]$/p' | head -n 3 >line
 cat line
 sh line >/dev/null && echo "it runs"
 # the table of a profile fits a terminal; -v has whole names

@@ -33,7 +33,7 @@ for via in llvm c; do
 		echo "-- $abi via $via"
 		mpack build -o seven.so --via $via --check-repro
 		mpack build -o seven.tar --via $via
-		minspect --functions seven.so | sed -n '2,/^\//p' | grep -v '^/\|--run'
+		minspect --functions seven.so | sed -n '2,/^\//p' | grep -v '^/\|minspect run'
 		minspect --functions seven.tar | grep -i entry
 		minspect --run main seven.so --device cpu
 		minspect --run main seven.tar --device cpu --input 1

@@ -95,7 +95,7 @@ static const struct mpk_option options[] = {
 	  "how many warps of each kernel a GPU runs at once; no GPU is used",
 	  .target = &O.occupancy, LOOKS(minspect_occupancy) },
 	/* the action is the word alone: --memory belongs to --check, and comes first here */
-	{ 0, "memory", MPK_OPT_TEXT, "SIZE", "with --check: what calls of a model may take",
+	{ 0, "memory", MPK_OPT_TEXT, "SIZE", "with check: what calls of a model may take",
 	  .target = &O.memory_budget, .with = "check" },
 	{ 0, "memory", MPK_OPT_FLAG, NULL,
 	  "of a model: what a call takes over time, from its code; nothing runs",

@@ -221,11 +221,11 @@ int minspect_attestation(const struct minspect_options *o)
 	const struct form *form = find_form(o->attestation, true);
 
 	if (!form)
-		return mpk_diag_usage("--attestation takes statement or predicate, not '%s'",
+		return mpk_diag_usage("attestation takes statement or predicate, not '%s'",
 				      MPK_QUOTE(mpk_span_str(o->attestation)));
 	if (!o->builder || !is_uri(o->builder))
 		return mpk_diag_usage(
-			"--attestation takes --builder URI: who vouches for the build, no library can tell");
+			"attestation takes --builder URI: who vouches for the build, no library can tell");
 	return bom_run(o, form);
 }
 

@@ -382,8 +382,8 @@ static enum mpk_code plan_device(struct planner *p, size_t index)
 		MPK_TRY(plan_image(p, c, index, i));
 	if (c->code.image_count)
 		return MPK_OK;
-	if (c.code.debug_ptx.len)
-		MPK_TRY(add_debug_ptx(p, &c, mpk_arena_printf(p->arena, "gpu/%zu.debug.ptx", index),
+	if (c->code.debug_ptx.len)
+		MPK_TRY(add_debug_ptx(p, c, mpk_arena_printf(p->arena, "gpu/%zu.debug.ptx", index),
 				      index, 0));
 	return extract_add_bytes(
 		p, c, mpk_arena_printf(p->arena, "gpu/%zu.%s", index, mpk_device_suffix(&c->code)),

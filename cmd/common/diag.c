@@ -127,12 +127,13 @@ static void vline(const char *severity, const char *fmt, va_list ap)
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf said = { 0 };
 	char *raw = NULL;
 
-	/* Where memory is out, the line has no text, but the program and the severity are still
+	/* Where memory is out, the line may have no text, but the program and the severity are still
 	 * printed. */
 	if (vasprintf(&raw, fmt, ap) >= 0)
 		mpk_escape_controls(&said, mpk_span_str(raw));
 	(void)mpk_print(MPK_STDERR, "%s: %s", mpk_common.program, severity);
-	print_lines(mpk_strbuf_text(&said));
+	/* Printing escapes, too; the copy only keeps line ends that came from an argument apart from ours. */
+	print_lines(said.failed && raw ? raw : mpk_strbuf_text(&said));
 	(void)mpk_print(MPK_STDERR, "\n");
 	free(raw);
 }

@@ -48,7 +48,7 @@ static const struct mpk_signature *fixed_model(void)
 	return &m;
 }
 
-#define RIGHT "; call it with --input data=2x20xfloat32=rand --input extra=12xint64=rand"
+#define RIGHT "; call it with --input data=2x20xf32=rand --input extra=12xi64=rand"
 
 /* What is said ends at the fact; minspect adds a call that is right, unless a name came twice. */
 static enum mpk_code bind_with_hint(const struct mpk_signature *m, const struct mpk_args *args,
@@ -264,8 +264,8 @@ START_TEST(symbols_are_the_same_size_everywhere)
 	if (s->said) {
 		ck_assert_int_eq(code, MPK_E_USAGE);
 		ck_assert_text(err, s->said);
-		ck_assert_text(err, "call it with --input a=1x8xfloat32=rand "
-				    "--input b=1x8xfloat32=rand --input c=1x1xfloat32=rand");
+		ck_assert_text(err, "call it with --input a=1x8xf32=rand "
+				    "--input b=1x8xf32=rand --input c=1x1xf32=rand");
 	} else {
 		ck_assert_ok(code, err);
 	}
@@ -286,9 +286,8 @@ START_TEST(options_are_quoted)
 	struct mpk_strbuf text = { 0 };
 
 	mpk_signature_options(&m, &text);
-	ck_assert_str_eq(mpk_strbuf_text(&text),
-			 " --input 'it'\\''s $HOME=2x20xfloat32=rand' "
-			 "--input 'scalar=[]int64=rand' --input 12xint64=rand");
+	ck_assert_str_eq(mpk_strbuf_text(&text), " --input 'it'\\''s $HOME=2x20xf32=rand' "
+						 "--input 'scalar=[]i64=rand' --input 12xi64=rand");
 	mpk_strbuf_fini(&text);
 }
 END_TEST

@@ -169,20 +169,20 @@ static const struct {
 } calls[] = {
 	{ "f()", "" },
 	{ "f(A: Tensor([n, 8], float32), B: Tensor([n * 8], float32))",
-	  " --input 1x8xfloat32=rand --out 8xfloat32" },
+	  " --input 1x8xf32=rand --out 8xf32" },
 	/* the smallest size that leaves no extent empty */
 	{ "f(A: Tensor([n], float32), B: Tensor([n // 4], int8))",
-	  " --input 4xfloat32=rand --out 1xint8" },
+	  " --input 4xf32=rand --out 1xi8" },
 	/* a scalar that is an extent, behind the tensor that is filled */
 	{ "f(A: Tensor([n], float32), B: Tensor([n - 1], float32), n: int32)",
-	  " --input 2xfloat32=rand --out 1xfloat32 --input int32=2" },
-	{ "f(b: bool, h: T.handle, x: float16)", " --input true --input none --input float16=1" },
-	{ "f(A: Tensor([], float32))", " --out '[]float32'" },
+	  " --input 2xf32=rand --out 1xf32 --input i32=2" },
+	{ "f(b: bool, h: T.handle, x: float16)", " --input true --input none --input f16=1" },
+	{ "f(A: Tensor([], float32))", " --out '[]f32'" },
 	/* types without random values get zeros */
 	{ "f(A: Tensor([2], float8_e5m2), B: Tensor([2], int4), C: Tensor([2], float32))",
-	  " --input 2xfloat8_e5m2 --input 2xint4 --out 2xfloat32" },
+	  " --input 2xf8_e5m2 --input 2xi4 --out 2xf32" },
 	/* what cannot be computed is left open */
-	{ "f(A: Tensor([n, size(n)], float32))", " --out 1xEXTENTxfloat32" },
+	{ "f(A: Tensor([n, size(n)], float32))", " --out 1xEXTENTxf32" },
 };
 
 START_TEST(calls_have_consistent_sizes)

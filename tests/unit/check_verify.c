@@ -374,15 +374,15 @@ END_TEST
 
 static bool is_tested(const char *check)
 {
-	static const char
-		*const elsewhere[] = {
-			"blob-size",    "blob-section",  "segment-alignment",
-			"payload",      "several-libs",  "unreached",
-			"child-order",  "container", /* and in check_verify_code.c */
-			"fatbin-image", "offload-image", "spirv-module",
-			"byte-code",    "opencl-source", "embedded-code",
-			"gpu-code",     "signature",     "provenance" /* by cases of tests/cli */
-		};
+	static const char *const elsewhere[] = {
+		"blob-size",      "blob-section",    "segment-alignment",
+		"payload",        "several-libs",    "unreached",
+		"child-order",    "container", /* and in check_verify_code.c */
+		"fatbin-image",   "offload-image",   "spirv-module",
+		"byte-code",      "opencl-source",   "embedded-code",
+		"gpu-code",       "signature",       "provenance",
+		"bitcode-module", "ltoir-container", "tileir-module" /* by cases of tests/cli */
+	};
 	bool tested = false;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(payloads); i++)

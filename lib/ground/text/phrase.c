@@ -129,8 +129,17 @@ static int compare_numbers(const char **a, const char **b)
 /* Digits on both sides are compared as numbers, everything else byte by byte. */
 int mpk_natural_compare(const char *a, const char *b)
 {
-	const char *x = a, *y = b;
+	const char *x, *y;
+	size_t same = 0;
 
+	/* What both begin with says nothing, but a number is compared from its first digit: paths of
+	 * modules may share a thousand parts. */
+	while (a[same] && a[same] == b[same])
+		same++;
+	while (same && mpk_is_digit(a[same - 1]))
+		same--;
+	x = a + same;
+	y = b + same;
 	while (*x && *y) {
 		int order;
 

@@ -1,5 +1,5 @@
 # LLVM bitcode, LTO IR and Tile IR: by themselves, in an archive, a wheel, a folder and a tar
-cd data/device
+cd data/device || exit
 for f in scale.nvptx.bc scale.gfx90a.bc answer.wrapped.bc tiny.lto_90.ltoir tiny.lto_100a.ltoir vadd.134.tileirbc; do
 	minspect $f
 	minspect verify $f
@@ -24,3 +24,8 @@ minspect extract out three.whl!/three/scale.nvptx.bc >/dev/null
 cmp "$(find out -name '*.bc')" folder/scale.nvptx.bc && echo extracted
 head -c 2000 folder/scale.nvptx.bc >cut.bc
 minspect verify cut.bc || echo "status $?"
+# the members of an archive, cut: each finding has the name of its check
+mkdir cut
+for f in scale.nvptx.bc tiny.lto_90.ltoir vadd.134.tileirbc; do head -c "$(case $f in *.ltoir) echo 20 ;; *) echo 100 ;; esac)" data/device/$f >cut/$f; done
+(cd cut && ar rcD ../cut.a ./* 2>/dev/null)
+minspect verify cut.a || echo "status $?"

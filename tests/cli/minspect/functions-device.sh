@@ -39,4 +39,4 @@ kernel() # NAME ARGS
 	printf '[[module]]\nid = "library"\nkind = "static_library"\npayload = "library.bin"\n'
 } >mpack.toml
 mpack build -q -o deploy.blob
-minspect --functions deploy.blob | sed "s/lib.o, $size B/lib.o, N B/; s/minspect --run.*/.../"
+minspect --functions deploy.blob | sed "s/lib.o, $size B/lib.o, N B/; s/minspect run .*/.../"

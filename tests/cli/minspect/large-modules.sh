@@ -11,8 +11,8 @@ for f in chain.blob flat.blob lattice.blob kinds.blob same.blob; do
 		"minspect --functions FILE" "minspect --html OUT FILE"
 done
 # all of it is there: each module once, and how deep the last is
-minspect chain.blob | grep -c my_kind
-minspect chain.blob | tail -n 1 | sed 's/.*depth/depth/'
+minspect --all chain.blob | grep -c my_kind
+minspect --all chain.blob | tail -n 1 | sed 's/.*depth/depth/'
 minspect --json chain.blob >chain.json
 python3 - <<'END'
 import json

@@ -14,7 +14,8 @@ table --run forward data/relax/gelu.so --input @data/relax/gelu.in0.npy --profil
 minspect --run forward data/relax/gelu.so --input @data/relax/gelu.in0.npy --profile --repeat 2 -v >table
 cat >check.py <<'END'
 import json, re, sys
-lines = open("table").read().splitlines()[2:]
+lines = open("table").read().splitlines()
+lines = lines[next(i for i, line in enumerate(lines) if line.startswith("operator ")):]
 unit = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 assert lines[0].split() == "operator device calls total mean min max share".split(), lines[0]
 totals = []

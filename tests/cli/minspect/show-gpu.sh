@@ -7,7 +7,7 @@ same '.nv_fatbin:0#0-0-sm_80.cubin' data/gpu/cuda.so cuda/gpu/0-0-sm_80.cubin
 same gpu/1-1-sm_90.cubin data/gpu/cuda.so cuda/gpu/1-1-sm_90.cubin
 same '#sm_90' data/gpu/cuda.so cuda/gpu/0-1-sm_90.cubin
 same '.nv_fatbin:1#sm_90' data/gpu/cuda.so cuda/gpu/1-1-sm_90.cubin
-same '.nv_fatbin:1#compute_90' data/gpu/cuda.so cuda/gpu/1-2-sm_90.ptx
+same '.nv_fatbin:1#compute_90' data/gpu/cuda.so cuda/gpu/1-2-compute_90.ptx
 minspect --extract amd data/gpu/hip-packed.so
 same '.hip_fatbin:1#gfx90a' data/gpu/hip-packed.so amd/gpu/1-2-gfx90a-xnack+.hsaco
 same '.hip_fatbin:1#gfx90a:xnack+' data/gpu/hip-packed.so amd/gpu/1-2-gfx90a-xnack+.hsaco

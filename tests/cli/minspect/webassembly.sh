@@ -1,5 +1,5 @@
 # WebAssembly: objects and modules as TVM's packages have them, by every action that reads; they are not run here
-cd data/objects
+cd data/objects || exit
 for f in host.wasm32.o devc.wasm64.o scale.wasm scale.exported.wasm; do
 	minspect $f
 	minspect verify $f

@@ -48,7 +48,7 @@ mpack edit packed.fatbin -o packed.fatbin --replace file:0#sm_90=data/device/two
 minspect packed.fatbin | sed -n 1,4p
 minspect --extract again packed.fatbin
 cmp again/gpu/0-2-sm_90.cubin data/device/two.sm_90.cubin
-cmp again/gpu/0-1-sm_90.ptx data/device/two.ptx
+cmp again/gpu/0-1-compute_90.ptx data/device/two.ptx
 refuse()
 {
 	mpack edit "$@" -o no.out || echo "exit $?, $(ls no.out 2>/dev/null | wc -l)"

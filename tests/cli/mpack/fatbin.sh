@@ -1,7 +1,7 @@
 # a fatbin of cubins and PTX, byte for byte what nvcc makes of them; what is no such code is refused
 d=data/device
 minspect --extract parts $d/tiny.none.fatbin
-mpack build parts/gpu/0-0-sm_80.cubin parts/gpu/0-1-sm_90.ptx parts/gpu/0-2-sm_90.cubin -o tiny.fatbin
+mpack build parts/gpu/0-0-sm_80.cubin parts/gpu/0-1-compute_90.ptx parts/gpu/0-2-sm_90.cubin -o tiny.fatbin
 cmp tiny.fatbin $d/tiny.none.fatbin
 # of another release, for one architecture alone, of a family; a fatbin gives all of its images
 mpack build $d/two.sm_52.cuda12.cubin $d/two.sm_90a.cuda12.cubin $d/tiny.sm_100.cubin tiny.fatbin -o all.fatbin

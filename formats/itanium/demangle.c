@@ -81,7 +81,7 @@ static const char *demangle_fail(struct mpk_demangler *d)
 }
 
 /* A text in the arena, within the limit of all texts; "" after a failure */
-static const char *demangle_text(struct mpk_demangler *d, const char *fmt, ...)
+static MPK_PRINTF(2, 3) const char *demangle_text(struct mpk_demangler *d, const char *fmt, ...)
 {
 	const char *text;
 	va_list ap;

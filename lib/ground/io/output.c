@@ -205,6 +205,8 @@ static enum mpk_code open_target(struct mpk_output *o, struct mpk_error *err)
 	o->old = st;
 	/* The file that a link leads to is replaced, not the link. */
 	o->path = exists ? realpath(o->shown, NULL) : strdup(o->shown);
+	if (!o->path && errno != ENOMEM) /* a descriptor's file that has no name any more */
+		return fail_io(o, "cannot write through a link that leads to no file", err);
 	MPK_TRY_ALLOC(o->path, err);
 
 	/* Unnamed files need a kernel and a file system that have them, and /proc to name them. */

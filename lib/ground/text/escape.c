@@ -127,6 +127,15 @@ void mpk_escape(struct mpk_strbuf *buf, struct mpk_span s)
 	char piece[MPK_ESCAPED_MAX];
 
 	for (size_t i = 0; i < s.len;) {
+		size_t plain = 0;
+
+		while (i + plain < s.len && s.data[i + plain] >= ' ' && s.data[i + plain] < 0x7f &&
+		       s.data[i + plain] != '\\')
+			plain++;
+		mpk_strbuf_put(buf, (const char *)s.data + i, plain);
+		i += plain;
+		if (i == s.len)
+			break;
 		i += escape_one(s.data + i, s.len - i, piece);
 		mpk_strbuf_puts(buf, piece);
 	}

@@ -34,6 +34,13 @@ ln -s nowhere.so dangling.so
 status mpack build $blob -o dangling.so
 ln -s loop.so loop.so
 status mpack build $blob -o loop.so
+# a descriptor whose file has no name any more
+exec 9>gone.so
+rm gone.so
+ln -s /proc/self/fd/9 nameless.so
+status mpack build $blob -o nameless.so
+exec 9>&-
+rm nameless.so
 
 # A linker whose output is no library, or has no blob in it.
 cat >cc1 <<'END'

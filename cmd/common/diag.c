@@ -77,7 +77,7 @@ static void print_finding(const char *severity, const char *check, const struct 
 	(void)mpk_print(MPK_STDERR, check ? " [%s]\n" : "\n", check);
 }
 
-/* What was said last; an action may meet the same error in two passes over a file, and people are told once. */
+/* The last error that was printed. An action may meet one error in two passes over a file; it is printed once. */
 static bool was_said_last(const struct mpk_error *err)
 {
 	static char last[sizeof err->text + sizeof err->at + 64];

@@ -52,7 +52,7 @@ struct mpk_cubin {
 				   * empty */
 	struct mpk_span options; /* the assembler's command line; may be empty */
 	struct mpk_span
-		debug_ptx; /* the PTX that it was made of, a NUL behind each line; empty: made without -lineinfo and -G */
+		debug_ptx; /* the PTX that it was made of, a NUL ends each line; empty: made without -lineinfo and -G */
 	const struct mpk_cubin_kernel *kernels; /* in the order of the symbol table */
 	size_t kernel_count;
 };

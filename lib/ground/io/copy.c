@@ -392,7 +392,7 @@ static enum mpk_code copy_through(struct copy *c, struct mpk_error *err)
 
 /* A hole of the input becomes one of the output where that ends: a sparse file of terabytes has few blocks, and a copy
  * of it must not fill the disk.
- * Returns  false: nothing was done, the output is no file or goes on behind the hole */
+ * Returns  false: nothing was done, the output is no file or continues after the hole */
 static bool copy_hole(struct copy *c, uint64_t len)
 {
 	static const uint8_t zeros[CHUNK_BYTES];

@@ -88,7 +88,7 @@ struct mpk_code_info {
 	const void *content;
 	struct mpk_code_source *source; /* source text, also of an unreadable one; else NULL */
 	struct mpk_span debug_ptx; /* of a cubin with debug information: the PTX that it was made
-					 * of, a NUL behind each line; else empty */
+					 * of, a NUL ends each line; else empty */
 	char target[40];           /* "sm_90a", "gfx90a:xnack+"; empty: none named */
 	unsigned sm;               /* CUDA: 90 for sm_90 */
 	unsigned pointer_bytes;    /* bytes of a pointer in a launch; 8 unless set */

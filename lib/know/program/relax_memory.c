@@ -1332,7 +1332,7 @@ static enum mpk_code follow_paths(const struct mpk_relax *x, const struct mpk_me
 		MPK_TRY_ALLOC(r.texts && r.text_counts && r.constants, err);
 		MPK_TRY(follow(&r, func, out->signature, values, &now, err));
 		*steps = r.steps;
-		/* conditions behind the sides that were chosen are gone on both sides, too */
+		/* conditions within the sides that were chosen are dropped on both sides, too */
 		size_t forks = r.forks < FORKS_MAX ? r.forks : FORKS_MAX;
 
 		if (UINT64_C(1) << forks > end)

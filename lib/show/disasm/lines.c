@@ -85,7 +85,7 @@ static size_t stem_of(enum language language, struct mpk_span word)
 	return word.len;
 }
 
-/* "[36:39]" behind the "s" of several registers. */
+/* "[36:39]" after the "s" of several registers. */
 static size_t range_length(struct mpk_span line, size_t at)
 {
 	size_t n = at;

@@ -53,7 +53,7 @@ static enum mpk_code extract_make(const struct mpk_view *view, struct mpk_extrac
 	return mpk_rope_status(&file->content, err);
 }
 
-/* The PTX that a cubin was made of is in its debug information: a NUL stands behind each line, and several in a row where
+/* The PTX that a cubin was made of is in its debug information: a NUL ends each line, and several in a row where
  * lines were blank. */
 static enum mpk_code make_ptx(const struct mpk_view *view, struct mpk_extract_file *file,
 			      struct mpk_arena *arena, struct mpk_error *err)

@@ -604,7 +604,7 @@ static void put_spilling(const struct mpk_templates *t, const struct spilling *s
 	mpk_table_cell(table, "%s", MPK_QUOTE(t->variants[s->worst->variant].name));
 }
 
-/* The places of one kernel, which stand behind one another from *at on. */
+/* The places of one kernel, which follow each other from *at on. */
 static struct spilling next_spilling(const struct mpk_templates *t, const struct place *places,
 				     size_t *at)
 {

@@ -318,7 +318,7 @@ static const struct mpk_fact copied_kernel_facts[] = {
 	{ MPK_FACT(COUNT, "count", struct mpk_size_kernel, count) },
 };
 
-/* What stands in the file twice, as far as somebody reads it. */
+/* Bytes that the file holds twice, for the table of duplicates. */
 static void put_copies(const struct mpk_size *size, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_array(j, at, "duplicates"), *o, *names;

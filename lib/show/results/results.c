@@ -88,7 +88,7 @@ static void put_row(struct block *b, uint64_t at)
 }
 
 /* @at      the first of its elements
- * @opened, @closed  brackets in front of its first row, and behind its last one */
+ * @opened, @closed  brackets before its first row and after its last one */
 static void put_dimension(struct block *b, int32_t d, uint64_t at, int opened, int closed)
 {
 	static const char open[] = "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[";

@@ -4,7 +4,7 @@
  * nvcc and Clang leave a struct for each container in a section of its own: a magic number, a version, the address of
  * the container. A constructor passes the struct to __cudaRegisterFatBinary or __hipRegisterFatBinary when the library is
  * loaded. A runtime that finds no container there has no kernels, which shows at the first launch; or it reads where
- * nothing is. Tools that move sections may leave the address behind. */
+ * nothing is. Tools that move sections may forget to change the address. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

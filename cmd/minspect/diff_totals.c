@@ -3,7 +3,6 @@
  * than they did. */
 #include "minspect/diff_totals.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "answer/answer.h"

@@ -6,7 +6,6 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/strbuf.h"
-#include "base/strmap.h"
 #include "compare/differ.h"
 
 enum { MINSPECT_WORST = 3, MINSPECT_TOTAL_DEVICES = 64 };

@@ -266,11 +266,12 @@ function system(files, args, tell) {
     path_readlink: () => INVAL, // nothing is a link
   };
 
-  // Anything else that the C library may ask for is not there.
-  const imports = new Proxy(calls, { get: (all, name) => all[name] ?? (() => NOSYS) });
-
   return {
-    imports: { wasi_snapshot_preview1: imports },
+    // What a module imports; what is not among the calls is not there.
+    imports(module) {
+      const names = WebAssembly.Module.imports(module).map(wanted => wanted.name);
+      return { wasi_snapshot_preview1: Object.fromEntries(names.map(name => [name, calls[name] ?? (() => NOSYS)])) };
+    },
     attach(instance) { memory = instance.exports.memory; },
     result(status) { return { status, output: new Blob(output), errors }; },
   };
@@ -280,8 +281,7 @@ onmessage = async ({ data: { module, args, files } }) => {
   const s = system(files, args, read => postMessage({ read }));
   let status = 0;
   try {
-    const wanted = WebAssembly.Module.imports(module).map(i => [i.name, s.imports.wasi_snapshot_preview1[i.name]]);
-    const instance = await WebAssembly.instantiate(module, { wasi_snapshot_preview1: Object.fromEntries(wanted) });
+    const instance = await WebAssembly.instantiate(module, s.imports(module));
     s.attach(instance);
     instance.exports._start();
   } catch (error) {

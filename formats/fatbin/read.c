@@ -92,13 +92,12 @@ static enum mpk_code fatbin_read_entry(struct mpk_cursor *c, struct mpk_fatbin_e
 	struct mpk_cursor at = *c;
 	struct mpk_fatbin_entry e = { .kind = MPK_FATBIN_OTHER };
 	struct mpk_span head;
-	struct head h;
 
 	MPK_TRY(mpk_read_bytes(&at, "fatbin: header of an image", ENTRY_BYTES, &head, err));
 
 	const uint8_t *p = head.data;
 
-	h = (struct head){
+	const struct head h = {
 		.kind = mpk_load_u16(p),
 		.head_bytes = mpk_load_u32(p + 4),
 		.data_bytes = mpk_load_u64(p + 8),

@@ -361,8 +361,6 @@ static const char *demangle_args(struct mpk_demangler *d, bool tag)
 /* --- Types of a symbol as C++ writes them. A type is text on both sides of what would be declared,
  * because the declarator is inside of pointers to functions and arrays. */
 
-static const struct mpk_demangle_type demangle_type_nothing = { .left = "", .right = "" };
-
 static const char *builtin(char c)
 {
 	static const struct {
@@ -534,7 +532,7 @@ static struct mpk_demangle_type d_type(struct mpk_demangler *d, bool *numbered)
 		return t;
 	}
 	(void)demangle_fail(d);
-	return demangle_type_nothing;
+	return nothing;
 }
 
 /* "const" follows the type, or the parameters of a function. */
@@ -639,7 +637,7 @@ static struct mpk_demangle_type compound(struct mpk_demangler *d, bool *numbered
 /* A type; numbered unless it is one of the language */
 static struct mpk_demangle_type demangle_type_read(struct mpk_demangler *d)
 {
-	struct mpk_demangle_type t = demangle_type_nothing;
+	struct mpk_demangle_type t = nothing;
 	const char *word = builtin(demangle_peek(d, 0));
 	bool numbered = true;
 

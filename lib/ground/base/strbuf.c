@@ -47,6 +47,12 @@ void mpk_strbuf_putc(struct mpk_strbuf *buf, char c)
 	mpk_strbuf_put(buf, &c, 1);
 }
 
+void mpk_strbuf_fill(struct mpk_strbuf *buf, char c, size_t n)
+{
+	while (n--)
+		mpk_strbuf_putc(buf, c);
+}
+
 void mpk_strbuf_put_span(struct mpk_strbuf *buf, struct mpk_span s)
 {
 	mpk_strbuf_put(buf, (const char *)s.data, s.len);

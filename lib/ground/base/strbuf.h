@@ -32,6 +32,9 @@ void mpk_strbuf_putc(struct mpk_strbuf *buf, char c);
 void mpk_strbuf_put_span(struct mpk_strbuf *buf, struct mpk_span s);
 void mpk_strbuf_printf(struct mpk_strbuf *buf, const char *fmt, ...) MPK_PRINTF(2, 3);
 
+/* mpk_strbuf_fill - append a character n times */
+void mpk_strbuf_fill(struct mpk_strbuf *buf, char c, size_t n);
+
 /* mpk_strbuf_pass - hand over the text so far, once that is a megabyte and somebody takes it. Called where a
  * line ends, by those whose text grows with the file. */
 void mpk_strbuf_pass(struct mpk_strbuf *buf);

@@ -127,6 +127,27 @@ static void hash_thread_wait(struct hash_thread *s)
 		s->tap->see(s->tap->data, s->bytes);
 }
 
+/* The bytes stay as they are until the next hash_thread_wait. */
+static void hash_thread_post(struct hash_thread *s, struct mpk_span bytes)
+{
+	hash_thread_wait(s);
+	(void)pthread_mutex_lock(&s->lock);
+	s->bytes = bytes;
+	set_state(s, HASH_POSTED);
+	(void)pthread_mutex_unlock(&s->lock);
+}
+
+static void hash_thread_stop(struct hash_thread *s)
+{
+	hash_thread_wait(s);
+	(void)pthread_mutex_lock(&s->lock);
+	set_state(s, HASH_STOPPED);
+	(void)pthread_mutex_unlock(&s->lock);
+	(void)pthread_join(s->thread, NULL);
+	(void)pthread_cond_destroy(&s->changed);
+	(void)pthread_mutex_destroy(&s->lock);
+}
+
 /* --- copying ---------------------------------------------------------------------- */
 
 enum {
@@ -280,18 +301,10 @@ static enum mpk_code write_chunk(struct copy *c, const void *data, size_t len,
 /* Shows bytes to the tap, during the next step where there is a thread for it. */
 static void show(struct copy *c, struct mpk_span bytes)
 {
-	if (c->hasher) {
-		hash_thread_wait(c->hasher);
-
-		struct hash_thread *s = c->hasher;
-
-		(void)pthread_mutex_lock(&s->lock);
-		s->bytes = bytes;
-		set_state(s, HASH_POSTED);
-		(void)pthread_mutex_unlock(&s->lock);
-	} else {
+	if (c->hasher)
+		hash_thread_post(c->hasher, bytes);
+	else
 		copy_see(c->tap, bytes.data, bytes.len);
-	}
 }
 
 /* What a chunk is read into is still in the processor's cache when it is written, and lies
@@ -373,17 +386,7 @@ static enum mpk_code copy_through(struct copy *c, struct mpk_error *err)
 	for (size_t turn = 0; c->left && code == MPK_OK; turn ^= 1)
 		code = copy_step(c, buffers + turn * size, err);
 	if (c->hasher) {
-		hash_thread_wait(c->hasher);
-
-		struct hash_thread *s = c->hasher;
-
-		(void)pthread_mutex_lock(&s->lock);
-		set_state(s, HASH_STOPPED);
-		(void)pthread_mutex_unlock(&s->lock);
-		(void)pthread_join(s->thread, NULL);
-		(void)pthread_cond_destroy(&s->changed);
-		(void)pthread_mutex_destroy(&s->lock);
-
+		hash_thread_stop(c->hasher);
 		c->hasher = NULL;
 	}
 	free(buffers);

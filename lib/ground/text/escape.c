@@ -122,40 +122,31 @@ size_t mpk_escape_next(struct mpk_span s, char out[MPK_ESCAPED_MAX])
 	return i;
 }
 
-void mpk_escape(struct mpk_strbuf *buf, struct mpk_span s)
-{
-	char piece[MPK_ESCAPED_MAX];
-
-	for (size_t i = 0; i < s.len;) {
-		size_t plain = 0;
-
-		while (i + plain < s.len && s.data[i + plain] >= ' ' && s.data[i + plain] < 0x7f &&
-		       s.data[i + plain] != '\\')
-			plain++;
-		mpk_strbuf_put(buf, (const char *)s.data + i, plain);
-		i += plain;
-		if (i == s.len)
-			break;
-		i += escape_one(s.data + i, s.len - i, piece);
-		mpk_strbuf_puts(buf, piece);
-	}
-}
-
+/* Runs of plain characters, which is nearly all there is, are put at once.
+ * @kept  characters that stay as they are */
 static void escape_but(struct mpk_strbuf *buf, struct mpk_span s, const char *kept)
 {
 	char piece[MPK_ESCAPED_MAX];
 
-	for (size_t i = 0; i < s.len;) {
-		char c = (char)s.data[i];
+	for (size_t i = 0, plain = 0; i < s.len; i += plain, plain = 0) {
+		while (i + plain < s.len) {
+			uint8_t c = s.data[i + plain];
 
-		if (c && strchr(kept, c)) {
-			mpk_strbuf_putc(buf, c);
-			i++;
-			continue;
+			if (!(c >= ' ' && c < 0x7f && c != '\\') && !(c && strchr(kept, c)))
+				break;
+			plain++;
 		}
-		i += escape_one(s.data + i, s.len - i, piece);
+		mpk_strbuf_put(buf, (const char *)s.data + i, plain);
+		if (i + plain == s.len)
+			break;
+		i += escape_one(s.data + i + plain, s.len - i - plain, piece);
 		mpk_strbuf_puts(buf, piece);
 	}
+}
+
+void mpk_escape(struct mpk_strbuf *buf, struct mpk_span s)
+{
+	escape_but(buf, s, "");
 }
 
 void mpk_escape_controls(struct mpk_strbuf *buf, struct mpk_span s)

@@ -137,15 +137,13 @@ static enum mpk_code find_merged(struct search *s, const struct mpk_graph *graph
 {
 	size_t host_count = 0, last, length = 1;
 
-	size_t root = graph->root;
-
-	s->queue[s->count++] = root;
-	s->from[root] = root;
+	s->queue[s->count++] = graph->root;
+	s->from[graph->root] = graph->root;
 	for (size_t i = 0; i < s->count; i++) {
 		const struct mpk_module *m = &s->modules[s->queue[i]];
 
 		if (m->is_host)
-			hosts[(host_count)++] = s->queue[i];
+			hosts[host_count++] = s->queue[i];
 		for (size_t k = 0; k < m->import_count; k++) {
 			if (s->from[m->imports[k]] != SIZE_MAX)
 				continue;

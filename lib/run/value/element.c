@@ -338,6 +338,18 @@ const void *mpk_scalar_at(const struct mpk_scalars *s, uint64_t index, uint8_t r
 	return raw;
 }
 
+size_t mpk_scalars_edges(const struct mpk_scalars *s, uint64_t index)
+{
+	size_t n = 0;
+	uint64_t run = 1;
+
+	for (int32_t d = s->ndim - 1; d >= 0; d--) {
+		run *= (uint64_t)s->shape[d];
+		n += index % run == 0;
+	}
+	return n;
+}
+
 void mpk_scalar_put(const struct mpk_scalars *s, uint64_t index, const void *bytes)
 {
 	size_t each = mpk_dtype_bytes(s->dtype);

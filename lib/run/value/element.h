@@ -92,6 +92,10 @@ struct mpk_scalars mpk_scalars_of(const struct mpk_dltensor *dl);
  * Returns  raw, or a place in data */
 const void *mpk_scalar_at(const struct mpk_scalars *s, uint64_t index, uint8_t raw[MPK_SCALAR_MAX]);
 
+/* mpk_scalars_edges - how many brackets open before scalar index < count of a tensor with as many dimensions as
+ * it has brackets, which is how many close after the scalar before it; of scalar 0 all */
+size_t mpk_scalars_edges(const struct mpk_scalars *s, uint64_t index);
+
 /* mpk_scalar_put - write the bytes of scalar index < count; its neighbours stay as they are */
 void mpk_scalar_put(const struct mpk_scalars *s, uint64_t index, const void *bytes);
 

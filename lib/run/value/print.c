@@ -31,25 +31,6 @@ void mpk_tensor_print_type(struct mpk_strbuf *buf, const struct mpk_dltensor *dl
 	mpk_strbuf_puts(buf, dtype_short(dl->dtype, name));
 }
 
-/* Brackets that open before or close after scalar i. */
-static size_t edges(const struct mpk_scalars *s, uint64_t i)
-{
-	size_t n = 0;
-	uint64_t run = 1;
-
-	for (int32_t d = s->ndim - 1; d >= 0; d--) {
-		run *= (uint64_t)s->shape[d];
-		n += i % run == 0;
-	}
-	return n;
-}
-
-static void put_many(struct mpk_strbuf *buf, char c, size_t n)
-{
-	while (n--)
-		mpk_strbuf_putc(buf, c);
-}
-
 static void print_tensor(struct mpk_strbuf *buf, const struct mpk_tensor *t, size_t limit)
 {
 	struct mpk_scalars s = mpk_scalars_of(&t->dl);
@@ -64,19 +45,19 @@ static void print_tensor(struct mpk_strbuf *buf, const struct mpk_tensor *t, siz
 		return;
 	}
 	for (uint64_t i = 0; i < shown; i++) {
-		size_t opened = nested ? edges(&s, i) : 0;
+		size_t opened = nested ? mpk_scalars_edges(&s, i) : 0;
 
 		if (nested && i)
-			put_many(buf, ']', opened);
+			mpk_strbuf_fill(buf, ']', opened);
 		if (i && !opened)
 			mpk_strbuf_putc(buf, ' ');
-		put_many(buf, '[', opened);
+		mpk_strbuf_fill(buf, '[', opened);
 		mpk_element_print(buf, s.dtype, mpk_scalar_at(&s, i, raw));
 	}
 	if (shown < s.count)
 		mpk_strbuf_puts(buf, " ...");
 	else if (nested)
-		put_many(buf, ']', (size_t)s.ndim);
+		mpk_strbuf_fill(buf, ']', (size_t)s.ndim);
 }
 
 static void print_shape(struct mpk_strbuf *buf, const struct mpk_shape *shape)

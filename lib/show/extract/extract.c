@@ -302,11 +302,9 @@ static enum mpk_code plan_embedded(struct planner *p, size_t index)
 
 /* --- GPU code of any library -------------------------------------------------------------- */
 
-/* Bytes that are in the file get their offset, which --json shows; what is packed gets a function
- * that makes it. */
-static enum mpk_code extract_add_bytes(struct planner *p, const struct mpk_view_code *c,
-				       const char *name, size_t container, size_t image,
-				       struct mpk_span bytes)
+/* A file of one image; its content is still to be given. */
+static enum mpk_code add_image(struct planner *p, const struct mpk_view_code *c, const char *name,
+			       size_t container, size_t image, struct mpk_extract_file **out)
 {
 	struct mpk_extract_file *f = extract_add(p, NULL, name);
 
@@ -317,6 +315,19 @@ static enum mpk_code extract_add_bytes(struct planner *p, const struct mpk_view_
 	f->is_device = true;
 	f->container = container;
 	f->image = image;
+	*out = f;
+	return MPK_OK;
+}
+
+/* Bytes that are in the file get their offset, which --json shows; what is packed gets a function
+ * that makes it. */
+static enum mpk_code extract_add_bytes(struct planner *p, const struct mpk_view_code *c,
+				       const char *name, size_t container, size_t image,
+				       struct mpk_span bytes)
+{
+	struct mpk_extract_file *f;
+
+	MPK_TRY(add_image(p, c, name, container, image, &f));
 	f->stored = lies_in(bytes, c->at->bytes);
 	if (!f->stored) {
 		f->make = extract_make;
@@ -331,15 +342,9 @@ static enum mpk_code extract_add_bytes(struct planner *p, const struct mpk_view_
 static enum mpk_code add_debug_ptx(struct planner *p, const struct mpk_view_code *c,
 				   const char *name, size_t container, size_t image)
 {
-	struct mpk_extract_file *f = extract_add(p, NULL, name);
+	struct mpk_extract_file *f;
 
-	MPK_TRY_ALLOC(f, p->err);
-	f->path = mpk_arena_text(p->arena, mpk_span_str(c->path));
-	MPK_TRY_ALLOC(f->path, p->err);
-	f->kind = mpk_span_str("gpu");
-	f->is_device = true;
-	f->container = container;
-	f->image = image;
+	MPK_TRY(add_image(p, c, name, container, image, &f));
 	f->make = make_ptx;
 	return MPK_OK;
 }

@@ -19,25 +19,6 @@ enum { ELEMENTS_MAX = 1000 }; /* of a tensor; NumPy's threshold, too */
 
 /* --- one value ----------------------------------------------------------------------------------- */
 
-static void put_many(struct mpk_strbuf *out, char c, size_t n)
-{
-	while (n--)
-		mpk_strbuf_putc(out, c);
-}
-
-/* How many brackets open before scalar i, which is how many close after the one before it. */
-static size_t count_edges(const struct mpk_scalars *s, uint64_t i)
-{
-	size_t n = 0;
-	uint64_t run = 1;
-
-	for (int32_t d = s->ndim - 1; d >= 0; d--) {
-		run *= (uint64_t)s->shape[d];
-		n += i % run == 0;
-	}
-	return n;
-}
-
 /* "2." and "True", as NumPy has them. */
 static void render_scalar(struct mpk_strbuf *out, const struct mpk_scalars *s,
 			  struct mpk_dtype dtype, uint64_t i)
@@ -68,18 +49,18 @@ static void render_tensor(struct mpk_strbuf *out, const struct mpk_tensor *t)
 	if (!s.count)
 		mpk_strbuf_puts(out, "[]");
 	for (uint64_t i = 0; i < shown; i++) {
-		size_t edges = count_edges(&s, i);
+		size_t edges = mpk_scalars_edges(&s, i);
 
 		if (i) {
-			put_many(out, ']', edges);
+			mpk_strbuf_fill(out, ']', edges);
 			mpk_strbuf_putc(out, ' ');
 		}
-		put_many(out, '[', edges);
+		mpk_strbuf_fill(out, '[', edges);
 		render_scalar(out, &s, t->dl.dtype, i);
 	}
 	if (shown < s.count)
 		mpk_strbuf_puts(out, " ...");
-	put_many(out, ']', s.count ? (size_t)s.ndim : 0);
+	mpk_strbuf_fill(out, ']', s.count ? (size_t)s.ndim : 0);
 }
 
 static enum mpk_code render(struct mpk_strbuf *out, struct mpk_runtime *runtime,

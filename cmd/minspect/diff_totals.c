@@ -14,9 +14,8 @@
 static struct mpk_span device_of(struct mpk_span image)
 {
 	const uint8_t *blank = image.len ? memrchr(image.data, ' ', image.len) : NULL;
-	size_t at = blank ? (size_t)(blank + 1 - image.data) : 0;
 
-	return mpk_span_of(image.data + at, image.len - at);
+	return blank ? mpk_span_of(blank + 1, image.len - (size_t)(blank + 1 - image.data)) : image;
 }
 
 static enum mpk_code add_device(struct minspect_diff_totals *t, const struct mpk_difference *item,

@@ -289,7 +289,8 @@ static enum mpk_code see_symbol(struct reader *r, const struct mpk_bitstream_rec
 	enum { ENTRY = 1, FUNCTION_ENTRY = 3 };
 	size_t from = record->code == FUNCTION_ENTRY ? 2 : 1, at;
 
-	if ((record->code != ENTRY && record->code != FUNCTION_ENTRY) || record->count <= from)
+	if ((record->code != ENTRY && record->code != FUNCTION_ENTRY) || record->count <= from ||
+	    r->entry_count == r->first_entry)
 		return MPK_OK;
 	at = r->first_entry + mpk_first_from(r->entries + r->first_entry,
 					     r->entry_count - r->first_entry, sizeof *r->entries,

@@ -79,23 +79,22 @@ bool mpk_timeline_step(struct mpk_timeline *t, const struct mpk_memory_step *s)
 static bool take_event(struct mpk_timeline *t, const struct mpk_memory_event *e, uint64_t *now,
 		       uint64_t of[MPK_MEMORY_CACHE + 1], uint64_t *total)
 {
-	struct mpk_memory_storage *s = &t->storages[e->index];
+	struct mpk_memory_storage *s;
 
-	switch (e->kind) {
-	case MPK_MEMORY_ALLOC:
-		if (__builtin_add_overflow(*total, s->bytes, total))
-			return false;
-		*now += s->bytes;
-		of[s->kind] += s->bytes;
-		return true;
-	case MPK_MEMORY_FREE:
-		*now -= s->bytes;
-		of[s->kind] -= s->bytes;
-		return true;
-	case MPK_MEMORY_STEP:
+	if (e->kind == MPK_MEMORY_STEP) {
 		t->steps[e->index].bytes = *now;
 		return true;
 	}
+	s = &t->storages[e->index];
+	if (e->kind == MPK_MEMORY_FREE) {
+		*now -= s->bytes;
+		of[s->kind] -= s->bytes;
+		return true;
+	}
+	if (__builtin_add_overflow(*total, s->bytes, total))
+		return false;
+	*now += s->bytes;
+	of[s->kind] += s->bytes;
 	return true;
 }
 

@@ -32,6 +32,7 @@ struct mpk_common {
 	bool quiet;          /* -q: errors only */
 	bool no_sandbox;
 	enum mpk_when color, progress;
+	const char *max_output;    /* --max-output; NULL: not given */
 	void (*memory_hint)(void); /* says more when memory is out; NULL: there is nothing to say */
 };
 

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/compiler.h"
 #include "base/vec.h"
 #include "common/diag.h"
@@ -24,6 +25,7 @@
 #include "io/path.h"
 #include "sandbox/sandbox.h"
 #include "text/escape.h"
+#include "text/table.h"
 
 /* --- the sandbox ------------------------------------------------------------------------ */
 
@@ -155,6 +157,21 @@ void mpk_outputs_begin(const char *mark, size_t len)
 	/* Inputs stay known by device and inode, so that no output can replace a file that was
 	 * read. */
 	mpk_mappings_keep();
+}
+
+int mpk_outputs_limit(void)
+{
+	const char *given = mpk_common.max_output;
+	uint64_t most = 0;
+
+	if (given && strcmp(given, "none") == 0)
+		most = MPK_OUTPUT_ANY;
+	else if (given && (!mpk_size_parse(mpk_span_str(given), &most) || most == 0))
+		return mpk_diag_usage(
+			"--max-output takes a size such as 2GiB or 500MB, or none, not '%s'",
+			MPK_QUOTE(mpk_span_str(given)));
+	mpk_account_limit_output(most);
+	return MPK_EXIT_OK;
 }
 
 /* One value of the command line. */

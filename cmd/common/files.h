@@ -50,6 +50,10 @@ void mpk_confine(struct mpk_confine *c, const struct mpk_option *options);
  * @len     of mark */
 void mpk_outputs_begin(const char *mark, size_t len);
 
+/* mpk_outputs_limit - limit how much is written, as --max-output says
+ * Returns  MPK_EXIT_OK; MPK_EXIT_USAGE after a message */
+int mpk_outputs_limit(void);
+
 /* mpk_outputs_check - whether all that the options name can be written
  * @operands  count words, of which each may be a file
  * Returns  MPK_EXIT_OK, or another after a message */

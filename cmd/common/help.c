@@ -287,7 +287,7 @@ int mpk_help_print(const struct mpk_command *command, const struct mpk_option *c
 
 	if (!failed)
 		return status;
-	(void)mpk_fail_errno(&err, MPK_E_IO, failed, "cannot write to standard output");
+	mpk_print_error(failed, &err);
 	return mpk_diag_error(&err);
 }
 
@@ -343,7 +343,7 @@ static int explain_print(struct answer *a)
 	int failed = mpk_print_text(MPK_STDOUT, mpk_strbuf_text(&a->text), a->text.len);
 	if (!failed)
 		return MPK_EXIT_OK;
-	(void)mpk_fail_errno(&err, MPK_E_IO, failed, "cannot write to standard output");
+	mpk_print_error(failed, &err);
 	return mpk_diag_error(&err);
 }
 

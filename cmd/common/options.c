@@ -28,6 +28,9 @@ static const struct mpk_option common_options[] = {
 	  .target = &mpk_common.no_sandbox },
 	{ 0, "progress", MPK_OPT_WHEN, "WHEN", "auto, always or never",
 	  .target = &mpk_common.progress },
+	{ 0, "max-output", MPK_OPT_TEXT, "SIZE",
+	  "how much may be written (default: 64 MiB and 64 times what is read)",
+	  .target = &mpk_common.max_output },
 	{ 'h', "help", MPK_OPT_MAYBE, "all", "this help; --help=all lists every option",
 	  .target = &help_wanted, .word = MPK_WORD_ALONE, .values = "words: all" },
 	{ 'V', "version", MPK_OPT_FLAG, NULL, "program, commit, library versions",
@@ -425,6 +428,8 @@ bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv,
 	/* Outputs are checked before any work, which may take minutes. */
 	if (*status == MPK_EXIT_OK && names_output)
 		*status = take_file_of_o(&t);
+	if (*status == MPK_EXIT_OK)
+		*status = mpk_outputs_limit();
 	if (*status == MPK_EXIT_OK)
 		*status =
 			mpk_outputs_check(command->options, argv + optind, (size_t)(argc - optind));

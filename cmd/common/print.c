@@ -18,6 +18,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "common/diag.h"
@@ -204,9 +205,31 @@ static int print_text(enum mpk_stream stream, const char *text, size_t len)
 	return fflush(f) == 0 ? 0 : errno;
 }
 
+/* A text that goes to a file, by -o or by the shell, is an output as any other. */
+static bool is_charged(enum mpk_stream stream)
+{
+	static int is_file = -1;
+	struct stat st;
+
+	if (stream != MPK_STDOUT)
+		return false;
+	if (is_file < 0)
+		is_file = fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
+	return is_file;
+}
+
+void mpk_print_error(int failed, struct mpk_error *err)
+{
+	/* no text fits any more after one that did not: the account says so */
+	if (failed != EFBIG || mpk_account_write(UINT64_MAX, err) == MPK_OK)
+		(void)mpk_fail_errno(err, MPK_E_IO, failed, "cannot write to standard output");
+}
+
 /* What is printed goes where the line stood that shows how far work is; the next tick draws it again. */
 int mpk_print_text(enum mpk_stream stream, const char *text, size_t len)
 {
+	if (is_charged(stream) && mpk_account_write(len, NULL) != MPK_OK)
+		return EFBIG;
 	line.busy = true;
 	wipe();
 	int failed = print_text(stream, text, len);

@@ -23,6 +23,11 @@ enum mpk_stream { MPK_STDOUT, MPK_STDERR };
 int mpk_print(enum mpk_stream stream, const char *fmt, ...) MPK_PRINTF(2, 3);
 int mpk_print_text(enum mpk_stream stream, const char *text, size_t len);
 
+/* mpk_print_error - the error of an errno that these two have returned. EFBIG is also that standard output is a file,
+ * and the text would be more than may be written (base/account.h) */
+struct mpk_error;
+void mpk_print_error(int failed, struct mpk_error *err);
+
 /* mpk_print_by_lines - standard output is flushed at each line end, also of code that is called in this
  * process and may crash. Before anything is printed. */
 void mpk_print_by_lines(void);

@@ -150,7 +150,7 @@ static int write_rest(const struct mpk_strbuf *out, int failed)
 	write_piece(mpk_strbuf_text(out), out->len, &failed);
 	if (!failed)
 		return MPK_EXIT_OK;
-	(void)mpk_fail_errno(&err, MPK_E_IO, failed, "cannot write to standard output");
+	mpk_print_error(failed, &err);
 	return mpk_diag_error(&err);
 }
 

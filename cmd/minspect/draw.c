@@ -60,7 +60,8 @@ static enum mpk_code draw_differences(const struct minspect_options *o, struct m
 	struct minspect_file older;
 	enum mpk_code code;
 
-	if (o->file_count != 2 || strcmp(l->file->name, o->files[1]) != 0)
+	/* both may have one name: of the first there is nothing to compare yet */
+	if (o->file_count != 2 || page->file_count < 2 || strcmp(l->file->name, o->files[1]) != 0)
 		return MPK_OK;
 	code = minspect_file_open(o->files[0], &older, err);
 	bool is_comparable = older.is_weights == (weights != NULL);

@@ -259,6 +259,9 @@ static int prepare(const struct mpk_option *action)
 	if (!action->action->inspects || o->call_metadata) {
 		/* FILE is read before its code is called, and no longer than by an inspection */
 		mpk_account_begin(NULL);
+		/* what its code returns may be of any size */
+		if (!mpk_common.max_output)
+			mpk_account_limit_output(MPK_OUTPUT_ANY);
 		if (!o->max_memory)
 			return MPK_EXIT_OK;
 		return o->isolate

@@ -26,7 +26,7 @@ static int init_print(const struct mpk_strbuf *text)
 	int failed = mpk_print_text(MPK_STDOUT, mpk_strbuf_text(text), text->len);
 	if (!failed)
 		return MPK_EXIT_OK;
-	(void)mpk_fail_errno(&err, MPK_E_IO, failed, "cannot write to standard output");
+	mpk_print_error(failed, &err);
 	return mpk_diag_error(&err);
 }
 

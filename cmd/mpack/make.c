@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/num.h"
 #include "common/diag.h"
 #include "common/files.h"
@@ -343,6 +344,11 @@ static enum mpk_code fill_emit(const struct mpk_build_options *o, struct mpk_inp
 	e->tools.cwd = real_folder(&in->arena, ".");
 	MPK_TRY(choose_output(o, in, e->kind, &e->out, err));
 	MPK_TRY(mpk_output_check_path(e->out, err));
+	/* before a file on the way to the output says it, whose name nobody knows */
+	if (parts->has_blob && mpk_account_may_write(parts->blob.len, err) != MPK_OK) {
+		mpk_error_at_file(err, e->out);
+		return MPK_E_UNSUPPORTED;
+	}
 	e->name = parts->name;
 	e->tools.target = mpk_target_parse(o->target ? o->target : parts->target);
 	e->gen = parts->gen;

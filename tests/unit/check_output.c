@@ -12,8 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/arena.h"
 #include "io/digest.h"
+#include "io/mapping.h"
 #include "io/output.h"
 #include "io/reader.h"
 
@@ -464,6 +466,79 @@ START_TEST(copy_of_short_file_fails)
 }
 END_TEST
 
+/* --- how much may be written (base/account.h); each test is a process of its own --- */
+
+START_TEST(limit_is_of_all_outputs)
+{
+	struct mpk_span ten = mpk_span_str("0123456789");
+	struct mpk_directory d = { 0 };
+	struct mpk_output *o = NULL;
+	struct mpk_error err = { 0 };
+
+	mpk_account_limit_output(30);
+	ck_assert_int_eq(mpk_output_store("a", ten, &err), MPK_OK);
+	ck_assert_int_eq(mpk_output_open("b", 0666, &o, &err), MPK_OK);
+	ck_assert_int_eq(mpk_output_write(o, ten, &err), MPK_OK);
+	/* what may not be written is not: neither of it nor later */
+	ck_assert_int_eq(mpk_account_may_write(11, &err), MPK_E_UNSUPPORTED);
+	ck_assert_ptr_nonnull(strstr(err.text, "--max-output"));
+	ck_assert_int_eq(mpk_account_may_write(10, &err), MPK_OK);
+	ck_assert_int_eq(mpk_output_write(o, ten, &err), MPK_OK);
+	ck_assert_int_eq(mpk_output_write(o, mpk_span_str("1"), &err), MPK_E_UNSUPPORTED);
+	ck_assert_str_eq(err.at.file, "b");
+	ck_assert_int_eq(mpk_output_finish(o, MPK_E_UNSUPPORTED, &err), MPK_E_UNSUPPORTED);
+	ck_assert_uint_eq(entries(), 1);
+
+	ck_assert_int_eq(mpk_directory_open("d", &d, &err), MPK_OK);
+
+	struct mpk_piece piece = { .data = (const uint8_t *)"x", .fd = -1, .len = 1 };
+	struct mpk_rope rope = { .pieces = &piece, .count = 1, .len = 1 };
+
+	ck_assert_int_eq(mpk_directory_write(&d, "x", &rope, &err), MPK_E_UNSUPPORTED);
+	ck_assert_str_eq(err.at.file, "d/x");
+	mpk_directory_abandon(&d);
+	ck_assert_uint_eq(entries(), 1);
+}
+END_TEST
+
+/* The inputs of a program; one that is read twice, under whichever name, is one. */
+START_TEST(limit_grows_with_inputs)
+{
+	const uint64_t base = MPK_OUTPUT_BASE, ratio = MPK_OUTPUT_RATIO;
+	struct mpk_mapping first = { 0 }, again = { 0 }, other = { 0 };
+	int fd = open("in", O_RDWR | O_CREAT, 0600);
+
+	ck_assert_int_eq(ftruncate(fd, 1000), 0);
+	close(fd);
+	fd = open("other", O_RDWR | O_CREAT, 0600);
+	ck_assert_int_eq(ftruncate(fd, 100000), 0);
+	close(fd);
+	ck_assert_int_eq(link("in", "name"), 0);
+	/* nothing is limited before somebody asks for it */
+	ck_assert_int_eq(mpk_account_may_write(UINT64_MAX, NULL), MPK_OK);
+	mpk_mappings_keep();
+	mpk_account_limit_output(0);
+	ck_assert_int_eq(mpk_account_may_write(base, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_account_may_write(base + 1, NULL), MPK_E_UNSUPPORTED);
+	ck_assert_int_eq(mpk_mapping_open("in", &first, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_account_may_write(base + ratio * 1000, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_account_may_write(base + ratio * 1000 + 1, NULL), MPK_E_UNSUPPORTED);
+	ck_assert_int_eq(mpk_mapping_open("name", &again, NULL), MPK_OK);
+	mpk_mapping_close(&again);
+	mpk_mapping_close(&first);
+	ck_assert_int_eq(mpk_mapping_open("in", &again, NULL), MPK_OK);
+	mpk_mapping_close(&again);
+	ck_assert_int_eq(mpk_account_may_write(base + ratio * 1000, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_account_may_write(base + ratio * 1000 + 1, NULL), MPK_E_UNSUPPORTED);
+	ck_assert_int_eq(mpk_mapping_open("other", &other, NULL), MPK_OK);
+	mpk_mapping_close(&other);
+	ck_assert_int_eq(mpk_account_write(base + ratio * 101000, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_account_write(1, NULL), MPK_E_UNSUPPORTED);
+	mpk_account_limit_output(MPK_OUTPUT_ANY);
+	ck_assert_int_eq(mpk_account_write(UINT64_MAX, NULL), MPK_OK);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("output");
@@ -480,6 +555,8 @@ int main(void)
 	tcase_add_test(whole, not_regular_is_written_through);
 	tcase_add_loop_test(whole, bad_targets, 0, 3);
 	tcase_add_test(whole, full_disk);
+	tcase_add_test(whole, limit_is_of_all_outputs);
+	tcase_add_test(whole, limit_grows_with_inputs);
 	suite_add_tcase(suite, whole);
 
 	tcase_add_checked_fixture(copy, setup, teardown);

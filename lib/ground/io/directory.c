@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/vec.h"
 #include "io/mapping.h"
 #include "io/path.h"
@@ -144,8 +145,10 @@ static enum mpk_code write_file(const struct mpk_directory *d, const char *path,
 
 	if (fd < 0)
 		return directory_fail_at(path, "cannot create", err);
-	enum mpk_code code = mpk_write_pieces(fd, content->pieces, content->count, d->tap, err);
+	enum mpk_code code = mpk_account_write(content->len, err);
 
+	if (code == MPK_OK)
+		code = mpk_write_pieces(fd, content->pieces, content->count, d->tap, err);
 	if (code != MPK_OK)
 		mpk_error_at_file(err, path);
 	/* Network file systems and quotas report their errors here. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/account.h"
+#include "base/strmap.h"
 #include "base/vec.h"
 
 /* Up to here a copy costs less than a mapping, its page fault and what each mapping adds to
@@ -140,6 +141,8 @@ static struct mpk_mapping_origin *origins;
 static struct mpk_file_identity *closed; /* those that were read */
 static size_t closed_count, closed_cap;
 static bool keeps_closed;
+static struct mpk_strmap
+	counted; /* device and inode of every file that base/account.h was told of */
 static pthread_mutex_t origins_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void mpk_mappings_at_fork(enum mpk_fork_moment moment)
@@ -310,6 +313,35 @@ static enum mpk_code open_fd(int fd, const char *name, struct mpk_mapping *out,
 	return MPK_OK;
 }
 
+/* With origins_lock. Without memory for it a file is none that was counted before. */
+static bool was_counted(const struct mpk_file_identity *file)
+{
+	static struct mpk_arena names;
+	const uint64_t name[] = { file->device, file->inode };
+	const struct mpk_span key = mpk_span_of(name, sizeof name);
+	const void *kept;
+
+	if (mpk_strmap_find(&counted, key, NULL))
+		return true;
+	kept = mpk_arena_copy(&names, name, sizeof name);
+	(void)(kept && mpk_strmap_put(&counted, mpk_span_of(kept, sizeof name), 0, NULL) > 0);
+	return false;
+}
+
+/* In programs a file that is opened many times is one input; applications keep no account. */
+static void count_input(const struct mpk_mapping *m)
+{
+	bool is_new = keeps_closed;
+
+	if (is_new && m->origin) {
+		(void)pthread_mutex_lock(&origins_lock);
+		is_new = !was_counted(&m->origin->identity);
+		(void)pthread_mutex_unlock(&origins_lock);
+	}
+	if (is_new)
+		mpk_account_input(m->bytes.len);
+}
+
 static enum mpk_code open_stdin(struct mpk_mapping *out, struct mpk_error *err)
 {
 	struct mpk_mapping m = { .fd = -1 };
@@ -348,6 +380,7 @@ enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out, struct
 		return code;
 	out->input_bytes = out->bytes.len;
 	mpk_account_open(out->input_bytes);
+	count_input(out);
 	return MPK_OK;
 }
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/vec.h"
 #include "io/mapping.h"
 #include "io/path.h"
@@ -255,7 +256,7 @@ int mpk_output_fd(const struct mpk_output *o)
 enum mpk_code mpk_output_write(struct mpk_output *o, struct mpk_span bytes, struct mpk_error *err)
 {
 	struct mpk_piece piece = { .data = bytes.data, .fd = -1, .len = bytes.len };
-	struct mpk_rope rope = { .pieces = &piece, .count = bytes.len ? 1 : 0 };
+	struct mpk_rope rope = { .pieces = &piece, .count = bytes.len ? 1 : 0, .len = bytes.len };
 
 	return mpk_output_write_rope(o, &rope, NULL, err);
 }
@@ -263,8 +264,10 @@ enum mpk_code mpk_output_write(struct mpk_output *o, struct mpk_span bytes, stru
 enum mpk_code mpk_output_write_rope(struct mpk_output *o, const struct mpk_rope *rope,
 				    const struct mpk_tap *tap, struct mpk_error *err)
 {
-	enum mpk_code code = mpk_write_pieces(o->fd, rope->pieces, rope->count, tap, err);
+	enum mpk_code code = mpk_account_write(rope->len, err);
 
+	if (code == MPK_OK)
+		code = mpk_write_pieces(o->fd, rope->pieces, rope->count, tap, err);
 	if (code != MPK_OK)
 		mpk_error_at_file(err, o->shown);
 	return code;

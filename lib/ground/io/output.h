@@ -10,6 +10,8 @@
  * A file that is replaced hands its owner and its permissions on; one that a link leads to is replaced
  * where it lies, and a link that leads to no file is refused. So is a file that is or was read
  * (mpk_mappings_find), and what looks like no output of ours (mpk_overwrite_check).
+ * What is written is charged to the account of base/account.h first. What tools made (mpk_output_take) is not: it is an
+ * input that becomes an output.
  * Nothing is fsync'ed unless mpk_output_make_durable was called: "whole" is meant against crashes of
  * programs, not of the machine.
  */
@@ -53,7 +55,7 @@ bool mpk_output_is_through(const struct mpk_output *o);
 
 /* mpk_output_write, mpk_output_write_rope - append; file ranges as mpk_copy_range does
  * @tap     sees every byte; may be NULL
- * Returns  MPK_OK; MPK_E_IO (also when a file range ends early) */
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: that is more than may be written; MPK_E_IO (also when a file range ends early) */
 enum mpk_code mpk_output_write(struct mpk_output *o, struct mpk_span bytes,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_output_write_rope(struct mpk_output *o, const struct mpk_rope *rope,
@@ -81,7 +83,7 @@ enum mpk_code mpk_output_finish(struct mpk_output *o, enum mpk_code code,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_output_store - a whole file of some bytes
- * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED as mpk_output_write; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_output_store(const char *path, struct mpk_span bytes,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -173,13 +175,13 @@ enum mpk_code mpk_directory_open(const char *path, struct mpk_directory *out,
 
 /* mpk_directory_write - one file, and the directories above it
  * @name    relative, "params/w1.npy": no part may be empty, "." or ".."
- * Returns  MPK_OK; MPK_E_RANGE for another name; MPK_E_IO; MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_RANGE for another name; MPK_E_UNSUPPORTED as mpk_output_write; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_directory_write(const struct mpk_directory *d, const char *name,
 				  const struct mpk_rope *content,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_directory_append - the same after what the file has, which mpk_directory_write began
- * Returns  MPK_OK; MPK_E_RANGE; MPK_E_IO; MPK_E_NOMEM */
+ * Returns  as mpk_directory_write */
 enum mpk_code mpk_directory_append(const struct mpk_directory *d, const char *name,
 				   const struct mpk_rope *content,
 				   struct mpk_error *err) MPK_MUST_CHECK;

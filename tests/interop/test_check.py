@@ -6,6 +6,7 @@ its executable started, and each function called whose arguments can be made.
 """
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -294,10 +295,9 @@ def test_loaders_are_those_that_are_registered():
 def test_table_of_global_functions():
     """The table that was made is what the registry of this environment has."""
     rows = {}
-    for line in (ROOT / "lib/know/compat/globals.def").read_text().splitlines():
-        if line.startswith("G("):
-            name, where = line[3:-1].split('", ')
-            rows[name] = set(where.split(" | "))
+    table = (ROOT / "lib/know/compat/globals.def").read_text()
+    for where, names in re.findall(r'^G\(([^,]*), "(.*)"\)$', table, re.M):
+        rows.update(dict.fromkeys(names.split(), set(where.split(" | "))))
     minor = RELEASE.split(".")[1]
     listed = {name for name, where in rows.items() if where & {f"T{minor}", f"P{minor}"}}
     code = "import tvm, tvm_ffi; print(*tvm_ffi.registry.list_global_func_names())"

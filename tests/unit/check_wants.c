@@ -2,6 +2,7 @@
 /* Global functions by release, what the code of a library wants of others, and how the dynamic linker finds its
  * symbols; also in files that are damaged. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "compat/release.h"
 #include "elf/linking.h"
@@ -20,16 +21,66 @@ static void finish(void)
 
 /* --- the table --------------------------------------------------------------------------- */
 
-#define G(name, where) name,
-static const char *const names[] = {
+#define G(where, names) names,
+static const char *const groups[] = {
 #include "compat/globals.def"
 };
 #undef G
 
-START_TEST(table_is_sorted)
+/* Each name is in one group, between blanks, and the releases find it. */
+START_TEST(table_is_whole)
 {
-	for (size_t i = 1; i < MPK_ARRAY_COUNT(names); i++)
-		ck_assert_msg(strcmp(names[i - 1], names[i]) < 0, "%s, %s", names[i - 1], names[i]);
+	const struct mpk_release r = { .minor = 27 };
+	size_t total = 0;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(groups); i++) {
+		const char *at = groups[i], *end;
+
+		for (; at[1]; at = end, total++) {
+			char name[130];
+			size_t holders = 0;
+
+			ck_assert_int_eq(at[0], ' ');
+			end = strchr(at + 1, ' ');
+			ck_assert_ptr_nonnull(end);
+			ck_assert_int_lt(end - at, 100);
+			snprintf(name, sizeof name, "%.*s", (int)(end - at + 1), at);
+			for (size_t k = 0; k < MPK_ARRAY_COUNT(groups); k++) {
+				const char *held = strstr(groups[k], name);
+
+				holders += held != NULL;
+				ck_assert(!held || !strstr(held + 1, name));
+			}
+			ck_assert_msg(holders == 1, "'%s' %zu times", name, holders);
+			ck_assert_int_ne(
+				mpk_release_global(&r, mpk_span_of(at + 1, (size_t)(end - at - 1)),
+						   NULL),
+				MPK_GLOBAL_UNKNOWN);
+		}
+		ck_assert_str_eq(at, " ");
+	}
+	ck_assert_uint_gt(total, 2000);
+}
+END_TEST
+
+/* Neither a part of a name nor two of them. */
+START_TEST(only_whole_names)
+{
+	const struct mpk_release r = { .minor = 27 };
+	static const char *const no[] = { "",
+					  " ",
+					  "vm.builtin.reshap",
+					  "m.builtin.reshape",
+					  "vm.builtin.reshape ",
+					  "vm.builtin.read_if_cond vm.builtin.register_py_func" };
+
+	ck_assert_int_eq(mpk_release_global(&r, mpk_span_str("vm.builtin.reshape"), NULL),
+			 MPK_GLOBAL_THERE);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(no); i++)
+		ck_assert_int_eq(mpk_release_global(&r, mpk_span_str(no[i]), NULL),
+				 MPK_GLOBAL_MISSING);
+	ck_assert_int_eq(mpk_release_global(&r, mpk_span_of("vm.builtin.reshape\0x", 20), NULL),
+			 MPK_GLOBAL_MISSING);
 }
 END_TEST
 
@@ -217,7 +268,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, NULL, finish);
 	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, table_is_sorted);
+	tcase_add_test(tc, table_is_whole);
+	tcase_add_test(tc, only_whole_names);
 	tcase_add_test(tc, releases);
 	tcase_add_test(tc, wants_of_libraries);
 	tcase_add_test(tc, spread);

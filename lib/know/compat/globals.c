@@ -27,13 +27,12 @@ enum {
 	C27 = 1 << 9,
 };
 
-struct row {
-	const char *name;
+/* Functions that are in the same places. */
+static const struct group {
 	uint16_t where;
-};
-
-static const struct row rows[] = {
-#define G(name, where) { name, where },
+	const char *names; /* each has a blank on both sides */
+} groups[] = {
+#define G(where, names) { where, names },
 #include "compat/globals.def"
 #undef G
 };
@@ -86,25 +85,19 @@ static const struct {
 	{ "tvm.contrib.thrust.", "USE_THRUST" },
 };
 
-static int globals_by_name(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
 static unsigned where_is(struct mpk_span name)
 {
 	char text[128]; /* all names are shorter */
-	const struct row key = { .name = text };
-	size_t at;
+	const char *found = NULL;
+	size_t i = 0;
 
-	if (name.len >= sizeof text || (name.len && memchr(name.data, 0, name.len)))
+	if (name.len > sizeof text - 3 || !name.len || memchr(name.data, 0, name.len) ||
+	    memchr(name.data, ' ', name.len))
 		return 0;
-	memcpy(text, name.data ? (const char *)name.data : "", name.len);
-	text[name.len] = 0;
-	at = mpk_lower_bound(rows, MPK_ARRAY_COUNT(rows), sizeof *rows, &key, globals_by_name);
-	return at < MPK_ARRAY_COUNT(rows) && strcmp(rows[at].name, text) == 0 ? rows[at].where : 0;
+	(void)snprintf(text, sizeof text, " %.*s ", (int)name.len, (const char *)name.data);
+	for (; i < MPK_ARRAY_COUNT(groups) && !found; i++)
+		found = strstr(groups[i].names, text);
+	return found ? groups[i - 1].where : 0;
 }
 
 static const struct wheel *wheel_of(const struct mpk_release *release)

@@ -39,10 +39,12 @@ static enum mpk_code add_device(struct minspect_diff_totals *t, const struct mpk
 	return MPK_OK;
 }
 
-/* How bad it is that a figure grew: memory in place of registers first, then by how many parts of what it was. */
+/* How bad it is that a figure grew, or one whose growth is a gain shrank: memory in place of registers first, then by how many parts of what it was. */
 static uint64_t weight_of(const struct mpk_figure_change *c)
 {
-	uint64_t before = c->before.number, after = c->after.number, times;
+	bool is_gain = mpk_figure_row(c->figure)->is_gain;
+	uint64_t before = is_gain ? c->after.number : c->before.number;
+	uint64_t after = is_gain ? c->before.number : c->after.number, times;
 
 	if (c->before.state != MPK_FIGURE_KNOWN || c->after.state != MPK_FIGURE_KNOWN ||
 	    after <= before || c->figure == MPK_FIGURE_CODE || c->figure == MPK_FIGURE_CONSTANT)
@@ -71,9 +73,7 @@ static enum mpk_code add_worse(struct minspect_diff_totals *t, const struct mpk_
 	if (!mpk_symbol_name(item->name, false, WIDTH, &text))
 		mpk_escape(&text, item->name);
 	mpk_strbuf_puts(&text, " ");
-	mpk_figure_put(c->figure, c->before, &text);
-	mpk_strbuf_puts(&text, " -> ");
-	mpk_figure_put(c->figure, c->after, &text);
+	mpk_figure_put_change(c->figure, c->before, c->after, &text);
 	if (item->target && item->target[0]) {
 		mpk_strbuf_puts(&text, " (");
 		mpk_escape(&text, mpk_span_str(item->target));

@@ -159,7 +159,7 @@ static const struct mpk_option options[] = {
 	  .target = &O.spills, .with = "functions" },
 	{ 0, "sort", MPK_OPT_TEXT, "COLUMN", "with functions: code, registers, stack, name, ...",
 	  .target = &O.sort, .with = "functions",
-	  .values = "words: code registers stack shared variants name" },
+	  .values = "words: code registers stack shared variants name occupancy" },
 	{ 0, "top", MPK_OPT_TEXT, "N", "with functions: the first N rows of the table",
 	  .target = &O.top, .with = "functions" },
 	{ 0, "builder", MPK_OPT_TEXT, "URI", "with attestation: who built it", .target = &O.builder,

@@ -11,7 +11,7 @@ static void ask_kernels(const struct mpk_code_info *info, struct mpk_json *j,
 	struct mpk_figures figures;
 
 	for (size_t i = 0; f->kernel_text && i < info->kernel_count && i < 16; i++) {
-		f->kernel_text(info, i, out);
+		mpk_code_kernel_text(info, i, out);
 		mpk_code_kernel_json(info, i, j, j->root);
 		(void)mpk_code_figures(info, i, &figures);
 		(void)mpk_code_info_defines(info, info->kernels[i].name);

@@ -114,6 +114,58 @@ START_TEST(what_is_not_known_has_no_answer)
 }
 END_TEST
 
+/* The size that is asked for outranks the one that the kernel requires, that one its launch bound. */
+START_TEST(who_chooses_the_block)
+{
+	static const struct {
+		const char *target;
+		uint32_t asked;
+		struct mpk_occupancy_launch launch;
+		uint32_t threads;
+		enum mpk_block_from from;
+		uint32_t percent;
+	} cases[] = {
+		/* 80 registers are 10 units a warp: 25 warps fit on sm_90, of 64 */
+		{ "sm_90", 96, { { 64, 2, 1 }, { 256, 1, 1 } }, 96, MPK_BLOCK_GIVEN, 38 },
+		{ "sm_90", 0, { { 64, 2, 1 }, { 256, 1, 1 } }, 128, MPK_BLOCK_REQUIRED, 38 },
+		{ "sm_90", 0, { { 0 }, { 256, 1, 1 } }, 256, MPK_BLOCK_BOUND, 38 },
+		{ "sm_90", 0, { { 0 }, { 640, 1, 1 } }, 640, MPK_BLOCK_BOUND, 31 },
+		{ "sm_90", 0, { { 0 }, { 0 } }, 32, MPK_BLOCK_BEST, 38 },
+		/* a bound of all that the device allows is none */
+		{ "sm_90", 0, { { 0 }, { 1024, 1, 1 } }, 32, MPK_BLOCK_BEST, 38 },
+		{ "sm_90", 0, { { 0 }, { 65536, 65536, 2 } }, 32, MPK_BLOCK_BEST, 38 },
+		{ "gfx90a", 0, { { 0 }, { 1024, 1, 1 } }, 64, MPK_BLOCK_BEST, 75 },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(cases); i++) {
+		struct mpk_occupancy_need need = { .threads = cases[i].asked, .registers = 80 };
+		struct mpk_occupancy_kernel k = { 0 };
+
+		ck_assert(mpk_occupancy_of_kernel(cases[i].target, &need, &cases[i].launch, &k));
+		ck_assert_msg(k.threads == cases[i].threads && k.block_from == cases[i].from &&
+				      k.percent == cases[i].percent,
+			      "case %zu: %u threads from %d, %u %%", i, k.threads,
+			      (int)k.block_from, k.percent);
+		ck_assert_uint_eq(need.threads, k.threads);
+	}
+}
+END_TEST
+
+/* More shared memory than any block can have: no launch, and the least size tells why. */
+START_TEST(a_kernel_that_cannot_be_launched_has_no_warps)
+{
+	struct mpk_occupancy_need need = { .shared_bytes = 1 << 20 };
+	struct mpk_occupancy_kernel k = { 0 };
+
+	ck_assert(mpk_occupancy_of_kernel("sm_80", &need, &(struct mpk_occupancy_launch){ 0 }, &k));
+	ck_assert_uint_eq(k.percent, 0);
+	ck_assert_uint_eq(k.threads, 32);
+	ck_assert_int_eq(k.now.limit, MPK_OCCUPANCY_SHARED);
+	ck_assert(
+		!mpk_occupancy_of_kernel("sm_999", &need, &(struct mpk_occupancy_launch){ 0 }, &k));
+}
+END_TEST
+
 static uint32_t next(uint32_t *seed, uint32_t below)
 {
 	*seed = *seed * 1664525 + 1013904223;
@@ -271,6 +323,8 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, results_that_are_known, 0, MPK_ARRAY_COUNT(known));
 	tcase_add_test(tc, what_is_not_known_has_no_answer);
+	tcase_add_test(tc, who_chooses_the_block);
+	tcase_add_test(tc, a_kernel_that_cannot_be_launched_has_no_warps);
 	tcase_add_test(tc, the_next_step_is_the_least);
 	tcase_add_test(tc, the_best_block_is_the_smallest_of_the_best);
 #ifdef HAVE_TOOLKIT

@@ -74,7 +74,7 @@ struct mpk_fact {
 };
 
 /* MPK_FACT(kind, key, type, member[, about]) - a row; the compiler refuses a member of another type than the kind's
- * MPK_FACT_WORDS(key, type, member, words[, about]) - words: a static table of them in the same file
+ * MPK_FACT_WORDS(key, type, member, words[, about]) - words: a table of them, static in the same file, or public
  * MPK_FACT_GET(key, get[, about])
  *
  * about describes the member in the schema, where its name does not, and is for scripts/schemas alone. All of them in

@@ -307,3 +307,57 @@ unsigned mpk_occupancy_percent(const struct mpk_occupancy *o)
 {
 	return o->max_warps ? (o->warps * 100 + o->max_warps / 2) / o->max_warps : 0;
 }
+
+const char *const mpk_block_from_words[] = {
+	[MPK_BLOCK_GIVEN] = "given",
+	[MPK_BLOCK_REQUIRED] = "required",
+	[MPK_BLOCK_BOUND] = "bound",
+	[MPK_BLOCK_BEST] = "best",
+};
+
+const char *const mpk_occupancy_limit_words[] = {
+	[MPK_OCCUPANCY_NONE] = "none",     [MPK_OCCUPANCY_WARPS] = "warps",
+	[MPK_OCCUPANCY_BLOCKS] = "blocks", [MPK_OCCUPANCY_REGISTERS] = "registers",
+	[MPK_OCCUPANCY_SHARED] = "shared", [MPK_OCCUPANCY_BARRIERS] = "barriers",
+};
+
+static uint32_t product(const uint32_t n[3])
+{
+	uint64_t all = (uint64_t)n[0] * n[1];
+
+	all = all > UINT32_MAX ? UINT32_MAX : all * n[2];
+	return all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;
+}
+
+bool mpk_occupancy_of_kernel(const char *target, struct mpk_occupancy_need *need,
+			     const struct mpk_occupancy_launch *launch,
+			     struct mpk_occupancy_kernel *out)
+{
+	uint32_t bound = product(launch->max_threads), required = product(launch->block);
+	uint32_t most = mpk_occupancy_max_threads(target);
+	struct mpk_occupancy_kernel k = { .block_from = need->threads ? MPK_BLOCK_GIVEN
+							: required    ? MPK_BLOCK_REQUIRED
+								      : MPK_BLOCK_BOUND };
+
+	/* AMD's compilers write the device's own limit where a kernel has no bound. */
+	if (bound >= most)
+		bound = 0;
+	/* A kernel without registers still takes the least that a warp is given. */
+	if (!need->registers)
+		need->registers = 1;
+	if (!need->threads)
+		need->threads = required ? required : bound;
+	if (!need->threads) {
+		k.block_from = MPK_BLOCK_BEST;
+		need->threads = mpk_occupancy_best_block(target, need, 0, &k.now);
+		/* No size can be launched; the least tells why. */
+		if (!need->threads)
+			need->threads = k.now.warp_lanes ? k.now.warp_lanes : 1;
+	}
+	if (!mpk_occupancy_compute(target, need, &k.now))
+		return false;
+	k.threads = need->threads;
+	k.percent = mpk_occupancy_percent(&k.now);
+	*out = k;
+	return true;
+}

@@ -76,6 +76,38 @@ struct mpk_occupancy_step {
 void mpk_occupancy_next(const char *target, const struct mpk_occupancy_need *need, bool fixed_block,
 			uint32_t max_threads, struct mpk_occupancy_step *out);
 
+/* Where the number of threads of a block comes from. */
+enum mpk_block_from {
+	MPK_BLOCK_GIVEN,    /* the caller asked for it */
+	MPK_BLOCK_REQUIRED, /* the kernel runs in no other */
+	MPK_BLOCK_BOUND,    /* the kernel's launch bound */
+	MPK_BLOCK_BEST,     /* the size that runs the most warps, as nothing tells it */
+};
+
+/* By value, as JSON has them: "best", "registers". */
+extern const char *const mpk_block_from_words[], *const mpk_occupancy_limit_words[];
+
+/* What a kernel says of its blocks; zeros: nothing. */
+struct mpk_occupancy_launch {
+	uint32_t block[3];       /* the only size that it runs with */
+	uint32_t max_threads[3]; /* the product is its launch bound */
+};
+
+struct mpk_occupancy_kernel {
+	uint32_t threads; /* of a block */
+	enum mpk_block_from block_from;
+	uint32_t percent;
+	struct mpk_occupancy now;
+};
+
+/* mpk_occupancy_of_kernel - the occupancy of a kernel whose block size is chosen first: the one that was asked for,
+ * else the one that it requires, else its launch bound, else the one that runs the most warps
+ * @need    threads 0: none was asked for. Receives the size that was chosen, and one register where there was none.
+ * Returns  as mpk_occupancy_compute; out is as it was where that is false */
+bool mpk_occupancy_of_kernel(const char *target, struct mpk_occupancy_need *need,
+			     const struct mpk_occupancy_launch *launch,
+			     struct mpk_occupancy_kernel *out);
+
 /* mpk_occupancy_percent - warps of max_warps, rounded to the nearest whole number */
 unsigned mpk_occupancy_percent(const struct mpk_occupancy *o);
 

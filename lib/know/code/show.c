@@ -8,17 +8,26 @@
 #include "code/show.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "text/phrase.h"
 
 /* --- figures: text, JSON, tables, differences and limits are made from their rows --------------- */
 
-enum { COUNT, BYTES };
-enum { FACT, COST };
+enum { COUNT, BYTES, PERCENT };
+enum { FACT, COST, GAIN };
 
 static const struct mpk_figure_row rows[] = {
 #define MPK_FIGURE(id, word, label, title, unit, effect, about)                                    \
-	{ word, label, title, (unit) == BYTES, (effect) == COST },
+	{                                                                                          \
+		word,                                                                              \
+		label,                                                                             \
+		title,                                                                             \
+		(unit) == BYTES,                                                                   \
+		(unit) == PERCENT,                                                                 \
+		(effect) == COST,                                                                  \
+		(effect) == GAIN                                                                   \
+	},
 #include "code/figures.def"
 #undef MPK_FIGURE
 };
@@ -41,9 +50,24 @@ void mpk_figure_put(enum mpk_figure figure, struct mpk_figure_value value, struc
 {
 	if (value.state == MPK_FIGURE_KNOWN)
 		mpk_strbuf_printf(out, "%" PRIu64 "%s", value.number,
-				  rows[figure].is_bytes ? " B" : "");
+				  rows[figure].is_bytes     ? " B"
+				  : rows[figure].is_percent ? " %"
+							    : "");
 	else
 		mpk_strbuf_puts(out, "unknown");
+}
+
+/* The sign of percent once is enough, as people write it. */
+void mpk_figure_put_change(enum mpk_figure figure, struct mpk_figure_value before,
+			   struct mpk_figure_value after, struct mpk_strbuf *out)
+{
+	if (rows[figure].is_percent && before.state == MPK_FIGURE_KNOWN &&
+	    after.state == MPK_FIGURE_KNOWN)
+		mpk_strbuf_printf(out, "%" PRIu64, before.number);
+	else
+		mpk_figure_put(figure, before, out);
+	mpk_strbuf_puts(out, " -> ");
+	mpk_figure_put(figure, after, out);
 }
 
 /* From zero there is no percentage, and an unknown number has none. */
@@ -138,19 +162,8 @@ void mpk_code_params_json(const struct mpk_code_info *info, size_t kernel, struc
 		info->format->params_json(info, kernel, j, at);
 }
 
-void mpk_code_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
-			  struct mpk_json_at *at)
-{
-	const struct mpk_code_format *f = info->format;
-
-	if (f->kernel_json)
-		f->kernel_json(info, kernel, j, at);
-	if (f->kernel_fact_count)
-		mpk_facts_json(f->kernel_facts, f->kernel_fact_count, f->kernel_of(info, kernel), j,
-			       at);
-}
-
-bool mpk_code_figures(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out)
+/* The figures that rows of the format's facts have. */
+static bool read_figures(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out)
 {
 	const struct mpk_code_format *f = info->format;
 	bool any = false;
@@ -163,6 +176,98 @@ bool mpk_code_figures(const struct mpk_code_info *info, size_t kernel, struct mp
 			continue;
 		out->values[fact->tag - 1] = mpk_fact_number(fact, f->kernel_of(info, kernel));
 		any = true;
+	}
+	return any;
+}
+
+/* Of figures that are read already; *out is zeroed where false is returned. */
+static bool occupancy_of(const struct mpk_code_info *info, size_t kernel,
+			 const struct mpk_figures *figures, struct mpk_occupancy_kernel *out)
+{
+	const struct mpk_code_kernel *k = &info->kernels[kernel];
+	const struct mpk_figure_value *f = figures->values;
+	struct mpk_occupancy_launch launch;
+	struct mpk_occupancy_need need = {
+		.registers = (uint32_t)f[MPK_FIGURE_REGISTERS].number,
+		.sgprs = (uint32_t)f[MPK_FIGURE_SCALAR_REGISTERS].number,
+		.shared_bytes = f[MPK_FIGURE_SHARED].number,
+		.barriers = k->barriers,
+		.wavefront = k->wavefront,
+		.whole_work_groups = k->wgp_mode,
+	};
+
+	*out = (struct mpk_occupancy_kernel){ 0 };
+	memcpy(launch.block, k->block, sizeof launch.block);
+	memcpy(launch.max_threads, k->max_threads, sizeof launch.max_threads);
+	return f[MPK_FIGURE_REGISTERS].state == MPK_FIGURE_KNOWN &&
+	       f[MPK_FIGURE_SHARED].state != MPK_FIGURE_UNKNOWN &&
+	       mpk_occupancy_of_kernel(info->target, &need, &launch, out);
+}
+
+bool mpk_code_occupancy(const struct mpk_code_info *info, size_t kernel,
+			struct mpk_occupancy_kernel *out)
+{
+	struct mpk_figures figures;
+
+	return read_figures(info, kernel, &figures) && occupancy_of(info, kernel, &figures, out);
+}
+
+static void put_occupancy(const struct mpk_occupancy_kernel *o, struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(out, ", occupancy %s%" PRIu32 " %%",
+			  o->block_from == MPK_BLOCK_BEST && o->percent ? "at most " : "",
+			  o->percent);
+	if (o->block_from != MPK_BLOCK_BEST)
+		mpk_strbuf_printf(out, " in blocks of %" PRIu32 " threads", o->threads);
+}
+
+void mpk_code_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+{
+	struct mpk_occupancy_kernel occupancy;
+
+	if (!info->format->kernel_text)
+		return;
+	info->format->kernel_text(info, kernel, out);
+	if (mpk_code_occupancy(info, kernel, &occupancy))
+		put_occupancy(&occupancy, out);
+}
+
+static const struct mpk_fact kernel_occupancy_facts[] = {
+	{ MPK_FACT(COUNT, "percent", struct mpk_occupancy_kernel, percent,
+		   "warps that run at once, of those there is room for") },
+	{ MPK_FACT(COUNT, "threads", struct mpk_occupancy_kernel, threads, "of a block") },
+	{ MPK_FACT_WORDS("block_from", struct mpk_occupancy_kernel, block_from,
+			 mpk_block_from_words,
+			 "who says how many: the kernel, its launch bound; best: nobody does") },
+	{ MPK_FACT_WORDS("limit", struct mpk_occupancy_kernel, now.limit, mpk_occupancy_limit_words,
+			 "the scarcest resource") },
+};
+
+void mpk_code_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+			  struct mpk_json_at *at)
+{
+	const struct mpk_code_format *f = info->format;
+	struct mpk_occupancy_kernel occupancy;
+
+	if (f->kernel_json)
+		f->kernel_json(info, kernel, j, at);
+	if (f->kernel_fact_count)
+		mpk_facts_json(f->kernel_facts, f->kernel_fact_count, f->kernel_of(info, kernel), j,
+			       at);
+	if (mpk_code_occupancy(info, kernel, &occupancy))
+		mpk_facts_json(MPK_FACTS(kernel_occupancy_facts), &occupancy, j,
+			       mpk_json_object(j, at, "occupancy"));
+}
+
+bool mpk_code_figures(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out)
+{
+	bool any = read_figures(info, kernel, out);
+	struct mpk_occupancy_kernel o;
+
+	if (out->values[MPK_FIGURE_REGISTERS].state && mpk_occupancy_max_threads(info->target)) {
+		bool told = occupancy_of(info, kernel, out, &o);
+
+		out->values[MPK_FIGURE_OCCUPANCY] = mpk_figure_told(told, o.percent);
 	}
 	return any;
 }

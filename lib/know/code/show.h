@@ -14,6 +14,7 @@
 #include "base/span.h"
 #include "base/strbuf.h"
 #include "code/info.h"
+#include "code/occupancy.h"
 #include "text/facts.h"
 
 /* MPK_FIGURE_REGISTERS and so on: figures.def says what each is. */
@@ -32,8 +33,9 @@ struct mpk_figure_row {
 	const char *word;  /* name in documents and CSV: "stack_bytes"; stable */
 	const char *label; /* in sentences: "stack" */
 	const char *title; /* of a column: "Stack" */
-	bool is_bytes;
+	bool is_bytes, is_percent;
 	bool is_cost; /* a kernel with more of it is a worse kernel */
+	bool is_gain; /* a kernel with more of it is a better kernel */
 };
 
 /* mpk_figure_row - what a figure is called; static storage */
@@ -43,8 +45,11 @@ const struct mpk_figure_row *mpk_figure_row(enum mpk_figure figure);
 bool mpk_figures_differ(const struct mpk_figures *a, const struct mpk_figures *b,
 			enum mpk_figure figure);
 
-/* mpk_figure_put - append a value: "24", "400 B", "unknown" */
+/* mpk_figure_put - append a value: "24", "400 B", "50 %", "unknown"
+ * mpk_figure_put_change - append two: "24 -> 32", "8 B -> 16 B", "50 -> 38 %" */
 void mpk_figure_put(enum mpk_figure figure, struct mpk_figure_value value, struct mpk_strbuf *out);
+void mpk_figure_put_change(enum mpk_figure figure, struct mpk_figure_value before,
+			   struct mpk_figure_value after, struct mpk_strbuf *out);
 
 /* mpk_figure_put_percent - append how much it grew, "+33.3%", if both are known and there was some */
 void mpk_figure_put_percent(struct mpk_figure_value before, struct mpk_figure_value after,
@@ -66,10 +71,19 @@ void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j,
 void mpk_code_image_json(const struct mpk_code_info *container, size_t image, struct mpk_json *j,
 			 struct mpk_json_at *at);
 
-/* mpk_code_kernel_json - put what the format knows of one of its kernels; nothing where it knows nothing
+/* mpk_code_occupancy - the occupancy of a kernel on the device that its code is for
+ * Returns  false: the code does not tell its registers, or no such device is known */
+bool mpk_code_occupancy(const struct mpk_code_info *info, size_t kernel,
+			struct mpk_occupancy_kernel *out);
+
+/* mpk_code_kernel_text - append what the format knows of one of its kernels, one line without its end, with its
+ * occupancy: ", occupancy 50 % in blocks of 256 threads", or ", occupancy at most 75 %" where the kernel leaves open how
+ * large its blocks are; nothing where the format has no text
+ * mpk_code_kernel_json - put what the format knows of one of its kernels; nothing where it knows nothing
  * mpk_code_params_json - put "parameters", which are not among that, where the format knows them
- * mpk_code_figures - the figures among what the format knows
+ * mpk_code_figures - the figures among what the format knows, and the occupancy that follows from them
  * Returns  whether the format has any */
+void mpk_code_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out);
 void mpk_code_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			  struct mpk_json_at *at);
 void mpk_code_params_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,

@@ -46,9 +46,7 @@ static void put_changes(const struct mpk_figure_change *changes, size_t count,
 		const struct mpk_figure_change *c = &changes[i];
 
 		mpk_strbuf_printf(out, "%s%s ", i ? ", " : "", mpk_figure_row(c->figure)->label);
-		mpk_figure_put(c->figure, c->before, out);
-		mpk_strbuf_puts(out, " -> ");
-		mpk_figure_put(c->figure, c->after, out);
+		mpk_figure_put_change(c->figure, c->before, c->after, out);
 	}
 }
 

@@ -398,7 +398,7 @@ static double tolerance_of(const struct judge *j, unsigned measure)
 
 /* What is unknown is more than any number, and no tolerance allows it. */
 static enum mpk_gate_verdict verdict_of(struct mpk_figure_value before,
-					struct mpk_figure_value after, double allowed)
+					struct mpk_figure_value after, bool is_gain, double allowed)
 {
 	/* 64 bits of mantissa where there are that many: a double would round differences of
 	 * large files */
@@ -406,6 +406,8 @@ static enum mpk_gate_verdict verdict_of(struct mpk_figure_value before,
 
 	if (before.state != after.state)
 		return after.state == MPK_FIGURE_KNOWN ? MPK_GATE_BETTER : MPK_GATE_WORSE;
+	if (is_gain)
+		grown = -grown;
 	if (grown < 0)
 		return MPK_GATE_BETTER;
 	return grown * 100 > (long double)before.number * (long double)allowed ? MPK_GATE_WORSE
@@ -416,8 +418,10 @@ static enum mpk_gate_verdict verdict_of(struct mpk_figure_value before,
 static bool gate_judge(struct judge *j, const struct mpk_listed_kernel *kernel, unsigned measure,
 		       struct mpk_figure_value before, struct mpk_figure_value after)
 {
+	bool is_gain =
+		measure < MPK_FIGURE_COUNT && mpk_figure_row((enum mpk_figure)measure)->is_gain;
 	double allowed = tolerance_of(j, measure);
-	enum mpk_gate_verdict verdict = verdict_of(before, after, allowed);
+	enum mpk_gate_verdict verdict = verdict_of(before, after, is_gain, allowed);
 	bool worse = verdict == MPK_GATE_WORSE;
 
 	gate_add(j, (struct mpk_gate_finding){ .verdict = verdict,
@@ -438,18 +442,21 @@ static void judge_size(struct judge *j, unsigned measure, uint64_t before, uint6
 		(void)gate_judge(j, NULL, measure, mpk_figure_of(before), mpk_figure_of(after));
 }
 
-/* Only figures that are a cost: more registers are worse, but not every number of a kernel is
+/* Only figures that are a cost or a gain: more registers are worse, but not every number of a kernel is
  * better when it is smaller. */
 static void judge_kernel(struct judge *j, const struct mpk_listed_kernel *before,
 			 const struct mpk_listed_kernel *now)
 {
 	bool worse = false;
 
-	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++)
-		if (mpk_figure_row((enum mpk_figure)i)->is_cost &&
+	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
+		const struct mpk_figure_row *row = mpk_figure_row((enum mpk_figure)i);
+
+		if ((row->is_cost || row->is_gain) &&
 		    mpk_figures_differ(&before->figures, &now->figures, (enum mpk_figure)i))
 			worse |= gate_judge(j, now, i, before->figures.values[i],
 					    now->figures.values[i]);
+	}
 	j->gate->worse_kernels += worse;
 }
 

@@ -23,24 +23,18 @@ static const char *label(unsigned measure)
 						   : "blob";
 }
 
-/* Sizes are exact bytes and not "1.2 MiB": a limit that is exceeded by one byte must be visible. */
-static void gate_put_value(unsigned measure, struct mpk_figure_value value, struct mpk_strbuf *out)
-{
-	if (measure < MPK_FIGURE_COUNT)
-		mpk_figure_put((enum mpk_figure)measure, value, out);
-	else
-		mpk_strbuf_printf(out, "%" PRIu64 " B", value.number);
-}
-
-/* Append "registers 24 -> 32 (+33.3%)", and with no measure nothing */
+/* Append "registers 24 -> 32 (+33.3%)", and with no measure nothing. Sizes are exact bytes and not "1.2 MiB": a limit
+ * that is exceeded by one byte must be visible. */
 static void put_gate_change(const struct mpk_gate_finding *f, struct mpk_strbuf *out)
 {
 	if (f->measure == MPK_MEASURE_COUNT)
 		return;
 	mpk_strbuf_printf(out, "%s ", label(f->measure));
-	gate_put_value(f->measure, f->before, out);
-	mpk_strbuf_puts(out, " -> ");
-	gate_put_value(f->measure, f->after, out);
+	if (f->measure < MPK_FIGURE_COUNT)
+		mpk_figure_put_change((enum mpk_figure)f->measure, f->before, f->after, out);
+	else
+		mpk_strbuf_printf(out, "%" PRIu64 " B -> %" PRIu64 " B", f->before.number,
+				  f->after.number);
 	if (f->before.number && f->after.state == MPK_FIGURE_KNOWN) {
 		mpk_strbuf_puts(out, " (");
 		mpk_figure_put_percent(f->before, f->after, out);

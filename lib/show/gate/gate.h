@@ -54,7 +54,7 @@ extern const struct mpk_answer mpk_answer_baseline;
 /* --- the gate --------------------------------------------------------------------------- */
 
 enum mpk_gate_verdict {
-	MPK_GATE_WORSE, /* grown by more than the tolerance, or no longer known */
+	MPK_GATE_WORSE, /* grown (a gain: shrunk) by more than the tolerance, or no longer known */
 	MPK_GATE_GROWN, /* grown by less */
 	MPK_GATE_BETTER,
 	MPK_GATE_NEW, /* a kernel that the baseline has not */

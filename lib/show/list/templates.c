@@ -38,7 +38,7 @@ struct template
 	const char *name; /* "gemm<>", not escaped */
 	size_t variants;
 	uint64_t devices[DEVICES_MAX / 64];
-	struct range registers, stack, shared;
+	struct range registers, stack, shared, occupancy;
 	uint64_t code;
 };
 
@@ -70,8 +70,9 @@ struct mpk_templates {
 	size_t files, rows;
 };
 
-const char *const mpk_templates_orders[MPK_TEMPLATES_ORDERS] = { "code",   "registers", "stack",
-								 "shared", "variants",  "name" };
+const char *const mpk_templates_orders[MPK_TEMPLATES_ORDERS] = { "code",     "registers", "stack",
+								 "shared",   "variants",  "name",
+								 "occupancy" };
 
 struct mpk_templates *mpk_templates_create(void)
 {
@@ -275,6 +276,7 @@ static enum mpk_code add_kernel(struct mpk_templates *t, const struct mpk_listed
 	widen(&of->registers, v[MPK_FIGURE_REGISTERS]);
 	widen(&of->stack, v[MPK_FIGURE_STACK]);
 	widen(&of->shared, v[MPK_FIGURE_SHARED]);
+	widen(&of->occupancy, v[MPK_FIGURE_OCCUPANCY]);
 	of->code += v[MPK_FIGURE_CODE].number;
 	t->rows++;
 	return add_place(t, k, variant, err);
@@ -385,6 +387,8 @@ static uint64_t number_of(const struct template *t, enum mpk_templates_order ord
 		return t->shared.most;
 	case MPK_TEMPLATES_BY_VARIANTS:
 		return t->variants;
+	case MPK_TEMPLATES_BY_OCCUPANCY: /* the lowest first */
+		return t->occupancy.is_known ? 1 + 100 - t->occupancy.least : 0;
 	case MPK_TEMPLATES_BY_NAME:
 	case MPK_TEMPLATES_ORDERS:
 		break;
@@ -483,13 +487,13 @@ static size_t rows_of(const struct mpk_templates_form *form, size_t count)
 
 static void templates_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
-	static const char *const titles[] = { "variants", "devices", "regs",  "stack",
-					      "shared",   "code",    "kernel" };
+	static const char *const titles[] = { "variants", "devices", "regs", "stack",
+					      "shared",   "occ %",   "code", "kernel" };
 	const struct mpk_templates_form *form = what;
 	const struct mpk_templates *t = form->table;
 	const struct template **rows = sort_templates(t, form->order);
 	size_t shown = rows_of(form, t->count);
-	struct mpk_table table = { .right = 0x3f };
+	struct mpk_table table = { .right = 0x7f };
 	char text[24];
 
 	templates_line(what, style, out);
@@ -510,6 +514,7 @@ static void templates_text(const void *what, struct mpk_style style, struct mpk_
 		cell_range(&table, rows[i]->registers);
 		cell_range(&table, rows[i]->stack);
 		cell_kib_range(&table, rows[i]->shared);
+		cell_range(&table, rows[i]->occupancy);
 		mpk_table_cell(&table, "%s", rows[i]->code ? kib(rows[i]->code, text) : "");
 		cell_name(&table, rows[i]->name);
 	}
@@ -521,7 +526,7 @@ static void templates_text(const void *what, struct mpk_style style, struct mpk_
 	if (shown < t->count)
 		mpk_strbuf_printf(out, "  and %zu more\n", t->count - shown);
 	mpk_strbuf_printf(out,
-			  "by %s; stack in bytes, shared memory and code in KiB\n"
+			  "by %s; stack in bytes, shared memory and code in KiB; occ: occupancy\n"
 			  "all variants and devices: --all or --json; order: --sort, --top N",
 			  form->order == MPK_TEMPLATES_BY_CODE ? "size of code"
 							       : mpk_templates_orders[form->order]);

@@ -24,7 +24,7 @@ enum mpk_code mpk_templates_add(struct mpk_templates *t, const struct mpk_view *
 				const struct mpk_kernel_list *list,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* By what rows are sorted: of numbers the largest comes first. */
+/* By what rows are sorted: of numbers the largest comes first, but of occupancy the lowest. */
 enum mpk_templates_order {
 	MPK_TEMPLATES_BY_CODE,
 	MPK_TEMPLATES_BY_REGISTERS,
@@ -32,6 +32,7 @@ enum mpk_templates_order {
 	MPK_TEMPLATES_BY_SHARED,
 	MPK_TEMPLATES_BY_VARIANTS,
 	MPK_TEMPLATES_BY_NAME,
+	MPK_TEMPLATES_BY_OCCUPANCY,
 	MPK_TEMPLATES_ORDERS
 };
 

@@ -34,7 +34,7 @@ static void figure_line(const struct mpk_code_info *code, size_t kernel, void *a
 	mpk_strbuf_printf(u->out, "%s  ", u->indent);
 	mpk_escape(u->out, u->name);
 	mpk_strbuf_puts(u->out, ": ");
-	code->format->kernel_text(code, kernel, u->out);
+	mpk_code_kernel_text(code, kernel, u->out);
 	mpk_strbuf_putc(u->out, '\n');
 }
 

@@ -123,7 +123,7 @@ static void figure_line(const struct mpk_code_info *code, size_t kernel, void *a
 	if (!code->format || !code->format->kernel_text)
 		return;
 	mpk_strbuf_puts(f->out, f->indent);
-	code->format->kernel_text(code, kernel, f->out);
+	mpk_code_kernel_text(code, kernel, f->out);
 	mpk_strbuf_putc(f->out, '\n');
 }
 

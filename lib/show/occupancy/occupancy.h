@@ -7,14 +7,6 @@
 #include "code/occupancy.h"
 #include "model/view.h"
 
-/* Where the number of threads of a block comes from. */
-enum mpk_block_from {
-	MPK_BLOCK_GIVEN,    /* the caller asked for it */
-	MPK_BLOCK_REQUIRED, /* the kernel runs in no other */
-	MPK_BLOCK_BOUND,    /* the kernel's launch bound */
-	MPK_BLOCK_BEST,     /* the size that runs the most warps, as nothing tells it */
-};
-
 struct mpk_occupancy_ask {
 	uint32_t threads; /* of a block; 0: what each kernel says, or the best */
 	uint64_t dynamic; /* bytes of shared memory that a launch adds */
@@ -62,10 +54,6 @@ struct mpk_occupancy_list {
 enum mpk_code mpk_occupancy_read(const struct mpk_view *view, const struct mpk_occupancy_ask *ask,
 				 struct mpk_arena *arena, struct mpk_occupancy_list *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_occupancy_block_word, mpk_occupancy_limit_word - as JSON has them: "best", "registers"; static storage */
-const char *mpk_occupancy_block_word(enum mpk_block_from from);
-const char *mpk_occupancy_limit_word(enum mpk_occupancy_limit limit);
 
 /* of struct mpk_occupancy_list: a sentence and a table; "kernels" in JSON (minspect-occupancy.schema.json) */
 extern const struct mpk_answer mpk_answer_occupancy;

@@ -13,29 +13,6 @@ enum {
 	NAME_WIDTH = 40,
 };
 
-static const char *const block_words[] = {
-	[MPK_BLOCK_GIVEN] = "given",
-	[MPK_BLOCK_REQUIRED] = "required",
-	[MPK_BLOCK_BOUND] = "bound",
-	[MPK_BLOCK_BEST] = "best",
-};
-
-static const char *const limit_words[] = {
-	[MPK_OCCUPANCY_NONE] = "none",     [MPK_OCCUPANCY_WARPS] = "warps",
-	[MPK_OCCUPANCY_BLOCKS] = "blocks", [MPK_OCCUPANCY_REGISTERS] = "registers",
-	[MPK_OCCUPANCY_SHARED] = "shared", [MPK_OCCUPANCY_BARRIERS] = "barriers",
-};
-
-const char *mpk_occupancy_block_word(enum mpk_block_from from)
-{
-	return block_words[from];
-}
-
-const char *mpk_occupancy_limit_word(enum mpk_occupancy_limit limit)
-{
-	return limit_words[limit];
-}
-
 /* behind "registers; ": "8 fewer: 63 %" */
 static void put_next(const struct mpk_occupancy_row *r, struct mpk_strbuf *out)
 {
@@ -80,9 +57,11 @@ static void put_row(const struct mpk_occupancy_row *r, size_t same, struct mpk_t
 	if (same > 1)
 		mpk_strbuf_printf(&name, " (%zu)", same);
 	if (!r->blocks) {
-		mpk_strbuf_printf(&why, "no launch: %s", limit_words[r->limit]);
+		mpk_strbuf_printf(&why, "no launch: %s", mpk_occupancy_limit_words[r->limit]);
 	} else {
-		mpk_strbuf_puts(&why, r->limit == MPK_OCCUPANCY_NONE ? "" : limit_words[r->limit]);
+		mpk_strbuf_puts(&why, r->limit == MPK_OCCUPANCY_NONE
+					      ? ""
+					      : mpk_occupancy_limit_words[r->limit]);
 		if (r->next != MPK_OCCUPANCY_NONE) {
 			mpk_strbuf_puts(&why, "; ");
 			put_next(r, &why);
@@ -180,7 +159,7 @@ static const struct mpk_fact occupancy_facts[] = {
 		   "the device that was computed for") },
 	{ MPK_FACT(COUNT, "threads", struct mpk_occupancy_row, threads, "of a block") },
 	{ MPK_FACT_WORDS(
-		"block_from", struct mpk_occupancy_row, block_from, block_words,
+		"block_from", struct mpk_occupancy_row, block_from, mpk_block_from_words,
 		"who says how many threads: --block, the kernel, its launch bound; best: nobody does") },
 	{ MPK_FACT(COUNT, "registers", struct mpk_occupancy_row, registers, "of a thread") },
 	{ MPK_FACT(COUNT, "shared_bytes", struct mpk_occupancy_row, shared_bytes,
@@ -192,10 +171,10 @@ static const struct mpk_fact occupancy_facts[] = {
 	{ MPK_FACT(COUNT, "max_warps", struct mpk_occupancy_row, max_warps,
 		   "that the multiprocessor has room for") },
 	{ MPK_FACT(COUNT, "percent", struct mpk_occupancy_row, percent, "warps of max_warps") },
-	{ MPK_FACT_WORDS("limit", struct mpk_occupancy_row, limit, limit_words,
+	{ MPK_FACT_WORDS("limit", struct mpk_occupancy_row, limit, mpk_occupancy_limit_words,
 			 "the scarcest resource") },
 	{ MPK_FACT_WORDS(
-		"next", struct mpk_occupancy_row, next, limit_words,
+		"next", struct mpk_occupancy_row, next, mpk_occupancy_limit_words,
 		"what the least change is of that runs more warps; warps: the size of the block") },
 	{ MPK_FACT(COUNT, "next_less", struct mpk_occupancy_row, next_less,
 		   "registers of a thread, or bytes of a block, fewer") },

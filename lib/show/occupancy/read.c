@@ -32,14 +32,6 @@ static bool runs_on(const char *target, const char *device)
 	return image.sm && place.sm && mpk_cuda_fit(&image, &place) == MPK_CUDA_RUNS;
 }
 
-static uint32_t product(const uint32_t n[3])
-{
-	uint64_t all = (uint64_t)n[0] * n[1];
-
-	all = all > UINT32_MAX ? UINT32_MAX : all * n[2];
-	return all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;
-}
-
 /* Returns  false: the figures do not tell */
 static bool row_of(const struct mpk_listed_kernel *k, const struct mpk_occupancy_ask *ask,
 		   const char *device, struct mpk_occupancy_need *needed,
@@ -48,9 +40,10 @@ static bool row_of(const struct mpk_listed_kernel *k, const struct mpk_occupancy
 	static const struct mpk_kernel_facts none = { 0 };
 	const struct mpk_figure_value *f = k->figures.values;
 	const struct mpk_kernel_facts *launch = k->facts ? k->facts : &none;
-	uint32_t bound = product(launch->max_threads), required = product(launch->block);
-	uint32_t most = mpk_occupancy_max_threads(device);
+	struct mpk_occupancy_launch blocks;
+	struct mpk_occupancy_kernel found;
 	struct mpk_occupancy_need need = {
+		.threads = ask->threads,
 		.registers = (uint32_t)f[MPK_FIGURE_REGISTERS].number,
 		.sgprs = (uint32_t)f[MPK_FIGURE_SCALAR_REGISTERS].number,
 		.shared_bytes = f[MPK_FIGURE_SHARED].number + ask->dynamic,
@@ -59,51 +52,33 @@ static bool row_of(const struct mpk_listed_kernel *k, const struct mpk_occupancy
 		.whole_work_groups = launch->wgp_mode,
 	};
 	struct mpk_occupancy_step step;
-	struct mpk_occupancy now = { 0 };
-	enum mpk_block_from from;
 
-	if (f[MPK_FIGURE_REGISTERS].state != MPK_FIGURE_KNOWN || !most)
+	memcpy(blocks.block, launch->block, sizeof blocks.block);
+	memcpy(blocks.max_threads, launch->max_threads, sizeof blocks.max_threads);
+	if (f[MPK_FIGURE_REGISTERS].state != MPK_FIGURE_KNOWN ||
+	    !mpk_occupancy_of_kernel(device, &need, &blocks, &found))
 		return false;
-	/* AMD's compilers write the device's own limit where a kernel has no bound. */
-	if (bound >= most)
-		bound = 0;
-	/* A kernel without registers still takes the least that a warp is given. */
-	if (!need.registers)
-		need.registers = 1;
-	need.threads = ask->threads ? ask->threads : required ? required : bound;
-	from = ask->threads ? MPK_BLOCK_GIVEN
-	       : required   ? MPK_BLOCK_REQUIRED
-	       : bound      ? MPK_BLOCK_BOUND
-			    : MPK_BLOCK_BEST;
-	if (from == MPK_BLOCK_BEST) {
-		need.threads = mpk_occupancy_best_block(device, &need, 0, &now);
-		/* No size can be launched; the least tells why. */
-		if (!need.threads)
-			need.threads = now.warp_lanes ? now.warp_lanes : 1;
-	}
-	if (!mpk_occupancy_compute(device, &need, &now))
-		return false;
-	mpk_occupancy_next(device, &need, from != MPK_BLOCK_BEST, 0, &step);
+	mpk_occupancy_next(device, &need, found.block_from != MPK_BLOCK_BEST, 0, &step);
 	*out = (struct mpk_occupancy_row){
 		.path = k->path,
 		.name = k->name,
 		.target = k->target,
 		.device = device,
 		.threads = need.threads,
-		.block_from = from,
+		.block_from = found.block_from,
 		.registers = need.registers,
 		.shared_bytes = need.shared_bytes,
 		.barriers = launch->barriers,
-		.blocks = now.blocks,
-		.warps = now.warps,
-		.max_warps = now.max_warps,
-		.percent = mpk_occupancy_percent(&now),
-		.limit = now.limit,
+		.blocks = found.now.blocks,
+		.warps = found.now.warps,
+		.max_warps = found.now.max_warps,
+		.percent = found.percent,
+		.limit = found.now.limit,
 		.next = step.what,
 		.next_less = step.less,
 		.next_threads = step.threads,
 		.next_percent = mpk_occupancy_percent(&step.then),
-		.warp_lanes = now.warp_lanes,
+		.warp_lanes = found.now.warp_lanes,
 	};
 	*needed = need;
 	return true;

@@ -196,6 +196,7 @@ static void page_tables(struct mpk_page *page)
 		mpk_json_text(j, row, "label", f->label);
 		mpk_json_text(j, row, "title", f->title);
 		mpk_json_bool(j, row, "is_bytes", f->is_bytes);
+		mpk_json_bool(j, row, "is_percent", f->is_percent);
 	}
 	mpk_json_spans(j, j->root, "strings", page->strings, page->string_count);
 }
@@ -506,8 +507,8 @@ static enum mpk_code put_occupancy(struct mpk_page *page, const struct mpk_view 
 		mpk_page_shared_text(page, j, row, r->device);
 		mpk_json_u64(j, row, NULL, r->percent);
 		mpk_json_u64(j, row, NULL, r->threads);
-		mpk_page_shared_text(page, j, row, mpk_occupancy_block_word(r->block_from));
-		mpk_page_shared_text(page, j, row, mpk_occupancy_limit_word(r->limit));
+		mpk_page_shared_text(page, j, row, mpk_block_from_words[r->block_from]);
+		mpk_page_shared_text(page, j, row, mpk_occupancy_limit_words[r->limit]);
 		mpk_json_u64(j, row, NULL, r->warp_lanes);
 		mpk_page_shared(page, j, row, mpk_span_of(chart.data, chart.len));
 	}

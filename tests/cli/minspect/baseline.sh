@@ -45,3 +45,10 @@ cp data/cuda/cubin/vadd_cuda.so kernels.so
 run --baseline k.json --update-baseline kernels.so
 cp data/cuda/cubin/saxpy_cuda.so kernels.so
 run --baseline k.json kernels.so
+# of occupancy less is worse, by as many percent as it lost of what it had
+run --baseline o.json --update-baseline sums_spill/sums.blob
+run --baseline o.json --tolerance 1000 sums/sums.blob
+sed 's/"tolerance": {}/"tolerance": {"occupancy_percent": 62, "registers": 200}/' o.json >less.json
+run --baseline less.json sums/sums.blob
+sed 's/"tolerance": {}/"tolerance": {"occupancy_percent": 61, "registers": 200}/' o.json >little.json
+run --baseline little.json sums/sums.blob

@@ -3,6 +3,7 @@ minspect functions data/gpu/cuda.so data/gpu/hip-packed.so data/gpu/bundled.o da
 # asked for, it is one of few kernels, too
 minspect functions --sort registers --top 2 data/gpu/cuda.so
 minspect functions --sort name data/gpu/cuda.so data/device/sums.sm_90.cubin | tail -n 8
+minspect functions --sort occupancy --top 2 data/gpu/cuda.so data/device/sums.sm_90.cubin
 # what spills: by what AMD's compiler wrote down, by stores and loads of machine code, by an unknown stack
 minspect functions --spills data/device/sums_spill.sm_90.cubin data/gpu/mix.gfx90a.hsaco
 minspect functions --spills data/gpu/cuda.so

@@ -32,8 +32,9 @@ function figureRank(value) {
   return value === "" ? -2 : value === "?" ? -1 : value.high;
 }
 
+// Occupancy has columns of its own, with what limits it.
 function kernelColumns(file, chosen) {
-  const columns = page.figures.map((figure, index) => ({ figure, index })).filter(({ index }) => file.kernels.some((kernel) => needs(kernel).some((need) => need.values[index] !== "")));
+  const columns = page.figures.map((figure, index) => ({ figure, index })).filter(({ figure, index }) => !figure.is_percent && file.kernels.some((kernel) => needs(kernel).some((need) => need.values[index] !== "")));
   const withModule = new Set(file.kernels.map((kernel) => kernel.module)).size > 1;
   const targets = (kernel) => [...new Set(needs(kernel).map((need) => need.target).filter(Boolean))];
   return [
@@ -229,7 +230,7 @@ function titleOfKernel(file, name) {
 function needsTable(kernel) {
   const list = kernel.figures ? needs(kernel) : [], of = (need) => current.occupancy.get(`${kernel.name} ${need.target}`);
   if (!list.length || (list.length < 2 && !of(list[0]))) return null;
-  const shown = page.figures.map((figure, index) => ({ figure, index })).filter(({ index }) => list.some((need) => need.values[index] !== ""));
+  const shown = page.figures.map((figure, index) => ({ figure, index })).filter(({ figure, index }) => !figure.is_percent && list.some((need) => need.values[index] !== ""));
   const groups = new Map();
   for (const need of list.filter((one) => one.values.some((value) => value !== ""))) { // of PTX the driver decides
     const key = `${need.values.join("|")} ${of(need) ? `${of(need).percent} ${of(need).chart}` : ""}`;
@@ -324,7 +325,7 @@ function functionsPanel(file) {
 const CHANGES = { removed: "error", added: "fine", changed: "warning" };
 
 function figureChanges(figures) {
-  const value = (row, n) => (n === null ? "unknown" : n === undefined ? "" : row.is_bytes ? bytes(n) : Number(n).toLocaleString("en"));
+  const value = (row, n) => (n === null ? "unknown" : n === undefined ? "" : row.is_bytes ? bytes(n) : `${Number(n).toLocaleString("en")}${row.is_percent ? "\u00a0%" : ""}`);
   return el("table", { class: "figure-changes" }, el("tbody", {}, ...Object.entries(figures).map(([word, { before, after }]) => {
     const row = page.figures.find((figure) => figure.word === word) || { label: word };
     const grew = Number(before) && after !== null ? ((100 * (after - before)) / before) : NaN;

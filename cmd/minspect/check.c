@@ -849,6 +849,7 @@ int minspect_check(const struct minspect_options *o)
 						.sum = check_sum,
 						.is_cut = true,
 						.takes_libraries = true,
+						.takes_cut = true,
 						.each_model = true,
 						.takes_any = o->abi != NULL };
 	struct mpk_arena arena = { 0 };

@@ -12,14 +12,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ar/ar.h"
 #include "base/strmap.h"
 #include "common/diag.h"
+#include "deflate/deflate.h"
 #include "digest/digest.h"
 #include "disasm/changes.h"
+#include "elf/foreign.h"
 #include "io/path.h"
 #include "minspect/diff_set.h"
 #include "minspect/diff_totals.h"
 #include "minspect/document.h"
+#include "tar/tar.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
@@ -45,6 +49,12 @@ struct older {
 	struct minspect_set_of_files old_set, new_set;
 	struct minspect_set_changes changes;
 	struct minspect_diff_totals totals;
+	/* of a single file with several models: their prefixes, and which were compared */
+	const char *const *prefixes;
+	size_t prefix_count;
+	bool *is_prefix_met;
+	bool other_bytes, any_said;        /* outside of all models; something was said of one */
+	uint64_t older_bytes, newer_bytes; /* of those two files */
 	struct mpk_strmap told; /* what a difference was said of, by its name in the set */
 };
 
@@ -142,6 +152,51 @@ static enum mpk_code open_in_archive(struct older *older, const char *key,
 	return minspect_file_open_library(&older->archive, at, path, false, out, err);
 }
 
+/* The model of the same prefix, where one of the two files has several; the file that is compared with all models has them
+ * at hand only then. */
+static enum mpk_code open_model(struct older *older, const struct minspect_look *l,
+				struct minspect_file *out, struct mpk_error *err)
+{
+	const struct mpk_image *newer = &l->file->image;
+	const char *name;
+	size_t at = 0;
+
+	/* two that were both named are compared, whatever their prefixes are */
+	if ((newer->prefix_count < 2 && out->image.prefix_count < 2) ||
+	    (newer->by_prefix && out->image.by_prefix && !l->is_model))
+		return MPK_OK;
+	if (!newer->has_blob || out->image.by_prefix)
+		return strcmp(newer->prefix, out->image.prefix) == 0
+			       ? MPK_OK
+			       : mpk_fail(err, MPK_E_NOTFOUND, "there is no such model");
+	if (!older->is_prefix_met) {
+		const char **all =
+			mpk_arena_array(&older->arena, out->image.prefix_count + 1, sizeof *all);
+
+		older->is_prefix_met = mpk_arena_array(&older->arena, out->image.prefix_count + 1,
+						       sizeof *older->is_prefix_met);
+		MPK_TRY_ALLOC(all && older->is_prefix_met, err);
+		for (size_t i = 0; i < out->image.prefix_count; i++) {
+			all[i] =
+				mpk_arena_text(&older->arena, mpk_span_str(out->image.prefixes[i]));
+			MPK_TRY_ALLOC(all[i], err);
+		}
+		older->prefixes = all;
+		older->prefix_count = out->image.prefix_count;
+	}
+	while (at < older->prefix_count && strcmp(older->prefixes[at], newer->prefix) != 0)
+		at++;
+	if (at == older->prefix_count)
+		return mpk_fail(err, MPK_E_NOTFOUND, "there is no such model");
+	older->is_prefix_met[at] = true;
+	if (older->prefix_count < 2)
+		return MPK_OK;
+	name = mpk_arena_printf(&older->arena, "%s(%s)", older->name, older->prefixes[at]);
+	MPK_TRY_ALLOC(name, err);
+	minspect_file_close(out);
+	return minspect_file_open(name, out, err);
+}
+
 /* older_file - open what is to be compared with the file that is looked at
  * @out     minspect_file_close in every case, before older is closed
  * Returns  as minspect_file_open; MPK_E_NOTFOUND: the folder or archive has no such file */
@@ -173,7 +228,8 @@ static enum mpk_code older_file(struct older *older, const struct minspect_look 
 	}
 	if (older->are_sets || (older->count && l->file->in_zip))
 		return open_in_archive(older, key_of(older, l), out, err);
-	return minspect_file_open(older->name, out, err);
+	MPK_TRY(minspect_file_open(older->name, out, err));
+	return open_model(older, l, out, err);
 }
 
 /* Empty files are not compared: the newer side having the same is no removal. */
@@ -233,6 +289,33 @@ static int answer_diff(const struct minspect_options *o, struct minspect_look *l
 	return found->count ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 }
 
+static int answer_one(const struct minspect_options *o, struct minspect_look *l,
+		      struct mpk_difference *file, struct mpk_diff_side older,
+		      struct mpk_diff_side newer)
+{
+	const struct mpk_diff found = { .older = older, .newer = newer, .items = file, .count = 1 };
+
+	return answer_diff(o, l, MPK_OK, &found, NULL);
+}
+
+/* "~ bytes: other bytes", of files by themselves */
+static int answer_bytes(const struct minspect_options *o, struct minspect_look *l,
+			struct mpk_diff_side older, struct mpk_diff_side newer)
+{
+	struct mpk_difference bytes = { .sign = MPK_DIFF_CHANGED,
+					.path = "",
+					.new_path = "",
+					.what = "bytes",
+					.text = older.bytes == newer.bytes ? "other bytes" : "",
+					.lines = "",
+					.target = "",
+					.has_bytes = true,
+					.older_bytes = older.bytes,
+					.newer_bytes = newer.bytes };
+
+	return answer_one(o, l, &bytes, older, newer);
+}
+
 /* A file that one side alone has, or of which nothing but its bytes can be compared. */
 static int answer_file(const struct minspect_options *o, struct minspect_look *l,
 		       enum mpk_diff_sign sign, struct mpk_diff_side older,
@@ -248,12 +331,9 @@ static int answer_file(const struct minspect_options *o, struct minspect_look *l
 				       .has_bytes = sign == MPK_DIFF_CHANGED,
 				       .older_bytes = sign == MPK_DIFF_CHANGED ? older.bytes : 0,
 				       .newer_bytes = sign == MPK_DIFF_CHANGED ? newer.bytes : 0 };
-	const struct mpk_diff found = {
-		.older = older, .newer = newer, .items = &file, .count = 1
-	};
 
 	file.name = mpk_span_str(sign == MPK_DIFF_ADDED ? newer.name : older.name);
-	return answer_diff(o, l, MPK_OK, &found, NULL);
+	return answer_one(o, l, &file, older, newer);
 }
 
 static int answer_added(const struct minspect_options *o, struct minspect_look *l)
@@ -429,12 +509,89 @@ static int diff_removed(const struct minspect_options *o, struct minspect_look *
 		newer.name = mpk_arena_printf(&older->arena, "%.*s", (int)o->folder_lens[0] - 1,
 					      newer.name);
 	newer.name = newer.name ? newer.name : "";
+	for (size_t i = 0; i < older->prefix_count; i++) {
+		if (older->is_prefix_met[i])
+			continue;
+		gone.name = older->prefix_count < 2
+				    ? older->name
+				    : mpk_arena_printf(&older->arena, "%s(%s)", older->name,
+						       older->prefixes[i]);
+		gone.name = gone.name ? gone.name : "";
+		if (l->json)
+			l->at = mpk_json_object(l->json, l->files, NULL);
+		status = answer_file(o, l, MPK_DIFF_REMOVED, gone, newer);
+	}
+	if (older->other_bytes && !older->any_said && status == MPK_EXIT_OK) {
+		if (l->json)
+			l->at = mpk_json_object(l->json, l->files, NULL);
+		gone = (struct mpk_diff_side){ .name = older->name, .bytes = older->older_bytes };
+		newer.bytes = older->newer_bytes;
+		status = answer_bytes(o, l, gone, newer);
+	}
 	for (size_t at = 0; older_left(older, &at, &gone.name);) {
 		if (l->json)
 			l->at = mpk_json_object(l->json, l->files, NULL);
 		status = answer_file(o, l, MPK_DIFF_REMOVED, gone, newer);
 	}
 	return status;
+}
+
+/* Bytes of which nothing is known. Damaged files of a known format are no such. */
+static bool is_plain(const struct minspect_file *file, enum mpk_code code)
+{
+	struct mpk_span bytes = file->bytes;
+
+	if (file->is_weights || file->image.elf_class || file->library_count)
+		return false;
+	return code == MPK_E_NO_BLOB || code == MPK_E_UNSUPPORTED ||
+	       (code == MPK_E_CORRUPT && mpk_file_format_of(bytes) == MPK_FILE_BLOB &&
+		!mpk_zip_is(bytes) && !mpk_gzip_is(bytes) && !mpk_ar_is(bytes) &&
+		!mpk_tar_is(bytes) && !mpk_file_is_device(bytes));
+}
+
+static int answer_plain(const struct minspect_options *o, struct minspect_look *l,
+			const struct minspect_file *other)
+{
+	const struct mpk_diff_side from = { .name = other->name, .bytes = other->bytes.len },
+				   to = { .name = l->file->name, .bytes = l->file->bytes.len };
+	const struct mpk_diff equal = { .older = from, .newer = to };
+
+	return mpk_span_equal(other->bytes, l->file->bytes)
+		       ? answer_diff(o, l, MPK_OK, &equal, NULL)
+		       : answer_bytes(o, l, from, to);
+}
+
+/* Of two files of which one holds nothing that is known the bytes are compared, as of files in folders. */
+static int diff_refuse(const struct minspect_options *o, struct minspect_look *l,
+		       const struct mpk_error *err)
+{
+	struct older *older = l->user;
+	struct minspect_file other;
+	struct mpk_error problem = { 0 };
+	enum mpk_code code;
+	int status;
+
+	if (older->is_folder || older->is_archive || l->folder_len || o->ignore ||
+	    !is_plain(l->file, err->code))
+		return minspect_report(l, err);
+	code = minspect_file_open(older->name, &other, &problem);
+	status = code == MPK_OK || code == MPK_E_NO_BLOB || is_plain(&other, code)
+			 ? answer_plain(o, l, &other)
+			 : mpk_diag_error(&problem);
+	minspect_file_close(&other);
+	return status;
+}
+
+/* Other bytes of a file are no difference of each model in it, and one of the file where none of them differs. */
+static void leave_shared(struct older *older, struct mpk_diff *found)
+{
+	if (found->count == 1 && strcmp(found->items[0].what, "bytes") == 0) {
+		older->other_bytes = true;
+		older->older_bytes = found->older.bytes;
+		older->newer_bytes = found->newer.bytes;
+		found->count = 0;
+	}
+	older->any_said |= found->count > 0;
 }
 
 static int diff_file(const struct minspect_options *o, struct minspect_look *l)
@@ -463,9 +620,17 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 		minspect_file_close(&other);
 		return status;
 	}
+	if (!((struct older *)l->user)->is_folder && !o->ignore && is_plain(&other, code)) {
+		int status = answer_plain(o, l, &other);
+
+		minspect_file_close(&other);
+		return status;
+	}
 	/* two files that were named are compared whatever they hold */
 	if (code == MPK_OK || (code == MPK_E_NO_BLOB && other.image.elf_class && !o->ignore))
 		code = minspect_compare(l, &other, o->ignore != NULL, &found, &err);
+	if (code == MPK_OK && l->file->image.by_prefix)
+		leave_shared(l->user, &found);
 	if (code == MPK_OK && ((struct older *)l->user)->are_sets)
 		code = minspect_totals_add(&((struct older *)l->user)->totals, &found, &err);
 
@@ -532,6 +697,8 @@ int minspect_diff(const struct minspect_options *o)
 					  .sum = put_last,
 					  .look = diff_file,
 					  .weights = diff_weights,
+					  .refuse = diff_refuse,
+					  .refuses_all = true,
 					  .end = diff_removed };
 	MPK_CLEANUP(older_close)
 	struct older older = { .archive.map.fd = -1, .old_set.map.fd = -1, .new_set.map.fd = -1 };
@@ -547,6 +714,7 @@ int minspect_diff(const struct minspect_options *o)
 	action.may_hold_nothing = action.is_cut = older.are_sets;
 	action.takes_libraries = action.takes_any =
 		!older.is_folder && !older.is_archive && o->file_count == 1 && !o->ignore;
+	action.each_model = action.takes_libraries;
 	action.head = older.are_sets && !o->json && !o->markdown ? put_head : NULL;
 	older.totals.arena = &older.arena;
 

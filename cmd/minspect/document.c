@@ -289,9 +289,10 @@ static int look_opened(struct looking *k, struct minspect_file *file, enum mpk_c
 	l->view = &view;
 	l->set->files++;
 	l->set->bytes += file->bytes.len;
-	int status = code == MPK_OK                               ? k->action->look(k->o, l)
-		     : k->action->refuse && code == MPK_E_CORRUPT ? k->action->refuse(k->o, l, err)
-								  : minspect_report(l, err);
+	int status = code == MPK_OK ? k->action->look(k->o, l)
+		     : k->action->refuse && (code == MPK_E_CORRUPT || k->action->refuses_all)
+			     ? k->action->refuse(k->o, l, err)
+			     : minspect_report(l, err);
 	/* figures of two states of a file are figures of neither */
 	if (is_verdict(status) && mpk_mappings_check(err) != MPK_OK)
 		status = mpk_diag_error(err);
@@ -353,7 +354,8 @@ static int check_memory(const char *name, int status)
 	return mpk_diag_error(&err);
 }
 
-/* A library without a blob, functions and GPU code is one all the same. */
+/* A library without a blob, functions and GPU code is one all the same, and so is one of which only what loaders pass over
+ * is cut off. */
 static enum mpk_code take_any(const struct looking *k, const struct minspect_file *file,
 			      enum mpk_code code)
 {
@@ -361,6 +363,12 @@ static enum mpk_code take_any(const struct looking *k, const struct minspect_fil
 	bool takes = image->container == MPK_CONTAINER_ELF_SO ? k->action->takes_libraries
 							      : k->action->takes_any;
 
+	if (code == MPK_E_CORRUPT && image->cut && k->action->takes_cut) {
+		bool holds = image->has_blob || image->function_count || image->embedded_count ||
+			     image->device_count;
+
+		return holds || takes ? MPK_OK : code;
+	}
 	return code == MPK_E_NO_BLOB && takes && image->elf_class ? MPK_OK : code;
 }
 
@@ -441,9 +449,12 @@ static int look_models(struct looking *k, const struct minspect_file *file)
 
 		if (!name)
 			return mpk_diag_error((mpk_fail_nomem(&err), &err));
+		k->l->is_model = true;
+		k->l->is_next_model = i > 0;
 		got = document_look(k, name);
 		status = status || got < 0 ? status : got;
 	}
+	k->l->is_model = k->l->is_next_model = false;
 	return status;
 }
 

@@ -41,6 +41,8 @@ struct minspect_look {
 	bool filters;                  /* the action restricts itself to the choice */
 	bool is_whole;                 /* --all */
 	bool in_set; /* one of several files, of a folder, or a library of an archive */
+	bool is_model,
+		is_next_model; /* of a file with several models that are looked at one by one; not the first */
 	struct minspect_set *set; /* totals over the inputs so far */
 	size_t folder_len; /* bytes of the file's name that are a folder from the command line; 0:
 			    * none */
@@ -55,11 +57,14 @@ struct minspect_action {
 	/* Handles the error of an unreadable file; NULL: the error is reported. */
 	int (*refuse)(const struct minspect_options *o, struct minspect_look *l,
 		      const struct mpk_error *err);
+	bool refuses_all; /* false: only those of damaged files */
 	/* Prints what comes before the files; file and view are NULL, at is the document. NULL:
 	 * nothing. */
 	void (*begin)(const struct minspect_options *o, struct minspect_look *l);
 	/* Looks at shared libraries, and at objects too, in which no module and no code for GPUs is found. */
 	bool takes_libraries, takes_any;
+	/* Looks at a library that was cut behind its last loaded segment, image.cut. */
+	bool takes_cut;
 	/* A zip archive of which no library holds anything is no error. */
 	bool may_hold_nothing;
 	/* Looks at each model of a file that has several, by its prefix, "lib.so(alpha_)"; false: at the first. */

@@ -109,9 +109,16 @@ static enum mpk_code open_image(struct minspect_file *f, const char *member, str
 				"this is %s %s: it can be listed, verified, compared and given to "
 				"--params, and holds no compiled module",
 				strchr("aeiou", *weights->title) ? "an" : "a", weights->title);
-	MPK_TRY(mpk_image_open(f->bytes, member, &f->arena, image, err));
+	MPK_TRY(mpk_image_open_mapped(f->bytes, member, &f->arena, image, err));
 	if (image->has_blob)
-		return mpk_blob_read(image->blob, image->gen, &f->arena, &f->tree, err);
+		MPK_TRY(mpk_blob_read(image->blob, image->gen, &f->arena, &f->tree, err));
+	if (image->cut) {
+		if (err)
+			*err = *image->cut;
+		return image->cut->code;
+	}
+	if (image->has_blob)
+		return MPK_OK;
 	return image->function_count || image->embedded_count || image->device_count
 		       ? MPK_OK
 		       : nothing_in(image, err);

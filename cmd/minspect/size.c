@@ -79,6 +79,15 @@ static void size_sum(const struct minspect_options *o, struct minspect_look *l)
 	mpk_answer_size_rows.text(&rows, minspect_style(), l->out);
 }
 
+/* What several models of a file share was measured with the first of them. */
+static void leave_shared(struct mpk_size *size)
+{
+	size->sections.count = 0;
+	size->function_count = 0;
+	size->gpu.count = 0;
+	size->other = 0;
+}
+
 static int size_measure(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
@@ -93,11 +102,13 @@ static int size_measure(const struct minspect_options *o, struct minspect_look *
 		mpk_error_at_file(&err, l->file->name);
 		return mpk_diag_error(&err);
 	}
+	if (l->is_next_model)
+		leave_shared(&size);
 	if (!l->user || !l->in_set)
 		minspect_answer(o, l, &mpk_answer_size, &size);
 	else if (add_file(o, l, &size, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	return over_budget(l, budget);
+	return l->is_next_model ? MPK_EXIT_OK : over_budget(l, budget);
 }
 
 static void begin_csv(const struct minspect_options *o, struct minspect_look *l)
@@ -110,6 +121,7 @@ int minspect_size(const struct minspect_options *o)
 {
 	struct minspect_action action = { .doing = "measuring",
 					  .look = size_measure,
+					  .each_model = true,
 					  .begin = o->csv ? begin_csv : NULL };
 
 	if (o->csv + o->markdown + o->json > 1)

@@ -257,7 +257,7 @@ static enum mpk_code dso_read_all(uint64_t base, bool is_host, struct mpk_arena 
 {
 	if (!mpk_span_starts(out->bytes, ELFMAG))
 		return mpk_fail(err, MPK_E_CORRUPT, "this is no ELF file");
-	MPK_TRY(mpk_elf_open(out->bytes, base, &out->elf, err));
+	MPK_TRY(mpk_elf_open_mapped(out->bytes, base, &out->elf, NULL, err));
 	/* Position-independent programs are of this type, too. */
 	if (out->elf.header.e_type != ET_DYN && !(is_host && out->elf.header.e_type == ET_EXEC))
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "this ELF file is no shared library");

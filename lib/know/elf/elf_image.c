@@ -446,11 +446,18 @@ static enum mpk_code elf_image_read(enum mpk_file_format format, struct mpk_span
 				    struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	struct mpk_error cut = { 0 };
 
 	(void)format;
-	MPK_TRY(mpk_elf_open(bytes, off, &elf, err));
+	MPK_TRY(mpk_elf_open_mapped(bytes, off, &elf, &cut, err));
 	MPK_TRY(fill_image(&elf, gen, arena, image, err));
-	return image->has_blob ? MPK_OK : read_carried(&elf, arena, image, err);
+	if (!image->has_blob)
+		MPK_TRY(read_carried(&elf, arena, image, err));
+	if (elf.is_cut) {
+		image->cut = mpk_arena_keep(arena, &cut, 1, sizeof cut);
+		MPK_TRY_ALLOC(image->cut, err);
+	}
+	return MPK_OK;
 }
 
 const struct mpk_image_reader mpk_elf_images = { elf_image_read };

@@ -516,8 +516,9 @@ static enum mpk_code read_prefix(struct mpk_span bytes, const char *prefix, stru
 }
 
 /* gzip first: TVM exports .tar.gz, and what is inside is read like any other file. */
-enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct mpk_arena *arena,
-			     struct mpk_image *out, struct mpk_error *err)
+enum mpk_code mpk_image_open_mapped(struct mpk_span bytes, const char *member,
+				    struct mpk_arena *arena, struct mpk_image *out,
+				    struct mpk_error *err)
 {
 	struct mpk_span content = bytes;
 	bool packed = mpk_gzip_is(bytes);
@@ -543,6 +544,20 @@ enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct m
 	out->by_prefix = member && out->has_blob && out->prefix_count > 1 &&
 			 strcmp(out->prefix, member) == 0 &&
 			 !(out->member && strcmp(out->member, member) == 0);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct mpk_arena *arena,
+			     struct mpk_image *out, struct mpk_error *err)
+{
+	struct mpk_image image;
+
+	MPK_TRY(mpk_image_open_mapped(bytes, member, arena, &image, err));
+	if (image.cut && err)
+		*err = *image.cut;
+	if (image.cut)
+		return image.cut->code;
+	*out = image;
 	return MPK_OK;
 }
 

@@ -142,6 +142,10 @@ struct mpk_image {
 	const char *const *members;          /* all members of an archive, tar or universal file */
 	const struct mpk_span *member_bytes; /* as many, in the same order */
 	size_t member_count;
+
+	const struct mpk_error *
+		cut; /* ELF: what lies beyond the end of a library of which all that is mapped is there
+				      * (reader.h); NULL: nothing does */
 };
 
 /* mpk_image_open - see what a file is
@@ -159,6 +163,12 @@ struct mpk_image {
  *          mean"); MPK_E_NOMEM. */
 enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct mpk_arena *arena,
 			     struct mpk_image *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_image_open_mapped - the same, and a library that was cut behind its last loaded segment is read as a dynamic linker
+ * reads it, with cut set */
+enum mpk_code mpk_image_open_mapped(struct mpk_span bytes, const char *member,
+				    struct mpk_arena *arena, struct mpk_image *out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_image_blob - as much of image->blob as the blob itself says it has: the symbol may have
  * more, a string's NUL or a sanitizer's red zone; all of it when the blob says too much */

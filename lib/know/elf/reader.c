@@ -78,9 +78,9 @@ size_t mpk_elf_extended(const struct mpk_elf *e, size_t table)
 	return at < e->extended_count && e->extended[at].table == table ? e->extended[at].index : 0;
 }
 
-/* Nothing of a table of sections is mapped: of a library that was cut after its segments, which have been looked at, this
- * is worth saying, as programs go on with it. */
-static enum mpk_code check_sections(const struct mpk_elf *e, uint64_t count, struct mpk_error *err)
+/* Nothing of a table of sections is mapped: a library that was cut behind its segments, which have been looked at, is read
+ * as if it had no sections. */
+static enum mpk_code check_sections(struct mpk_elf *e, uint64_t count, struct mpk_error *err)
 {
 	struct mpk_error problem = { 0 };
 	enum mpk_code code = check_table(e, e->header.e_shoff, count, e->header.e_shentsize,
@@ -88,12 +88,11 @@ static enum mpk_code check_sections(const struct mpk_elf *e, uint64_t count, str
 
 	if (code == MPK_OK)
 		return MPK_OK;
-	if (e->header.e_type == ET_DYN && e->load_count)
-		return mpk_fail_offset(
-			err, code, "file", e->base + e->header.e_shoff,
-			"%s All that the dynamic linker maps is there, and it does not mind",
-			problem.text);
-	return mpk_fail_offset(err, code, "file", e->base + e->header.e_shoff, "%s", problem.text);
+	e->is_cut = e->header.e_type == ET_DYN && e->load_count;
+	return mpk_fail_offset(
+		err, code, "file", e->base + e->header.e_shoff, "%s%s", problem.text,
+		e->is_cut ? " All that the dynamic linker maps is there, and it does not mind"
+			  : "");
 }
 
 static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
@@ -235,15 +234,40 @@ static enum mpk_code open_header(struct mpk_elf *e, struct mpk_error *err)
 	return open_sections(e, err);
 }
 
+enum mpk_code mpk_elf_open_mapped(struct mpk_span bytes, uint64_t base, struct mpk_elf *out,
+				  struct mpk_error *cut, struct mpk_error *err)
+{
+	struct mpk_elf e = { .bytes = bytes, .base = base };
+	struct mpk_error problem = { 0 };
+	enum mpk_code code = open_header(&e, &problem);
+
+	if (code != MPK_OK && !e.is_cut) {
+		mpk_elf_close(&e);
+		if (err)
+			*err = problem;
+		return code;
+	}
+	if (e.is_cut) {
+		e.section_count = 0;
+		if (cut)
+			*cut = problem;
+	}
+	*out = e;
+	return MPK_OK;
+}
+
 enum mpk_code mpk_elf_open(struct mpk_span bytes, uint64_t base, struct mpk_elf *out,
 			   struct mpk_error *err)
 {
-	struct mpk_elf e = { .bytes = bytes, .base = base };
-	enum mpk_code code = open_header(&e, err);
+	struct mpk_error cut = { 0 };
+	struct mpk_elf e;
 
-	if (code != MPK_OK) {
+	MPK_TRY(mpk_elf_open_mapped(bytes, base, &e, &cut, err));
+	if (e.is_cut) {
 		mpk_elf_close(&e);
-		return code;
+		if (err)
+			*err = cut;
+		return MPK_E_CORRUPT;
 	}
 	*out = e;
 	return MPK_OK;

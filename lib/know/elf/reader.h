@@ -42,6 +42,7 @@ struct mpk_elf {
 	struct mpk_elf_extended
 		*extended; /* sections of large indices, by symbol table; the file's */
 	size_t extended_count;
+	bool is_cut; /* a library whose table of sections lies beyond the file: it counts as none */
 };
 
 /* mpk_elf_open - parse the headers and check that all tables and all loaded segments
@@ -51,6 +52,12 @@ struct mpk_elf {
  *          On failure *out stays closed. */
 enum mpk_code mpk_elf_open(struct mpk_span bytes, uint64_t base, struct mpk_elf *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_elf_open_mapped - the same, and a shared library that was cut behind its last loaded segment is read, too, as a
+ * dynamic linker reads it: without sections, is_cut
+ * @cut     what is wrong with such a file; NULL: the caller does not say it */
+enum mpk_code mpk_elf_open_mapped(struct mpk_span bytes, uint64_t base, struct mpk_elf *out,
+				  struct mpk_error *cut, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_elf_close - release; safe on a zeroed or closed file */
 void mpk_elf_close(struct mpk_elf *e);

@@ -259,7 +259,7 @@ enum mpk_code mpk_host_texts_read(const struct mpk_image *image, struct mpk_aren
 	*out = texts;
 	if (image->container != MPK_CONTAINER_ELF_SO || !image->getter_count)
 		return MPK_OK;
-	enum mpk_code code = mpk_elf_open(image->bytes, 0, &elf, err);
+	enum mpk_code code = mpk_elf_open_mapped(image->bytes, 0, &elf, NULL, err);
 	if (code == MPK_OK)
 		code = mpk_elf_constants(&elf, image->blob, arena, &s.constants, &s.count, err);
 	if (code != MPK_OK)

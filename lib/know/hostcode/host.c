@@ -381,7 +381,7 @@ static enum mpk_code read_unit(const struct mpk_image *image, struct mpk_span by
 
 	if (code == MPK_OK && u.function_count) {
 		if (mpk_file_format_of(bytes) == MPK_FILE_ELF)
-			code = mpk_elf_open(bytes, 0, &elf, err);
+			code = mpk_elf_open_mapped(bytes, 0, &elf, NULL, err);
 		u.prefix = find_prefix(&elf, image);
 		if (code == MPK_OK)
 			code = add_aliases(&u, err);

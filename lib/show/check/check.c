@@ -476,7 +476,8 @@ enum mpk_code mpk_check_run(const struct mpk_view *view, const struct mpk_mappin
 	if (view->image->has_blob && view->image->prefix[0])
 		result->system_prefix = view->image->prefix;
 	if (view->image->elf_class) {
-		MPK_TRY(mpk_elf_open(view->image->bytes, view->image->bytes_off, &elf, err));
+		MPK_TRY(mpk_elf_open_mapped(view->image->bytes, view->image->bytes_off, &elf, NULL,
+					    err));
 		s.elf = &elf;
 	}
 	code = run_all(&s, result, err);

@@ -498,6 +498,10 @@ static enum mpk_code check_linking(struct mpk_check_state *s, const char **skipp
 		mpk_error_at_file(&error, s->view->name);
 		say_error(s, &error);
 	}
+	if (s->view->image->cut)
+		mpk_check_say(
+			s, MPK_WARNING, NULL,
+			"it ends behind what the dynamic linker maps, which does not mind: the table of sections is cut off, without which strip, gdb and patchelf do not read it; was it downloaded or copied in part?");
 	MPK_TRY(mpk_verify_linking(s->view, s->elf, s->arena, s->report, err));
 	for (size_t i = from; i < s->report->count; i++)
 		s->report->findings[i].check = s->name;

@@ -45,7 +45,7 @@ enum mpk_code mpk_view_origin(const struct mpk_view *view, struct mpk_view_origi
 	if (!image->elf_class)
 		return MPK_OK;
 	/* an ELF file that does not open has no notes here: --verify says what is wrong */
-	enum mpk_code code = mpk_elf_open(image->bytes, image->bytes_off, &elf, err);
+	enum mpk_code code = mpk_elf_open_mapped(image->bytes, image->bytes_off, &elf, NULL, err);
 	if (code != MPK_OK)
 		return code == MPK_E_NOMEM ? code : MPK_OK;
 	out->comment = find_comment(&elf, image->bytes);

@@ -293,7 +293,7 @@ static enum mpk_code open_code(const struct mpk_view *view, struct mpk_elf *elf,
 	*any = *any && view->image->container == MPK_CONTAINER_ELF_SO;
 	if (!*any)
 		return MPK_OK;
-	code = mpk_elf_open(view->image->bytes, 0, elf, &problem);
+	code = mpk_elf_open_mapped(view->image->bytes, 0, elf, NULL, &problem);
 	if (code == MPK_OK)
 		code = mpk_wants_read(elf, wants, &problem);
 	*any = code == MPK_OK;

@@ -190,7 +190,7 @@ enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verif
 	const struct mpk_image *image = view->image;
 
 	if (image->elf_class) {
-		MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, err));
+		MPK_TRY(mpk_elf_open_mapped(image->bytes, image->bytes_off, &elf, NULL, err));
 		v.elf = &elf;
 		run_table(&v, mpk_checks_elf);
 		run_table(&v, mpk_checks_dynamic);

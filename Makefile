@@ -296,7 +296,7 @@ headers-check: $(O)/gen/common/config.h
 	$(Q)printf '%s\n' $(HEADERS) | xargs -P $$(nproc) -I{} sh -c "echo 'typedef int mpk_nothing;' | \
 		$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) $(PY_BUILT:%=-isystem $(PY_INCLUDE)) -I$(O)/gen $(ALL_CFLAGS) -Werror -fsyntax-only -include {} -x c -"
 
-lint: all
+lint: all $(O)/man/mpack-messages.7
 	$(Q)sh scripts/lint $(O)
 
 FORMAT ?= clang-format-19
@@ -420,13 +420,19 @@ bench: all $(BENCH_BIN)
 
 # --- where it goes -----------------------------------------------------------------
 # Programs, helper programs and shared objects of minspect, manual pages, JSON Schemas, completion.
-MAN_FILES     = $(wildcard man/*.[1-8])
+MESSAGES_PAGE := $(O)/man/mpack-messages.7
+MAN_FILES     = $(wildcard man/*.[1-8]) $(MESSAGES_PAGE)
 SCHEMA_FILES  = $(wildcard man/schema/*.json)
 COMPLETIONDIR ?= $(DATADIR)/bash-completion/completions
 ZSHDIR        ?= $(DATADIR)/zsh/site-functions
 FISHDIR       ?= $(DATADIR)/fish/vendor_completions.d
 COMPLETIONS   := $(addprefix $(O)/completion.,bash zsh fish)
-install: all install-run $(COMPLETIONS)
+# every message with its cause and remedy, as minspect explain has them
+$(MESSAGES_PAGE): scripts/check-messages $(wildcard lib/show/explain/*.def)
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D) && python3 scripts/check-messages --page > $@
+
+install: all install-run $(COMPLETIONS) $(MESSAGES_PAGE)
 	$(Q)$(INSTALL) -d '$(DESTDIR)$(BINDIR)'
 	$(Q)$(INSTALL) $(O)/bin/mpack $(O)/bin/minspect '$(DESTDIR)$(BINDIR)'
 	$(Q)$(call stripped,'$(DESTDIR)$(BINDIR)/mpack' '$(DESTDIR)$(BINDIR)/minspect'):

@@ -86,11 +86,18 @@ struct mpk_tensor_diff {
 	double max_abs;     /* |a - b| over the finite ones */
 	uint64_t max_at;    /* where that is first */
 	double mean_abs;    /* over all scalars but the unordered; equal ones count as 0 */
+	double relative; /* sum of |a - b| by sum of |a|, both over the differing ones but the unordered;
+			  * infinite: all of those were 0 */
 };
 
 /* mpk_tensor_compare - every element of both; in the time of reading them */
 struct mpk_tensor_diff mpk_tensor_compare(const struct mpk_tensor_record *a,
 					  const struct mpk_tensor_record *b);
+
+/* mpk_tensor_relative - struct mpk_tensor_diff.relative from the two sums
+ * mpk_tensor_put_relative - append it: "by 3.1 % of their magnitude", "from 0" */
+double mpk_tensor_relative(long double gaps, long double were);
+void mpk_tensor_put_relative(double relative, struct mpk_strbuf *out);
 
 /* mpk_tensor_diff_text - append "3 of 12 elements differ, by at most 0.5 (element 4), 0.125 on average";
  * of tensors that are not comparable their types and shapes */

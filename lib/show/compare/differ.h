@@ -19,6 +19,8 @@ struct mpk_figure_change {
 	struct mpk_figure_value before, after;
 };
 
+struct mpk_tensor_diff; /* compare.h */
+
 struct mpk_difference {
 	enum mpk_diff_sign sign;
 	const char *path; /* tree path in the file that has it, the older one of both; "" for the
@@ -32,7 +34,9 @@ struct mpk_difference {
 	const char *target; /* of kernels: "sm_90"; "" where the code names none */
 	const struct mpk_figure_change *figures; /* of kernels: those that changed */
 	size_t figure_count;
-	bool same_code;  /* the bytes differ, the code in them does not */
+	const struct mpk_tensor_diff
+		*elements; /* of tensors whose elements were compared; else NULL */
+	bool same_code;    /* the bytes differ, the code in them does not */
 	bool other_code; /* instructions may tell how (disasm/changes.h): of a kernel, an image, a host function, or the code below */
 	const struct mpk_code_info *older_code,
 		*newer_code; /* of parts without kernels; else NULL */
@@ -53,6 +57,8 @@ struct mpk_diff {
 	struct mpk_diff_side older, newer;
 	struct mpk_difference *items;
 	size_t count, cap;
+	bool of_weights;             /* two files of weights: */
+	size_t equal_tensors;        /* of those that both have */
 	const char *no_instructions; /* why some kernels have no hunks of instructions, or NULL */
 	bool failed;
 };
@@ -132,6 +138,10 @@ void mpk_differ_lines(struct mpk_differ *d, const char *what, struct mpk_span na
 /* mpk_differ_tensors - a change of two tensors of one name, if their values differ */
 void mpk_differ_tensors(struct mpk_differ *d, struct mpk_span name,
 			const struct mpk_tensor_record *a, const struct mpk_tensor_record *b);
+
+/* mpk_differ_add_tensor - a change that was found already, with how far it goes; takes text over */
+void mpk_differ_add_tensor(struct mpk_differ *d, struct mpk_span name,
+			   const struct mpk_tensor_diff *found, struct mpk_strbuf *text);
 
 /* mpk_differ_put_type - append "f32[2, 3]", and a scalar as "f32[]", as values are typed for --run */
 void mpk_differ_put_type(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,

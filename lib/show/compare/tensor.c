@@ -20,11 +20,13 @@ struct differ {
 	struct mpk_scalars a, b;
 	struct mpk_tensor_diff *out;
 	long double sum; /* of all |a - b| */
+	long double was; /* of |a|, of the same ones */
 };
 
-static void add_gap(struct differ *d, uint64_t i, double gap)
+static void add_gap(struct differ *d, uint64_t i, double gap, double was)
 {
 	d->sum += (long double)gap;
+	d->was += (long double)was;
 	if (gap > d->out->max_abs) {
 		d->out->max_abs = gap;
 		d->out->max_at = i;
@@ -38,6 +40,11 @@ static double distance(struct mpk_element x, struct mpk_element y)
 		return x.u > y.u ? (double)(x.u - y.u) : (double)(y.u - x.u);
 	return x.i > y.i ? (double)((uint64_t)x.i - (uint64_t)y.i)
 			 : (double)((uint64_t)y.i - (uint64_t)x.i);
+}
+
+static double magnitude(struct mpk_element x)
+{
+	return x.class == MPK_ELEMENT_UINT ? (double)x.u : fabs((double)x.i);
 }
 
 /* 0.0 and -0.0 are equal, as are NaNs of any payload: such elements count under bits_only and not
@@ -89,9 +96,9 @@ static void compare_scalar(struct differ *d, uint64_t i)
 	if (!d->out->has_values)
 		return;
 	if (x.class != MPK_ELEMENT_FLOAT)
-		add_gap(d, i, distance(x, y));
+		add_gap(d, i, distance(x, y), magnitude(x));
 	else if (isfinite(x.f) && isfinite(y.f))
-		add_gap(d, i, fabs(x.f - y.f));
+		add_gap(d, i, fabs(x.f - y.f), fabs(x.f));
 	else
 		/* such a distance is no number, and one of them would make the mean useless */
 		d->out->unordered++;
@@ -164,7 +171,23 @@ struct mpk_tensor_diff mpk_tensor_compare(const struct mpk_tensor_record *a,
 		compare_all(&d, a->data.len);
 	if (out.count > out.unordered)
 		out.mean_abs = (double)(d.sum / (long double)(out.count - out.unordered));
+	out.relative = mpk_tensor_relative(d.sum, d.was);
 	return out;
+}
+
+double mpk_tensor_relative(long double gaps, long double were)
+{
+	return gaps == 0 ? 0 : were == 0 ? HUGE_VAL : (double)(gaps / were);
+}
+
+/* Of what differs, so that a change of few elements is not lost among those that stayed. */
+void mpk_tensor_put_relative(double relative, struct mpk_strbuf *out)
+{
+	if (isinf(relative))
+		mpk_strbuf_puts(out, "from 0");
+	else
+		mpk_strbuf_printf(out, "by %.*g %% of their magnitude", relative < 1 ? 2 : 6,
+				  relative < 1 ? 100 * relative : round(100 * relative));
 }
 
 void mpk_tensor_diff_text(const struct mpk_tensor_diff *d, const struct mpk_tensor_record *a,
@@ -199,5 +222,21 @@ void mpk_differ_tensors(struct mpk_differ *d, struct mpk_span name,
 	if (found.is_comparable && !found.differing && !found.bits_only)
 		return;
 	mpk_tensor_diff_text(&found, a, b, &text);
-	(void)mpk_differ_add(d, MPK_DIFF_CHANGED, "tensor", name, mpk_differ_take(d, &text));
+	mpk_differ_add_tensor(d, name, &found, &text);
+}
+
+void mpk_differ_add_tensor(struct mpk_differ *d, struct mpk_span name,
+			   const struct mpk_tensor_diff *found, struct mpk_strbuf *text)
+{
+	struct mpk_difference *item;
+
+	if (found->is_comparable && found->differing > found->unordered && found->has_values) {
+		mpk_strbuf_puts(text, "; ");
+		mpk_tensor_put_relative(found->relative, text);
+	}
+	item = mpk_differ_add(d, MPK_DIFF_CHANGED, "tensor", name, mpk_differ_take(d, text));
+	if (!item || !found->is_comparable)
+		return;
+	item->elements = mpk_arena_keep(d->arena, found, 1, sizeof *found);
+	d->diff->failed |= !item->elements;
 }

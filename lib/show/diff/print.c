@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* print.c - differences as text, JSON and Markdown */
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "canon/canon.h"
+#include "compare/compare.h"
 #include "diff/diff.h"
 #include "text/escape.h"
+#include "text/facts.h"
 #include "text/markup.h"
 #include "text/phrase.h"
 #include "text/table.h"
@@ -173,6 +177,46 @@ static void put_total(const struct mpk_diff *diff, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, ")\n");
 }
 
+/* How many tensors of two files of weights are what. */
+struct tensors {
+	size_t changed, added, removed;
+	const struct mpk_difference
+		*furthest; /* by its relative change; NULL: none has a finite one */
+};
+
+static struct tensors count_tensors(const struct mpk_diff *diff)
+{
+	struct tensors t = { 0 };
+
+	for (size_t i = 0; i < diff->count; i++) {
+		const struct mpk_difference *d = &diff->items[i];
+
+		t.changed += d->sign == MPK_DIFF_CHANGED;
+		t.added += d->sign == MPK_DIFF_ADDED;
+		t.removed += d->sign == MPK_DIFF_REMOVED;
+		if (d->elements && d->elements->relative > 0 && isfinite(d->elements->relative) &&
+		    (!t.furthest || d->elements->relative > t.furthest->elements->relative))
+			t.furthest = d;
+	}
+	return t;
+}
+
+/* "tensors: 4 changed, 1 added, 1 removed, 2 equal; most w, by 12 % of their magnitude" */
+static void put_tensors(const struct mpk_diff *diff, struct mpk_strbuf *out)
+{
+	struct tensors t = count_tensors(diff);
+
+	mpk_strbuf_printf(out, "tensors: %zu changed, %zu added, %zu removed, %zu equal", t.changed,
+			  t.added, t.removed, diff->equal_tensors);
+	if (t.furthest) {
+		mpk_strbuf_puts(out, "; most ");
+		mpk_escape(out, t.furthest->name);
+		mpk_strbuf_puts(out, ", ");
+		mpk_tensor_put_relative(t.furthest->elements->relative, out);
+	}
+	mpk_strbuf_putc(out, '\n');
+}
+
 /* One line for each difference, then its hunk. Without colours the mark is the first byte of
  * the line, so that grep '^+' finds what was added. */
 static void diff_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
@@ -190,6 +234,8 @@ static void diff_text(const void *what, struct mpk_style style, struct mpk_strbu
 		put_verdict(diff, out);
 	else if (diff->count)
 		put_names(diff, out);
+	if (diff->of_weights && diff->count)
+		put_tensors(diff, out);
 	for (size_t i = 0; i < diff->count; i++) {
 		const struct mpk_difference *d = &diff->items[i];
 
@@ -263,6 +309,39 @@ static void put_totals_json(const struct mpk_diff *diff, struct mpk_json *j, str
 			       mpk_json_object(j, o, totals[i].what));
 }
 
+static const struct mpk_fact tensor_diff_facts[] = {
+	{ MPK_FACT(COUNT, "count", struct mpk_tensor_diff, count, "all of the tensor") },
+	{ MPK_FACT(COUNT, "differing", struct mpk_tensor_diff, differing,
+		   "by value: NaN equals NaN, 0 equals -0") },
+	{ MPK_FACT(COUNT, "bits_only", struct mpk_tensor_diff, bits_only,
+		   "of one value, but other bytes") },
+	{ MPK_FACT(COUNT, "unordered", struct mpk_tensor_diff, unordered,
+		   "differing, from or to NaN or infinity") },
+};
+
+static const struct mpk_fact tensor_distance_facts[] = {
+	{ MPK_FACT(F64, "max_abs", struct mpk_tensor_diff, max_abs,
+		   "largest |a - b|; as what follows without the unordered") },
+	{ MPK_FACT(COUNT, "max_at", struct mpk_tensor_diff, max_at,
+		   "row-major index of the element where that is") },
+	{ MPK_FACT(F64, "mean_abs", struct mpk_tensor_diff, mean_abs,
+		   "mean |a - b| over all elements") },
+	{ MPK_FACT(
+		F64, "relative", struct mpk_tensor_diff, relative,
+		"sum of |a - b| by sum of |a|, both over the elements that differ; inf: they were 0") },
+};
+
+static void put_elements(const struct mpk_tensor_diff *e, struct mpk_json *j,
+			 struct mpk_json_at *at)
+{
+	struct mpk_json_at *o = mpk_json_object(j, at, "elements");
+
+	mpk_facts_json(MPK_FACTS(tensor_diff_facts), e, j, o);
+	if (e->has_values)
+		mpk_facts_json(MPK_FACTS(tensor_distance_facts), e, j,
+			       mpk_json_object(j, o, "distance"));
+}
+
 static void diff_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_diff *diff = what;
@@ -288,6 +367,8 @@ static void diff_json(const void *what, struct mpk_json *j, struct mpk_json_at *
 			mpk_json_text(j, o, "target", d->target);
 		if (d->figure_count)
 			put_figures(d, j, o);
+		if (d->elements)
+			put_elements(d->elements, j, o);
 		if (d->has_bytes)
 			put_bytes_json(d->older_bytes, d->newer_bytes, j,
 				       mpk_json_object(j, o, "bytes"));
@@ -295,6 +376,15 @@ static void diff_json(const void *what, struct mpk_json *j, struct mpk_json_at *
 			mpk_json_bool(j, o, "same_code", true);
 		if (d->lines[0])
 			mpk_json_text(j, o, "diff", d->lines);
+	}
+	if (diff->of_weights) {
+		struct tensors t = count_tensors(diff);
+
+		o = mpk_json_object(j, at, "tensors");
+		mpk_json_u64(j, o, "changed", t.changed);
+		mpk_json_u64(j, o, "added", t.added);
+		mpk_json_u64(j, o, "removed", t.removed);
+		mpk_json_u64(j, o, "equal", diff->equal_tensors);
 	}
 	if (!diff->newer.code_digest)
 		put_totals_json(diff, j, at);

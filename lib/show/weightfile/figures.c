@@ -174,6 +174,25 @@ static void add_wide(struct mpk_dtype t, size_t width, struct mpk_span bytes,
 	}
 }
 
+static void add_groups(const struct mpk_weight_groups *from, struct mpk_weight_figures *g,
+		       struct moments *all)
+{
+	size_t of_word = 32 / from->bits, words = from->words.len / 4;
+	double run[RUN];
+
+	g->bits = from->bits;
+	g->group = from->group;
+	g->axis = from->axis;
+	g->count = (uint64_t)words * of_word;
+	for (size_t at = 0; at < words;) {
+		size_t n = words - at < RUN / of_word ? words - at : RUN / of_word;
+
+		mpk_weight_groups_read(from, at, n, run);
+		add_run(g, all, run, n * of_word);
+		at += n;
+	}
+}
+
 /* --- the scales of quantized blocks --- */
 
 /* Where a block has its scale, by the structs that ggml publishes (ggml-common.h): a float16, of Q8_K a float32. A type
@@ -228,6 +247,7 @@ bool mpk_weight_figures_of(const struct mpk_weight_set *set, const struct mpk_we
 	struct mpk_dtype t = mpk_weight_stored(w);
 	size_t width = t.bits / 8u;
 	struct moments all = { 0 };
+	struct mpk_weight_groups groups;
 	struct mpk_span bytes;
 
 	*out = (struct mpk_weight_figures){ 0 };
@@ -235,6 +255,8 @@ bool mpk_weight_figures_of(const struct mpk_weight_set *set, const struct mpk_we
 		if (!mpk_weight_set_bytes(set, w, &bytes) ||
 		    !block_scales(w->type, bytes, out, &all))
 			return false;
+	} else if (mpk_weight_groups_of(set, w, &groups)) {
+		add_groups(&groups, out, &all);
 	} else {
 		if (!has_figures(w) || !mpk_weight_set_bytes(set, w, &bytes))
 			return false;

@@ -170,6 +170,8 @@ static void put_bins(const struct mpk_weight_figures *g, bool unicode, struct mp
 static void put_figures(const struct mpk_weight_figures *g, struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, g->of_scales ? "scales of blocks: " : "");
+	if (g->bits)
+		mpk_strbuf_printf(out, "int%u in groups of %" PRIu64 ": ", g->bits, g->group);
 	if (g->has_range)
 		mpk_strbuf_printf(out, "%.6g to %.6g, mean %.6g, deviation %.6g", g->least,
 				  g->greatest, g->mean, g->deviation);
@@ -178,6 +180,18 @@ static void put_figures(const struct mpk_weight_figures *g, struct mpk_strbuf *o
 	if (g->not_finite)
 		mpk_strbuf_printf(out, "%s%" PRIu64 " NaN or infinite", g->has_range ? ", " : "",
 				  g->not_finite);
+}
+
+/* "int4[4096, 4096] by 32": the values, and how many have a scale together */
+static void put_quantized(const struct mpk_weight *w, const struct mpk_weight_figures *g,
+			  struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(out, "int%u[", g->bits);
+	for (size_t i = 0; i < w->ndim; i++)
+		mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "",
+				  i == g->axis ? w->shape[i] * (32 / (int64_t)g->bits)
+					       : w->shape[i]);
+	mpk_strbuf_printf(out, "] by %" PRIu64, g->group);
 }
 
 /* A figure in a column: four digits are enough to compare. */
@@ -240,7 +254,10 @@ static void put_statistics(const struct mpk_weightfile *f, struct mpk_style styl
 				largest_of = t->name;
 			}
 		}
-		put_type(t, &type);
+		if (g.bits)
+			put_quantized(t, &g, &type);
+		else
+			put_type(t, &type);
 		mpk_strbuf_puts(&type, g.of_scales ? " scales" : "");
 		put_bins(&g, style.unicode, &bins);
 		if (g.not_finite)
@@ -362,6 +379,13 @@ static void figures_json(const struct mpk_weight_figures *g, struct mpk_json *j,
 	mpk_json_u64(j, o, "infinite", g->infinities);
 	mpk_json_u64(j, o, "zeros", g->zeros);
 	mpk_json_bool(j, o, "of_scales", g->of_scales);
+	if (g->bits) {
+		struct mpk_json_at *q = mpk_json_object(j, o, "quantized");
+
+		mpk_json_u64(j, q, "bits", g->bits);
+		mpk_json_u64(j, q, "group", g->group);
+		mpk_json_u64(j, q, "axis", g->axis);
+	}
 	struct mpk_json_at *list = mpk_json_array(j, o, "magnitudes");
 	for (int i = 0; i < MPK_WEIGHT_BINS; i++) {
 		if (!g->bins[i])

@@ -6,8 +6,10 @@
 #include "weightfile/weightfile.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
+#include "compare/compare.h"
 #include "io/digest.h"
 #include "text/escape.h"
 #include "zip/zip.h"
@@ -72,7 +74,8 @@ static void check_elements(const struct mpk_weightfile *f, const struct mpk_tap 
 
 		if (tap && mpk_weight_set_bytes(&f->set, &w->items[i], &bytes))
 			tap->see(tap->data, bytes);
-		if (!mpk_weight_figures_of(&f->set, &w->items[i], &g) || !g.not_finite)
+		/* where values are quantized in groups, the tensor of their scales says it */
+		if (!mpk_weight_figures_of(&f->set, &w->items[i], &g) || !g.not_finite || g.bits)
 			continue;
 		(void)mpk_fail(&e, MPK_E_CORRUPT,
 			       "%" PRIu64 " of %" PRIu64
@@ -144,6 +147,7 @@ struct side_tensor {
 	struct mpk_span name;
 	const struct mpk_weight *weight;
 	struct mpk_tensor_record record;
+	const struct mpk_weight_set *set;
 };
 
 static struct mpk_span side_name(const void *item)
@@ -165,6 +169,69 @@ static void compare_blocks(struct mpk_differ *d, struct mpk_span name, const str
 		(void)mpk_differ_bytes(d, "tensor", name, a->record.data, b->record.data);
 }
 
+enum { WORDS = 256 }; /* that are turned into values at a time */
+
+static void compare_value(struct mpk_tensor_diff *out, uint64_t i, double x, double y,
+			  long double *gaps, long double *were)
+{
+	double gap = fabs(x - y);
+
+	if (x == y || (isnan(x) && isnan(y)))
+		return;
+	if (!out->differing++)
+		out->first = i;
+	if (!isfinite(gap)) {
+		out->unordered++;
+		return;
+	}
+	*gaps += (long double)gap;
+	*were += (long double)fabs(x);
+	if (gap > out->max_abs) {
+		out->max_abs = gap;
+		out->max_at = i;
+	}
+}
+
+/* Words are no numbers: one that is larger by 2^28 may stand for values of which one grew a little. What they stand for
+ * is compared, where both sides have it in one form.
+ * Returns  false: they have not */
+static bool compare_groups(struct mpk_differ *d, struct mpk_span name, const struct side_tensor *a,
+			   const struct side_tensor *b)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct mpk_weight_groups x, y;
+	struct mpk_tensor_diff out = { .is_comparable = true, .has_values = true };
+	long double gaps = 0, were = 0;
+
+	if (!mpk_weight_groups_of(a->set, a->weight, &x) ||
+	    !mpk_weight_groups_of(b->set, b->weight, &y) || x.bits != y.bits ||
+	    x.group != y.group || x.axis != y.axis || x.words.len != y.words.len ||
+	    x.words_long != y.words_long || x.inner != y.inner)
+		return false;
+
+	size_t of_word = 32 / x.bits, words = x.words.len / 4;
+
+	out.count = (uint64_t)words * of_word;
+	for (size_t at = 0; at < words; at += WORDS) {
+		double v[WORDS * 8], w[WORDS * 8];
+		size_t n = words - at < WORDS ? words - at : WORDS;
+
+		mpk_weight_groups_read(&x, at, n, v);
+		mpk_weight_groups_read(&y, at, n, w);
+		for (size_t i = 0; i < n * of_word; i++)
+			compare_value(&out, (uint64_t)at * of_word + i, v[i], w[i], &gaps, &were);
+	}
+	if (!out.differing)
+		return true;
+	if (out.count > out.unordered)
+		out.mean_abs = (double)(gaps / (long double)(out.count - out.unordered));
+	out.relative = mpk_tensor_relative(gaps, were);
+	mpk_strbuf_printf(&text, "int%u in groups of %" PRIu64 ": ", x.bits, x.group);
+	mpk_tensor_diff_text(&out, &a->record, &b->record, &text);
+	mpk_differ_add_tensor(d, name, &out, &text);
+	return true;
+}
+
 static void compare_weights(struct mpk_differ *d, struct mpk_span name, const void *a,
 			    const void *b)
 {
@@ -174,7 +241,8 @@ static void compare_weights(struct mpk_differ *d, struct mpk_span name, const vo
 		compare_blocks(d, name, x, y);
 		return;
 	}
-	mpk_differ_tensors(d, name, &x->record, &y->record);
+	if (!compare_groups(d, name, x, y))
+		mpk_differ_tensors(d, name, &x->record, &y->record);
 }
 
 static struct side_tensor *side_of(const struct mpk_weightfile *f, struct mpk_arena *arena)
@@ -189,12 +257,24 @@ static struct side_tensor *side_of(const struct mpk_weightfile *f, struct mpk_ar
 		(void)mpk_weight_set_bytes(&f->set, t, &bytes); /* the set was checked */
 		out[i] = (struct side_tensor){ .name = t->name,
 					       .weight = t,
+					       .set = &f->set,
 					       .record = { .dtype = mpk_weight_stored(t),
 							   .shape = t->shape,
 							   .ndim = t->ndim,
 							   .data = bytes } };
 	}
 	return out;
+}
+
+/* Tensors of the older file, which the newer one has as they are. */
+static size_t count_common(const struct mpk_weights *older, const struct mpk_difference *items,
+			   size_t count)
+{
+	size_t left = older->count;
+
+	for (size_t i = 0; i < count && left; i++)
+		left -= items[i].sign != MPK_DIFF_ADDED;
+	return left;
 }
 
 enum mpk_code mpk_weightfile_diff(const struct mpk_weightfile *older,
@@ -216,6 +296,8 @@ enum mpk_code mpk_weightfile_diff(const struct mpk_weightfile *older,
 	b = side_of(newer, arena);
 	MPK_TRY_ALLOC(a && b, err);
 	mpk_differ_match(&d, &tensor, a, older->set.weights.count, b, newer->set.weights.count);
+	diff.of_weights = true;
+	diff.equal_tensors = count_common(&older->set.weights, diff.items, diff.count);
 	*out = diff;
 	out->items = mpk_arena_keep(arena, diff.items, diff.count, sizeof *diff.items);
 	free(diff.items);

@@ -27,13 +27,38 @@ struct mpk_weightfile {
  * which all of it is read. In JSON the same (minspect.schema.json, "weights"). */
 extern const struct mpk_answer mpk_answer_weights;
 
+/* Values that words of 32 bits hold, from the lowest bits on, with a scale for each group of them along one axis. */
+struct mpk_weight_groups {
+	unsigned bits;  /* of a value, 4 or 8: it is (stored - (2^(bits-1) - 1)) * scale */
+	uint64_t group; /* values of a group */
+	struct mpk_span words, scales; /* all of both tensors */
+	struct mpk_dtype scale_type;
+	size_t axis;                      /* along which the groups lie */
+	uint64_t words_long, scales_long; /* extents of that axis */
+	uint64_t inner;                   /* words from one to the next along it */
+};
+
+/* mpk_weight_groups_of - whether a tensor is the words of quantized values: its name ends in "q_weight", and a tensor
+ * near it whose name ends in "q_scale" has their scales
+ * Returns  false: it is not, or its words are not at hand */
+bool mpk_weight_groups_of(const struct mpk_weight_set *set, const struct mpk_weight *w,
+			  struct mpk_weight_groups *out);
+
+/* mpk_weight_groups_read - the values of some of the words, 32 / bits of each
+ * @first   word; first + words: at most as many as there are */
+void mpk_weight_groups_read(const struct mpk_weight_groups *g, uint64_t first, size_t words,
+			    double *out);
+
 /* Bin i of a distribution counts magnitudes from 2^(MPK_WEIGHT_BIN_FIRST + i - 1) up to twice that; the first and the
  * last also what is smaller and larger. Zeros are in none. */
 enum { MPK_WEIGHT_BIN_FIRST = -23, MPK_WEIGHT_BINS = 40 };
 
 /* Of the elements of a tensor. */
 struct mpk_weight_figures {
-	bool of_scales;             /* quantized: of the scales of its blocks */
+	bool of_scales; /* quantized: of the scales of its blocks */
+	unsigned bits;  /* quantized in groups: of the values, which have so many bits; else 0 */
+	uint64_t group; /* values of a group */
+	size_t axis;    /* along which they lie */
 	uint64_t count, not_finite; /* all; those that are NaN or infinite */
 	uint64_t nans, infinities, zeros;
 	bool has_range; /* one at least is a number */
@@ -42,7 +67,8 @@ struct mpk_weight_figures {
 	uint64_t bins[MPK_WEIGHT_BINS];
 };
 
-/* mpk_weight_figures_of - read all elements, of quantized tensors the scales of their blocks
+/* mpk_weight_figures_of - read all elements, of quantized tensors the values that they stand for where
+ * mpk_weight_groups_of tells them, else the scales of their blocks
  * Returns  false: they are complex or packed, quantized by rules that are not known here, or do not lie in their file;
  *          memory is out */
 bool mpk_weight_figures_of(const struct mpk_weight_set *set, const struct mpk_weight *w,

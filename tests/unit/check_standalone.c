@@ -22,7 +22,6 @@ const struct mpk_sa_kernel mpk_sa_kernels[] = {
 	{ .name = "widths", .types = widths, .arg_count = 7, .tags = tags, .tag_count = 4 },
 };
 const unsigned mpk_sa_kernel_count = 2;
-const int mpk_sa_device_type = MPK_DL_CUDA;
 
 /* Texts by their place. */
 enum { NAME = 0, A = 2, N = 4, F32 = 6, I32 = 14, TAKES = 20, WHERE = 60, PRODUCT = 101 };
@@ -61,14 +60,16 @@ const struct mpk_sa_step mpk_sa_steps[] = {
 	{ 1, 3, { 0, NONE, NONE, NONE, 4, NONE, NONE, 5, NONE, 6 } },
 };
 const struct mpk_sa_function mpk_sa_functions[] = {
-	{ NAME, TAKES, WHERE, 0, 0, 0, 3, 3, 1, 0, 0, 1 },
-	{ NAME, TAKES, WHERE, 0, 0, 4, 1, 0, 0, 1, 1, 1 },
+	{ 0, NAME, TAKES, WHERE, 0, 0, 0, 3, 3, 1, 0, 0, 1 },
+	{ 0, NAME, TAKES, WHERE, 0, 0, 4, 1, 0, 0, 1, 1, 1 },
+	{ 1, NAME, TAKES, WHERE, 0, 0, 0, 3, 3, 1, 0, 0, 1 },
 };
 static const struct mpk_sa_function *const pair_row = &mpk_sa_functions[0];
 static const struct mpk_sa_function *const widths_row = &mpk_sa_functions[1];
+static const struct mpk_sa_function *const other_row = &mpk_sa_functions[2]; /* pair, elsewhere */
 
 static struct mpk_sa_launch last;
-static int launches, copies;
+static int launches, copies, others;
 
 static int record_launch(struct mpk_sa_launch *l)
 {
@@ -101,8 +102,35 @@ static int record_release(int device, void *data, void *to, int64_t bytes)
 	return 0;
 }
 
+static int other_launch(struct mpk_sa_launch *l)
+{
+	(void)l;
+	others++;
+	return 0;
+}
+
+static void *other_alloc(int device, int64_t bytes, const void *from)
+{
+	(void)device;
+	(void)from;
+	copies++;
+	return malloc((size_t)bytes + 1);
+}
+
+static int other_release(int device, void *data, void *to, int64_t bytes)
+{
+	(void)device;
+	(void)to;
+	(void)bytes;
+	free(data);
+	copies--;
+	return 0;
+}
+
 static const struct mpk_sa_driver recorder = { record_launch, record_alloc, record_release };
-const struct mpk_sa_driver *const mpk_sa_driver = &recorder;
+static const struct mpk_sa_driver other = { other_launch, other_alloc, other_release };
+const struct mpk_sa_device mpk_sa_devices[] = { { MPK_DL_CUDA, &recorder },
+						{ MPK_DL_OPENCL, &other } };
 
 /* The process has the function that errors go to. */
 __attribute__((visibility("default"))) void TVMFFIErrorSetRaisedFromCStr(const char *kind,
@@ -155,7 +183,7 @@ START_TEST(reals_are_rounded_once)
 	struct mpk_sa_launch l = { .kernel = &mpk_sa_kernels[1] };
 	float single;
 
-	ck_assert_int_eq(mpk_sa_start(&l, cells), 0);
+	ck_assert_int_eq(mpk_sa_start(&recorder, &l, cells), 0);
 	ck_assert_msg(value_of(0, 2) == reals[_i].f16, "%s: binary16 0x%llx", reals[_i].what,
 		      (unsigned long long)value_of(0, 2));
 	ck_assert_msg(value_of(1, 2) == reals[_i].bf16, "%s: bfloat16 0x%llx", reals[_i].what,
@@ -262,6 +290,25 @@ START_TEST(host_tensors_are_copied)
 }
 END_TEST
 
+/* A function runs on the devices of its kind alone: OpenCL takes no memory of CUDA's. */
+START_TEST(each_function_has_its_kind_of_device)
+{
+	struct mpk_sa_tensor host = tensor(MPK_DL_CPU), cuda = tensor(MPK_DL_CUDA);
+	struct mpk_sa_any args[] = { { .type = MPK_FFI_DLTENSOR, .value = (uintptr_t)&host },
+				     { .type = MPK_FFI_NONE },
+				     integer(4) };
+
+	ck_assert_int_eq(mpk_sa_call(other_row, args, NULL, 3), 0);
+	ck_assert_int_eq(others, 1);
+	ck_assert_int_eq(launches, 0);
+	ck_assert_int_eq(copies, 0);
+	args[0].value = (uintptr_t)&cuda;
+	ck_assert_int_eq(mpk_sa_call(other_row, args, NULL, 3), -1);
+	ck_assert_str_eq(raised, "ValueError: f: argument 'a' must be there, is on cuda");
+	ck_assert_int_eq(others, 1);
+}
+END_TEST
+
 static void set_rank(struct mpk_sa_tensor *a)
 {
 	a->ndim = 2;
@@ -365,6 +412,7 @@ int main(void)
 	tcase_add_test(tc, an_empty_grid_launches_nothing);
 	tcase_add_test(tc, tensors_of_the_device_are_handed_on);
 	tcase_add_test(tc, host_tensors_are_copied);
+	tcase_add_test(tc, each_function_has_its_kind_of_device);
 	tcase_add_loop_test(tc, mistakes_of_tensors_raise, 0, (int)MPK_ARRAY_COUNT(mistakes));
 	tcase_add_test(tc, mistakes_raise);
 	suite_add_tcase(s, tc);

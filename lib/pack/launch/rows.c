@@ -18,17 +18,19 @@ struct rows {
 	struct mpk_gen gen; /* context of the current function; its code stays empty */
 	struct mpk_hostfn none;
 	const struct mpk_strmap *kernels;
-	struct mpk_strbuf texts, words, exprs, params, vars, args, steps, functions;
+	struct mpk_strbuf texts, words, exprs, params, vars, args, steps, functions, devices;
 	struct mpk_strmap known;
 	/* number of rows in each table; bytes of texts */
 	size_t text_bytes, word_count, expr_count, param_count, var_count, arg_count, step_count;
+	int32_t types[MPK_SA_KINDS]; /* of the devices, in the order of their table */
+	size_t device_count;
 	bool failed;
 };
 
 static void rows_fini(struct rows *r)
 {
-	struct mpk_strbuf *all[] = { &r->texts, &r->words, &r->exprs, &r->params,
-				     &r->vars,  &r->args,  &r->steps, &r->functions };
+	struct mpk_strbuf *all[] = { &r->texts, &r->words, &r->exprs,     &r->params, &r->vars,
+				     &r->args,  &r->steps, &r->functions, &r->devices };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(all); i++)
 		mpk_strbuf_fini(all[i]);
@@ -221,6 +223,21 @@ static const char *rows_where(struct rows *r)
 			      l->name, *device ? "on " : "", device, *device ? " or " : "");
 }
 
+/* Its place in mpk_sa_devices. */
+static size_t rows_device(struct rows *r, int32_t type)
+{
+	size_t i = 0;
+
+	while (i < r->device_count && r->types[i] != type)
+		i++;
+	if (i == r->device_count && i < MPK_SA_KINDS) {
+		r->types[r->device_count++] = type;
+		mpk_strbuf_printf(&r->devices, "\t{ %" PRId32 ", &mpk_sa_%s },\n", type,
+				  mpk_dl_device_name(type));
+	}
+	return i;
+}
+
 static void rows_function(struct rows *r, const struct mpk_launch *l)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf schema = { 0 };
@@ -250,11 +267,12 @@ static void rows_function(struct rows *r, const struct mpk_launch *l)
 	name = rows_text(r, mpk_span_str(l->name));
 	takes = rows_text(r, mpk_span_str(mpk_gen_takes(&r->gen)));
 	where = rows_text(r, mpk_span_str(rows_where(r)));
-	mpk_strbuf_printf(&r->functions,
-			  "\t{ %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu },\n",
-			  name, takes, where, rows_text(r, mpk_span_str(mpk_strbuf_text(&schema))),
-			  schema.len, params, l->param_count, temps, l->temp_count, vars, steps,
-			  l->step_count);
+	mpk_strbuf_printf(
+		&r->functions,
+		"\t{ %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu },\n",
+		rows_device(r, l->device_type), name, takes, where,
+		rows_text(r, mpk_span_str(mpk_strbuf_text(&schema))), schema.len, params,
+		l->param_count, temps, l->temp_count, vars, steps, l->step_count);
 }
 
 static void rows_table(struct mpk_strbuf *out, const char *type, const char *name,
@@ -270,8 +288,8 @@ enum mpk_code mpk_launch_put_rows(const struct mpk_launch *launches, size_t coun
 				  struct mpk_strbuf *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(rows_fini) struct rows r = { .gen = { .arena = arena }, .kernels = kernels };
-	const struct mpk_strbuf *all[] = { &r.texts, &r.words, &r.exprs, &r.params,
-					   &r.vars,  &r.args,  &r.steps, &r.functions };
+	const struct mpk_strbuf *all[] = { &r.texts, &r.words, &r.exprs,     &r.params, &r.vars,
+					   &r.args,  &r.steps, &r.functions, &r.devices };
 
 	r.none.arena = arena;
 	r.gen.f = &r.none;
@@ -295,6 +313,7 @@ enum mpk_code mpk_launch_put_rows(const struct mpk_launch *launches, size_t coun
 	rows_table(out, "struct mpk_sa_arg", "args", &r.args, zeros);
 	rows_table(out, "struct mpk_sa_step", "steps", &r.steps, zeros);
 	rows_table(out, "struct mpk_sa_function", "functions", &r.functions, zeros);
+	rows_table(out, "struct mpk_sa_device", "devices", &r.devices, zeros);
 
 	return mpk_strbuf_status(out, err);
 }

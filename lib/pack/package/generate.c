@@ -29,7 +29,7 @@ struct standalone_kernel {
 	size_t tag_count;
 };
 
-/* The loader as text of the tree: declarations, code, and one driver, as a library has only one.
+/* The loader as text of the tree: declarations, code, and the drivers, of which a library has those that it needs.
  * And the same code as objects for this program's machine (Makefile), because compiling it takes
  * longer than the tables of 600 kernels. */
 #define INCLUDED(name, lines)                                                                      \
@@ -60,19 +60,81 @@ struct standalone_object {
 };
 #define OBJECT_OF(name) { mpk_standalone_##name##_o, mpk_standalone_##name##_o_end }
 
+enum text {
+	LAUNCH_C,
+	LAUNCH_LL,
+	HOST_C,
+	HOST_LL,
+	ENTRY_C,
+	ENTRY_LL,
+	LOADER,
+	LOADER_O,
+	CUDA_O,
+	OPENCL_O
+};
+
+/* The names of the texts that a package can have; request.c accepts no others. */
+const char *const mpk_generated_names[] = { [LAUNCH_C] = "launch.c",
+					    [LAUNCH_LL] = "launch.ll",
+					    [HOST_C] = "host.c",
+					    [HOST_LL] = "host.ll",
+					    [ENTRY_C] = "entry.c",
+					    [ENTRY_LL] = "entry.ll",
+					    [LOADER] = "standalone.c",
+					    [LOADER_O] = "loader.o",
+					    [CUDA_O] = "cuda.o",
+					    [OPENCL_O] = "opencl.o",
+					    NULL };
+
 static const struct standalone_driver {
 	int32_t device_type;
+	enum text text; /* of the object */
 	const char *source;
 	struct standalone_object object;
 } drivers[] = {
-	{ MPK_DL_CUDA, mpk_standalone_cuda, OBJECT_OF(cuda) },
-	{ MPK_DL_OPENCL, mpk_standalone_opencl, OBJECT_OF(opencl) },
+	{ MPK_DL_CUDA, CUDA_O, mpk_standalone_cuda, OBJECT_OF(cuda) },
+	{ MPK_DL_OPENCL, OPENCL_O, mpk_standalone_opencl, OBJECT_OF(opencl) },
 };
 
 /* Everything but the driver, for each convention. */
 static const struct standalone_object callers[] = { [MPK_GEN_LEGACY] = OBJECT_OF(legacy),
 						    [MPK_GEN_HYBRID] = OBJECT_OF(hybrid),
 						    [MPK_GEN_CURRENT] = OBJECT_OF(ffi) };
+
+/* The launch functions of a standalone package: what calls kernels is rows of the loader's tables, and what calls C
+ * functions is code, as in any package. */
+struct split {
+	struct mpk_launch *kernels, *host; /* in the arena */
+	size_t kernel_count, host_count;
+	bool needs[MPK_ARRAY_COUNT(drivers)];
+};
+
+static enum mpk_code split(const struct mpk_package *p, struct mpk_arena *arena, struct split *out,
+			   struct mpk_error *err)
+{
+	*out = (struct split){
+		.kernels = mpk_arena_array(arena, p->launch_count + 1, sizeof *out->kernels),
+		.host = mpk_arena_array(arena, p->launch_count + 1, sizeof *out->host),
+	};
+	MPK_TRY_ALLOC(out->kernels && out->host, err);
+	for (size_t i = 0; i < p->launch_count; i++) {
+		const struct mpk_launch *l = &p->launches[i];
+		size_t k = 0;
+
+		if (l->on_host || !p->manifest.standalone) {
+			out->host[out->host_count++] = *l;
+			continue;
+		}
+		while (k < MPK_ARRAY_COUNT(drivers) && drivers[k].device_type != l->device_type)
+			k++;
+		if (k == MPK_ARRAY_COUNT(drivers))
+			return mpk_fail(err, MPK_E_UNSUPPORTED,
+					"standalone libraries are for cuda and opencl kernels");
+		out->needs[k] = true;
+		out->kernels[out->kernel_count++] = *l;
+	}
+	return MPK_OK;
+}
 
 /* What an #include names in quotes is already in the text. */
 static void put_source(const char *source, struct mpk_strbuf *out)
@@ -109,8 +171,8 @@ static int standalone_has_tag(const struct standalone_kernel *k, enum mpk_launch
 /* The rows name the kernels' code by its place in the blob, which is why another blob
  * cannot be put into such a library. */
 static void print_standalone(const struct standalone_kernel *kernels, size_t count,
-			     const struct standalone_driver *driver, bool is_compiled,
-			     enum mpk_generation gen, struct mpk_strbuf *out)
+			     const struct split *s, bool is_compiled, enum mpk_generation gen,
+			     struct mpk_strbuf *out)
 {
 	const char *symbol = mpk_generation_get(gen)->standalone_symbol;
 	size_t types = 0, tags = 0;
@@ -121,7 +183,9 @@ static void print_standalone(const struct standalone_kernel *kernels, size_t cou
 	put_source(mpk_standalone_declarations, out);
 	if (!is_compiled) {
 		put_source(mpk_standalone_code, out);
-		put_source(driver->source, out);
+		for (size_t i = 0; i < MPK_ARRAY_COUNT(drivers); i++)
+			if (s->needs[i])
+				put_source(drivers[i].source, out);
 	}
 	mpk_strbuf_printf(out, "\nextern const unsigned char %s[];\n", symbol);
 
@@ -158,11 +222,7 @@ static void print_standalone(const struct standalone_kernel *kernels, size_t cou
 		types += k->arg_count + 1;
 		tags += value_tags(k) + 1;
 	}
-	mpk_strbuf_printf(out,
-			  "};\nconst unsigned mpk_sa_kernel_count = %zu;\n"
-			  "const int mpk_sa_device_type = %" PRId32 ";\n"
-			  "const struct mpk_sa_driver *const mpk_sa_driver = &mpk_sa_%s;\n",
-			  count, driver->device_type, mpk_dl_device_name(driver->device_type));
+	mpk_strbuf_printf(out, "};\nconst unsigned mpk_sa_kernel_count = %zu;\n", count);
 }
 
 /* --- the kernels of a standalone package ------------------------------------------ */
@@ -287,14 +347,6 @@ static enum mpk_code list_kernels(const struct mpk_package *package, struct mpk_
 
 /* --- texts ------------------------------------------------------------------------ */
 
-/* The names of the texts that a package can have; request.c accepts no others. */
-enum text { LAUNCH_C, LAUNCH_LL, ENTRY_C, ENTRY_LL, LOADER, LOADER_O, DRIVER_O };
-
-const char *const mpk_generated_names[] = { [LAUNCH_C] = "launch.c",   [LAUNCH_LL] = "launch.ll",
-					    [ENTRY_C] = "entry.c",     [ENTRY_LL] = "entry.ll",
-					    [LOADER] = "standalone.c", [LOADER_O] = "loader.o",
-					    [DRIVER_O] = "driver.o",   NULL };
-
 /* Copies the text into the arena; a text that lacked memory is none. */
 static enum mpk_code generate_keep(struct mpk_strbuf *text, enum text which,
 				   struct mpk_arena *arena, struct mpk_generated *out,
@@ -307,54 +359,39 @@ static enum mpk_code generate_keep(struct mpk_strbuf *text, enum text which,
 	return MPK_OK;
 }
 
-/* C functions are linked, and a function that calls nothing else loads nothing. */
-static bool needs_loader(const struct mpk_package *p)
+static enum mpk_code print_unit(const struct mpk_host_unit *unit, bool via_c, enum text c,
+				enum text ll, struct mpk_arena *arena, struct mpk_generated *out,
+				struct mpk_error *err)
 {
-	for (size_t i = 0; p->manifest.standalone && i < p->launch_count; i++)
-		if (!p->launches[i].on_host)
-			return true;
-	return false;
+	struct mpk_strbuf text MPK_CLEANUP(mpk_strbuf_fini) = { 0 };
+
+	MPK_TRY((via_c ? mpk_host_c : mpk_host_ll).print(unit, &text, err));
+	return generate_keep(&text, via_c ? c : ll, arena, out, err);
 }
 
 /* Prints the same instructions as C or as LLVM IR, whichever the blob goes through. C alone would
  * do, but a compiler takes three times as long for it: 0.68 s, not 0.21 s, for four functions. */
-static enum mpk_code functions(const struct mpk_package *p, const struct mpk_generate_options *how,
-			       struct mpk_arena *arena, struct mpk_generated *out,
+static enum mpk_code functions(const struct split *s, const struct mpk_generate_options *how,
+			       struct mpk_arena *arena, struct mpk_generated *out, size_t *used,
 			       struct mpk_error *err)
 {
 	enum mpk_launch_mode mode = how->system_lib ? MPK_LAUNCH_SYSTEM_LIB : MPK_LAUNCH_IMPORTS;
-	struct mpk_strbuf text MPK_CLEANUP(mpk_strbuf_fini) = { 0 };
 	struct mpk_host_unit unit;
 
-	if (needs_loader(p))
-		MPK_TRY(mpk_launch_build_entries(p->launches, p->launch_count, arena, &unit, err));
-	else
-		MPK_TRY(mpk_launch_build(p->launches, p->launch_count, mode, how->prefix, arena,
-					 &unit, err));
-	if (how->via_c) {
-		MPK_TRY(mpk_host_c.print(&unit, &text, err));
-		return generate_keep(&text, LAUNCH_C, arena, out, err);
+	if (s->kernel_count) {
+		MPK_TRY(mpk_launch_build_entries(s->kernels, s->kernel_count, arena, &unit, err));
+		MPK_TRY(print_unit(&unit, how->via_c, LAUNCH_C, LAUNCH_LL, arena, &out[(*used)++],
+				   err));
 	}
-	MPK_TRY(mpk_host_ll.print(&unit, &text, err));
-	return generate_keep(&text, LAUNCH_LL, arena, out, err);
-}
+	if (s->host_count) {
+		bool alone = !s->kernel_count;
 
-/* Returns the device that all functions of a package are for. */
-static enum mpk_code find_driver(const struct mpk_package *p, const struct standalone_driver **out,
-				 struct mpk_error *err)
-{
-	for (size_t i = 1; i < p->launch_count; i++)
-		if (p->launches[i].device_type != p->launches[0].device_type)
-			return mpk_fail(
-				err, MPK_E_CONFLICT,
-				"the functions of a standalone package must all run on one kind of device");
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(drivers); i++) {
-		*out = &drivers[i];
-		if (drivers[i].device_type == p->launches[0].device_type)
-			return MPK_OK;
+		MPK_TRY(mpk_launch_build(s->host, s->host_count, mode, how->prefix, arena, &unit,
+					 err));
+		MPK_TRY(print_unit(&unit, how->via_c, alone ? LAUNCH_C : HOST_C,
+				   alone ? LAUNCH_LL : HOST_LL, arena, &out[(*used)++], err));
 	}
-	return mpk_fail(err, MPK_E_UNSUPPORTED,
-			"standalone libraries are for cuda and opencl kernels");
+	return MPK_OK;
 }
 
 static struct mpk_generated object_of(enum text which, struct standalone_object o)
@@ -365,19 +402,17 @@ static struct mpk_generated object_of(enum text which, struct standalone_object 
 
 /* Prints the tables of the package's kernels and functions, with the loader before them or as
  * objects beside them. */
-static enum mpk_code loader(const struct mpk_package *p, const struct mpk_generate_options *how,
-			    struct mpk_arena *arena, struct mpk_generated *out, size_t *used,
-			    struct mpk_error *err)
+static enum mpk_code loader(const struct mpk_package *p, const struct split *s,
+			    const struct mpk_generate_options *how, struct mpk_arena *arena,
+			    struct mpk_generated *out, size_t *used, struct mpk_error *err)
 {
 	struct mpk_strbuf text MPK_CLEANUP(mpk_strbuf_fini) = { 0 };
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap by_name = { 0 };
 	const struct standalone_kernel *kernels = NULL;
-	const struct standalone_driver *driver;
 	size_t count = 0;
 
-	MPK_TRY(find_driver(p, &driver, err));
 	MPK_TRY(list_kernels(p, arena, &kernels, &count, err));
-	print_standalone(kernels, count, driver, how->has_loader, p->manifest.gen, &text);
+	print_standalone(kernels, count, s, how->has_loader, p->manifest.gen, &text);
 	if (!how->only_check) {
 		/* Modules of a standalone library may have kernels with one name. */
 		for (size_t i = 0; i < count; i++) {
@@ -389,14 +424,16 @@ static enum mpk_code loader(const struct mpk_package *p, const struct mpk_genera
 				      err);
 		}
 
-		MPK_TRY(mpk_launch_put_rows(p->launches, p->launch_count, &by_name, arena, &text,
+		MPK_TRY(mpk_launch_put_rows(s->kernels, s->kernel_count, &by_name, arena, &text,
 					    err));
 	}
 	MPK_TRY(generate_keep(&text, LOADER, arena, &out[(*used)++], err));
-	if (how->has_loader) {
-		out[(*used)++] = object_of(LOADER_O, callers[p->manifest.gen]);
-		out[(*used)++] = object_of(DRIVER_O, driver->object);
-	}
+	if (!how->has_loader)
+		return MPK_OK;
+	out[(*used)++] = object_of(LOADER_O, callers[p->manifest.gen]);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(drivers); i++)
+		if (s->needs[i])
+			out[(*used)++] = object_of(drivers[i].text, drivers[i].object);
 	return MPK_OK;
 }
 
@@ -461,6 +498,7 @@ enum mpk_code mpk_generate(const struct mpk_package *package,
 			   struct mpk_error *err)
 {
 	bool standalone = package->manifest.standalone;
+	struct split s;
 
 	*count = 0;
 	if (standalone && !package->launch_count && !package->base)
@@ -479,9 +517,8 @@ enum mpk_code mpk_generate(const struct mpk_package *package,
 		return mpk_fail(
 			err, MPK_E_CONFLICT,
 			"a standalone package loads its kernels itself; a system library leaves that to the program it is linked into");
+	MPK_TRY(split(package, arena, &s, err));
 	if (!how->only_check)
-		MPK_TRY(functions(package, how, arena, &out[(*count)++], err));
-	if (needs_loader(package))
-		MPK_TRY(loader(package, how, arena, out, count, err));
-	return MPK_OK;
+		MPK_TRY(functions(&s, how, arena, out, count, err));
+	return s.kernel_count ? loader(package, &s, how, arena, out, count, err) : MPK_OK;
 }

@@ -99,7 +99,7 @@ void mpk_package_close(struct mpk_package *package);
 
 /* --- the host code that a package gets besides its own: launch functions and the entry, as source texts --- */
 
-enum { MPK_GENERATED_MAX = 5 };
+enum { MPK_GENERATED_MAX = 7 };
 
 /* A source or object that is in no file. */
 struct mpk_generated {

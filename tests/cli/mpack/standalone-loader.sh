@@ -11,7 +11,8 @@ answers()
 	call saxpy $1 --input f32=2.5 --input 3xf64=2 --out 3xf32=1
 }
 for abi in ffi ffi-0.21 legacy; do
-	for toml in standalone standalone_cuda; do
+	for driver in opencl cuda; do
+		toml=standalone; test $driver = opencl || toml=standalone_cuda
 		mpack build data/launch/$toml.toml --abi $abi -o linked.so --save-temps linked
 		mpack build data/launch/$toml.toml --abi $abi -o compiled.so --save-temps compiled --cflag -O1
 		for f in linked compiled; do
@@ -19,7 +20,7 @@ for abi in ffi ffi-0.21 legacy; do
 			nm -D $f.so | cut -c 18- | sed 's/@.*//; /^U .*mem/d; /^U .*printf/d' >$f.symbols
 		done
 		cmp linked.symbols compiled.symbols
-		test -e linked/loader.o -a -e linked/driver.o -a ! -e compiled/loader.o
+		test -e linked/loader.o -a -e linked/$driver.o -a ! -e compiled/loader.o
 		rm -r linked compiled
 	done
 	answers linked.so >linked.said

@@ -157,9 +157,9 @@ static int sa_check_device(const struct mpk_sa_run *r, const struct mpk_sa_param
 			   const struct mpk_sa_tensor *dl)
 {
 	const char *name = MPK_SA_OTHER_DEVICE;
+	int type = mpk_sa_device_of(r)->type;
 
-	if (mpk_sa_on_host(dl) ||
-	    (mpk_sa_device_type == MPK_DL_CUDA && dl->device_type == mpk_sa_device_type))
+	if (mpk_sa_on_host(dl) || (type == MPK_DL_CUDA && dl->device_type == type))
 		return 0;
 	switch (dl->device_type) {
 #define SA_DEVICE(member, number, text)                                                            \

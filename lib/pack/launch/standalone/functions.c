@@ -43,7 +43,7 @@ static uint64_t as_copied(const unsigned char type[2], uint64_t bits)
 	return bits << (64 - (type[1] + 7u) / 8 * 8);
 }
 
-int mpk_sa_start(struct mpk_sa_launch *l, const uint64_t *cells)
+int mpk_sa_start(const struct mpk_sa_driver *driver, struct mpk_sa_launch *l, const uint64_t *cells)
 {
 	const struct mpk_sa_kernel *k = l->kernel;
 	int rc;
@@ -53,30 +53,30 @@ int mpk_sa_start(struct mpk_sa_launch *l, const uint64_t *cells)
 		l->args[i] = &l->values[i];
 	}
 	pthread_mutex_lock(&lock);
-	rc = mpk_sa_driver->launch(l);
+	rc = driver->launch(l);
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
 
 /* Allocates device memory and copies host memory into it unless that is NULL; NULL after an
  * error was raised. */
-static void *sa_device_alloc(int32_t id, const void *from, int64_t bytes)
+static void *sa_device_alloc(const struct mpk_sa_run *r, const void *from, int64_t bytes)
 {
 	void *p;
 
 	pthread_mutex_lock(&lock);
-	p = mpk_sa_driver->alloc(id, bytes, from);
+	p = mpk_sa_device_of(r)->driver->alloc(r->device, bytes, from);
 	pthread_mutex_unlock(&lock);
 	return p;
 }
 
 /* Frees device memory, after copying it to host memory unless that is NULL. */
-static int sa_device_release(int32_t id, void *device, void *to, int64_t bytes)
+static int sa_device_release(const struct mpk_sa_run *r, void *data, void *to, int64_t bytes)
 {
 	int rc;
 
 	pthread_mutex_lock(&lock);
-	rc = mpk_sa_driver->release(id, device, to, bytes);
+	rc = mpk_sa_device_of(r)->driver->release(r->device, data, to, bytes);
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
@@ -95,7 +95,7 @@ static int sa_stage(const struct mpk_sa_run *r, const struct mpk_sa_param *p, st
 	s->data = NULL;
 	if (!bytes)
 		return 0;
-	s->copy = sa_device_alloc(r->device, p->flags & MPK_SA_READ ? host : NULL, bytes);
+	s->copy = sa_device_alloc(r, p->flags & MPK_SA_READ ? host : NULL, bytes);
 	s->data = s->copy;
 	return s->copy ? 0 : -1;
 }
@@ -130,7 +130,7 @@ static int sa_allocate(const struct mpk_sa_run *r, int32_t i)
 		return -1;
 	if (!bytes)
 		return 0;
-	r->temps[i] = sa_device_alloc(r->device, NULL, bytes);
+	r->temps[i] = sa_device_alloc(r, NULL, bytes);
 	if (!r->temps[i])
 		return mpk_sa_refuse(
 			"RuntimeError", "%s: no device memory for temporary '%s' of %lld bytes",
@@ -139,7 +139,6 @@ static int sa_allocate(const struct mpk_sa_run *r, int32_t i)
 }
 
 /* Frees a copy, after copying results back when the call went well. */
-/* Frees device memory, after copying it to host memory unless that is NULL. */
 static int sa_unstage(const struct mpk_sa_run *r, int32_t i, int success)
 {
 	const struct mpk_sa_param *p = &mpk_sa_params[r->f->params + i];
@@ -150,8 +149,7 @@ static int sa_unstage(const struct mpk_sa_run *r, int32_t i, int success)
 		return 0;
 	s->copy = NULL; /* A later failure comes here again. */
 	host = (void *)((uintptr_t)s->dl->data + s->dl->offset);
-	return sa_device_release(r->device, copy,
-				 success && p->flags & MPK_SA_WRITTEN ? host : NULL,
+	return sa_device_release(r, copy, success && p->flags & MPK_SA_WRITTEN ? host : NULL,
 				 (int64_t)((uint64_t)s->count * (uint64_t)p->bytes));
 }
 
@@ -162,7 +160,7 @@ static int sa_release(const struct mpk_sa_run *r, int success)
 			return -1;
 	for (int32_t i = r->f->temp_count; i-- > 0;) {
 		if (r->temps[i])
-			(void)sa_device_release(r->device, r->temps[i], NULL, 0);
+			(void)sa_device_release(r, r->temps[i], NULL, 0);
 		r->temps[i] = NULL;
 	}
 	return 0;
@@ -190,7 +188,7 @@ static int sa_extents(const struct mpk_sa_run *r, const struct mpk_sa_step *s, i
 {
 	static const char *const names[9] = { MPK_SA_AXIS_NAMES };
 	static const int64_t cuda[9] = { MPK_SA_CUDA_EXTENTS };
-	int is_cuda = mpk_sa_device_type == MPK_DL_CUDA;
+	int is_cuda = mpk_sa_device_of(r)->type == MPK_DL_CUDA;
 
 	for (int i = 0; i < 9; i++)
 		if (sa_extent(r, s->extents[i], names[i], i >= 3, is_cuda ? cuda[i] : INT32_MAX,
@@ -289,7 +287,7 @@ static int sa_step(const struct mpk_sa_run *r, const struct mpk_sa_step *s)
 				   MPK_SA_ARGS_MAX);
 	if (mpk_sa_fill(r, s, cells) || sa_give_extents(r, s, extents, &l))
 		return -1;
-	return mpk_sa_start(&l, cells);
+	return mpk_sa_start(mpk_sa_device_of(r)->driver, &l, cells);
 }
 
 static int sa_run(struct mpk_sa_run *r)

@@ -28,7 +28,8 @@
 #define MPK_SA_HIDDEN __attribute__((visibility("hidden")))
 
 enum {
-	MPK_SA_DEVICES_MAX = 16,
+	MPK_SA_DEVICES_MAX = 16, /* of a kind */
+	MPK_SA_KINDS = 2,        /* of devices: CUDA and OpenCL */
 	MPK_SA_ARGS_MAX = 256,
 	/* tags: 0-2 grid, then, three each, block, cluster and preferred cluster */
 	MPK_SA_TAG_BLOCK = 3,
@@ -52,13 +53,12 @@ struct mpk_sa_kernel {
 
 extern const struct mpk_sa_kernel mpk_sa_kernels[] MPK_SA_HIDDEN;
 extern const unsigned mpk_sa_kernel_count MPK_SA_HIDDEN;
-extern const int mpk_sa_device_type MPK_SA_HIDDEN; /* MPK_DL_CUDA, MPK_DL_OPENCL */
 
 /* A launch as a driver wants it. */
 struct mpk_sa_launch {
 	const struct mpk_sa_kernel *kernel;
-	unsigned index; /* of the kernel */
-	int device;
+	unsigned index;              /* of the kernel */
+	int device;                  /* its number among those of its kind */
 	void *args[MPK_SA_ARGS_MAX]; /* addresses of the values */
 	uint64_t values[MPK_SA_ARGS_MAX];
 	unsigned extent[MPK_SA_TAG_SHARED]; /* by tag; at least 1 each */
@@ -75,7 +75,13 @@ struct mpk_sa_driver {
 };
 
 extern const struct mpk_sa_driver mpk_sa_cuda MPK_SA_HIDDEN, mpk_sa_opencl MPK_SA_HIDDEN;
-extern const struct mpk_sa_driver *const mpk_sa_driver MPK_SA_HIDDEN; /* the library's */
+
+/* A kind of device that functions of the library run on. */
+struct mpk_sa_device {
+	int type; /* MPK_DL_CUDA, MPK_DL_OPENCL */
+	const struct mpk_sa_driver *driver;
+};
+extern const struct mpk_sa_device mpk_sa_devices[] MPK_SA_HIDDEN;
 
 /* A function of a driver; NULL ends. */
 struct mpk_sa_symbol {
@@ -167,6 +173,7 @@ struct mpk_sa_step {
 };
 
 struct mpk_sa_function {
+	int32_t device;               /* in mpk_sa_devices; of all its kernels */
 	int32_t name, takes, where;   /* texts; takes and where are formats for messages */
 	int32_t schema, schema_bytes; /* a text for tvm-ffi */
 	int32_t params, param_count, temps, temp_count, vars, steps, step_count;
@@ -216,9 +223,9 @@ struct mpk_sa_slot {
 struct mpk_sa_run {
 	const struct mpk_sa_function *f;
 	const mpk_sa_cell *args;
-	const int *codes; /* legacy: the types of args */
-	int32_t count;    /* of args */
-	int device;
+	const int *codes;          /* legacy: the types of args */
+	int32_t count;             /* of args */
+	int device;                /* its number among those of its kind */
 	struct mpk_sa_slot *slots; /* one for each parameter */
 	void **temps;
 };
@@ -226,6 +233,11 @@ struct mpk_sa_run {
 static inline const char *mpk_sa_text(int32_t at)
 {
 	return mpk_sa_texts + at;
+}
+
+static inline const struct mpk_sa_device *mpk_sa_device_of(const struct mpk_sa_run *r)
+{
+	return &mpk_sa_devices[r->f->device];
 }
 
 /* Whether a tensor is in memory that the device cannot be handed. */
@@ -253,7 +265,8 @@ MPK_SA_HIDDEN int mpk_sa_fill(const struct mpk_sa_run *r, const struct mpk_sa_st
 /* mpk_sa_start - launch kernel l->kernel
  * @l       its kernel, index and device are set, its extents at least 1
  * @cells   an argument each, integers and reals of 64 bits */
-MPK_SA_HIDDEN int mpk_sa_start(struct mpk_sa_launch *l, const uint64_t *cells);
+MPK_SA_HIDDEN int mpk_sa_start(const struct mpk_sa_driver *driver, struct mpk_sa_launch *l,
+			       const uint64_t *cells);
 
 /* mpk_sa_call - what a launch function does: it is this with its row
  * Returns  0; -1 after an error was raised */

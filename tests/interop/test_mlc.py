@@ -3,19 +3,14 @@
 
 MPK_MLC_LARGE=1 adds a model with 50 MB of weights.
 """
-import importlib
 import json
 import os
-import shutil
-import sys
 
 import mlcmodels
 import numpy
 import pytest
 import relaxrun
 from staterun import KV, Kept, Story, greedy, shape
-
-from conftest import BIN, ROOT
 
 LARGE = ["large"] if "MPK_MLC_LARGE" in os.environ else []
 MODELS = {
@@ -152,24 +147,6 @@ def test_weights_that_are_inputs_have_types(mode, minspect, tmp_path):
 
 
 # --- by libmpk-run, which makes tokens of its own ------------------------------------------------------
-
-@pytest.fixture(scope="module", name="mpk")
-def package(tmp_path_factory):
-    """The package as the wheel has it, with the library of this build that has caches."""
-    library = os.path.join(BIN, "..", "librun", "state", "libmpk-run.so.0")
-    if not os.path.exists(library):
-        pytest.skip("this build has no library for applications with caches")
-    folder = tmp_path_factory.mktemp("package")
-    shutil.copytree(ROOT / "lib" / "python" / "mpk", folder / "mpk")
-    shutil.copy(library, folder / "mpk")
-    saved = {name: sys.modules.pop(name) for name in list(sys.modules) if name == "mpk" or name.startswith("mpk.")}
-    sys.path.insert(0, str(folder))
-    try:
-        yield importlib.import_module("mpk")
-    finally:
-        sys.path.remove(str(folder))
-        sys.modules.update(saved)
-
 
 def tokens_of_tvm(machine, weights, prompt, count):
     import tvm_ffi

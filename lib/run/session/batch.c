@@ -49,6 +49,7 @@ struct batch {
 	struct task task;
 	struct mpk_order order; /* what it is at; item NO_ITEM: nothing, and nothing follows */
 	bool is_loaded;         /* the library */
+	size_t first;           /* the item that the child was started for */
 	/* of its last call, whose results are read when it has ended */
 	size_t last; /* count: there was none */
 	struct mpk_report_message last_report;
@@ -117,6 +118,27 @@ static bool batch_take(struct batch *b, size_t i, const struct mpk_report_messag
 	return is_read;
 }
 
+/* A broken reply is the doing of whoever called before, a thread that was left running, say, as soon as there was
+ * somebody. The call is made again in a new child then, unless it wrote to memory that it shares with us.
+ * Returns  false: its reply is broken */
+static bool batch_settle(struct batch *b, size_t i, const struct mpk_report_message *m, bool copies)
+{
+	struct mpk_batch_item *item = &b->items[i];
+	bool shares = false;
+
+	if (batch_take(b, i, m, copies))
+		return true;
+	for (size_t k = 0; k < item->call->arg_count; k++)
+		shares |= item->call->is_out[k] && mpk_reply_shares(&item->call->args[k]);
+	if (i != b->first && !shares) {
+		mpk_call_result_fini(&item->result);
+		item->result = (struct mpk_call_result){ 0 };
+		item->error = (struct mpk_error){ 0 };
+		b->is_known[i] = false;
+	}
+	return false;
+}
+
 /* The next call is ordered only when the reply of this one has been read, as the file in memory
  * is used again. */
 static enum mpk_process_heard hear_end(struct batch *b, const struct mpk_report_message *m,
@@ -133,7 +155,7 @@ static enum mpk_process_heard hear_end(struct batch *b, const struct mpk_report_
 		return MPK_HEARD_ENOUGH;
 	}
 	b->order.item = NO_ITEM;
-	if (!batch_take(b, i, m, true))
+	if (!batch_settle(b, i, m, true))
 		return MPK_HEARD_KILL;
 	order(b, next_waiting(b, i + 1));
 	*seconds = b->task.seconds_left;
@@ -277,7 +299,7 @@ static void end_child(struct batch *b, struct mpk_error *why)
 	size_t i = b->order.item;
 
 	if (b->last < b->count) {
-		(void)batch_take(b, b->last, &b->last_report, false);
+		(void)batch_settle(b, b->last, &b->last_report, false);
 		/* it ended badly after its last call, so that call did it */
 		if (why->code != MPK_OK)
 			record_crash(b, b->last, why);
@@ -381,6 +403,7 @@ static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *
 	struct mpk_process_end end;
 
 	b->is_loaded = false;
+	b->first = first;
 	b->last = b->count;
 	order(b, first);
 	if (b->order.item == NO_ITEM)

@@ -168,12 +168,16 @@ static enum mpk_code device_code_add_section(const struct mpk_elf *elf, const GE
 {
 	const char *kept = mpk_arena_text(arena, mpk_span_str(name));
 	uint64_t off = elf->base + h->sh_offset;
+	size_t before = l->count;
 	struct mpk_span bytes;
 
 	MPK_TRY_ALLOC(kept, err);
 	if (!mpk_span_sub(elf->bytes, h->sh_offset, h->sh_size, &bytes))
 		return MPK_OK;
-	return mpk_device_code_split(bytes, off, kept, &l->items, &l->count, &l->cap, err);
+	MPK_TRY(mpk_device_code_split(bytes, off, kept, &l->items, &l->count, &l->cap, err));
+	for (size_t i = before; i < l->count; i++)
+		l->items[i].is_loaded = elf->header.e_type != ET_REL && h->sh_flags & SHF_ALLOC;
+	return MPK_OK;
 }
 
 /* --- code among other data ----------------------------------------------------------------- */

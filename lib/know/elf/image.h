@@ -67,7 +67,8 @@ struct mpk_image_device {
 	struct mpk_span bytes; /* of the container */
 	uint64_t off;          /* in the input file */
 	const char *member;    /* archive or tar member; NULL: the image's own */
-	bool is_found;         /* found among other data (device_find.c), not in a section for it */
+	bool is_loaded; /* in a section that a library loads, which the program may hand to a runtime */
+	bool is_found; /* found among other data (device_find.c), not in a section for it */
 };
 
 struct mpk_image {

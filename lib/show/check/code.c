@@ -290,11 +290,12 @@ static enum mpk_code add_unit(struct units *l, struct mpk_check_unit u, struct m
 
 /* What does not read is an error of --verify, and nothing here. */
 static enum mpk_code add_code(struct units *l, const char *section, struct mpk_span bytes,
-			      bool is_found, const char *path, struct mpk_error *err)
+			      bool is_loaded, bool is_found, const char *path,
+			      struct mpk_error *err)
 {
 	struct mpk_check_unit u = { .path = path,
 				    .bytes = bytes,
-				    .is_input = mpk_device_is_input(section, bytes) };
+				    .is_input = mpk_device_is_input(section, is_loaded, bytes) };
 	enum mpk_code code =
 		mpk_device_targets(section, bytes, l->arena, &u.images, &u.image_count, NULL);
 
@@ -305,6 +306,8 @@ static enum mpk_code add_code(struct units *l, const char *section, struct mpk_s
 	u.is_cuda = has_made_for(&u, true);
 	u.is_input |= is_found && u.images[0].relocatable;
 	u.is_bare = is_found && u.image_count == 1;
+	u.is_choice = is_loaded && (mpk_name_starts(section, ".llvm.offloading") ||
+				    mpk_name_starts(section, "__CLANG_OFFLOAD_BUNDLE__"));
 	if (u.is_cuda || has_made_for(&u, false))
 		return add_unit(l, u, err);
 	l->is_portable |= has_spirv(&u);
@@ -337,11 +340,11 @@ enum mpk_code mpk_check_code_read(struct mpk_check_state *s, struct mpk_error *e
 		MPK_TRY(add_module(&l, view, &view->nodes[i], err));
 	for (size_t i = 0; i < image->embedded_count; i++)
 		MPK_TRY(add_code(&l, image->embedded[i].name, image->embedded[i].bytes, false,
-				 view->embedded[i].path, err));
+				 false, view->embedded[i].path, err));
 	for (size_t i = 0; i < image->device_count; i++) {
 		const struct mpk_image_device *d = &image->devices[i];
 
-		MPK_TRY(add_code(&l, d->section, d->bytes, d->is_found,
+		MPK_TRY(add_code(&l, d->section, d->bytes, d->is_loaded, d->is_found,
 				 mpk_device_path(d, s->arena), err));
 	}
 	s->code->units = mpk_arena_keep(s->arena, l.items, l.count, sizeof *l.items);

@@ -333,7 +333,8 @@ struct group {
 struct grouping {
 	struct mpk_check_state *s;
 	struct relinking relinking;
-	struct group *items; /* malloc'ed */
+	struct relinking choices; /* kernels of images that a runtime chooses on this device */
+	struct group *items;      /* malloc'ed */
 	size_t count, cap;
 	struct mpk_strmap by_key;
 	/* what a runtime registers, and images that the program loads by itself */
@@ -345,6 +346,7 @@ static void grouping_fini(struct grouping *g)
 	free(g->items);
 	mpk_strmap_fini(&g->by_key);
 	mpk_strmap_fini(&g->relinking.kernels);
+	mpk_strmap_fini(&g->choices.kernels);
 }
 
 static enum mpk_code put_unit(struct grouping *g, const struct mpk_check_unit *u, enum fit fit,
@@ -374,13 +376,46 @@ static enum mpk_code put_unit(struct grouping *g, const struct mpk_check_unit *u
 	return MPK_OK;
 }
 
+/* Runtimes of OpenMP and SYCL take of all images of a library the one for the device. An image for another device is
+ * no matter where each of its kernels is in one that serves. */
+static enum mpk_code read_choices(struct grouping *g, bool cuda, struct mpk_error *err)
+{
+	const struct mpk_check_code *code = g->s->code;
+	bool is_known, ignored;
+
+	for (size_t i = 0; i < code->count; i++)
+		if (code->units[i].is_choice && code->units[i].is_cuda == cuda &&
+		    fit_of(g->s->there, &code->units[i], &ignored) == SERVES)
+			MPK_TRY(mpk_check_each_kernel(&code->units[i], &is_known, add_relocatable,
+						      &g->choices, err));
+	return MPK_OK;
+}
+
+static enum mpk_code is_chosen_else(struct grouping *g, const struct mpk_check_unit *u, bool *out,
+				    struct mpk_error *err)
+{
+	bool is_known;
+
+	*out = false;
+	if (!u->is_choice || !u->kernels)
+		return MPK_OK;
+	g->choices.all = true;
+	MPK_TRY(mpk_check_each_kernel(u, &is_known, find_relocatable, &g->choices, err));
+	*out = is_known && g->choices.all;
+	return MPK_OK;
+}
+
 static enum mpk_code take_unit(struct grouping *g, const struct mpk_check_unit *u,
 			       struct mpk_error *err)
 {
 	struct mpk_check_gpu_counts *n = &g->s->result->gpu_counts;
-	bool relinked = false;
+	bool relinked = false, is_covered = false;
 	enum fit fit = fit_of(g->s->there, u, &g->s->result->gpu_by_ptx);
 
+	if (fit != SERVES && fit != LATE)
+		MPK_TRY(is_chosen_else(g, u, &is_covered, err));
+	if (is_covered)
+		return MPK_OK;
 	if (fit != SERVES && fit != LATE)
 		MPK_TRY(is_relinked(g->s, &g->relinking, u, &relinked, err));
 	if (relinked)
@@ -529,11 +564,13 @@ static void note_first(struct grouping *g)
 static enum mpk_code judge(struct mpk_check_state *s, bool cuda, struct mpk_error *err)
 {
 	enum { SHOWN = 6 };
-	MPK_CLEANUP(grouping_fini) struct grouping g = { .s = s, .relinking.arena = s->arena };
+	MPK_CLEANUP(grouping_fini)
+	struct grouping g = { .s = s, .relinking.arena = s->arena, .choices.arena = s->arena };
 	struct mpk_check_result *r = s->result;
 	size_t holes = 0, kernels = 0;
 
 	MPK_TRY(mpk_check_code_count(s, err));
+	MPK_TRY(read_choices(&g, cuda, err));
 	for (size_t i = 0; i < s->code->count; i++)
 		if (s->code->units[i].is_cuda == cuda && !s->code->units[i].is_input)
 			kernels += s->code->units[i].kernels;

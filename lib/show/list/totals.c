@@ -54,7 +54,8 @@ enum mpk_code mpk_totals_add(struct mpk_totals *t, const struct mpk_view *view,
 	for (size_t i = 0; i < rows.count; i++)
 		MPK_TRY(add_row(t, &rows.items[i], err));
 	for (size_t i = 0; i < image->device_count; i++)
-		if (mpk_device_is_input(image->devices[i].section, image->devices[i].bytes))
+		if (mpk_device_is_input(image->devices[i].section, image->devices[i].is_loaded,
+					image->devices[i].bytes))
 			linker += image->devices[i].bytes.len;
 	t->files++;
 	t->linker_bytes += linker;

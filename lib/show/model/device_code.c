@@ -185,23 +185,26 @@ const char *mpk_device_title(const struct mpk_image *image)
 	return image->format == MPK_FILE_DEVICE ? mpk_code_format_of(image->bytes)->title : NULL;
 }
 
-/* Sections whose content a linker of device code takes, and no driver. */
-static bool is_linker_input(const char *section)
+/* Sections whose content a linker of device code takes, and no driver. Clang's linker wrapper and Intel's compilers put what
+ * they linked into sections of the same names, which are loaded. */
+static bool is_linker_input(const char *section, bool is_loaded)
 {
-	static const char *const begins[] = { "__nv_relfatbin", ".llvm.offloading",
-					      "__CLANG_OFFLOAD_BUNDLE__" };
+	static const char *const begins[] = { ".llvm.offloading", "__CLANG_OFFLOAD_BUNDLE__" };
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(begins); i++)
+	if (strncmp(section, "__nv_relfatbin", strlen("__nv_relfatbin")) == 0)
+		return true;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(begins) && !is_loaded; i++)
 		if (strncmp(section, begins[i], strlen(begins[i])) == 0)
 			return true;
 	return false;
 }
 
-bool mpk_device_is_input(const char *section, struct mpk_span bytes)
+bool mpk_device_is_input(const char *section, bool is_loaded, struct mpk_span bytes)
 {
 	const struct mpk_code_format *f = mpk_code_format_of(bytes);
 
-	return is_linker_input(section) || f == &mpk_format_bitcode || f == &mpk_format_ltoir;
+	return is_linker_input(section, is_loaded) || f == &mpk_format_bitcode ||
+	       f == &mpk_format_ltoir;
 }
 
 const char *mpk_device_path(const struct mpk_image_device *d, struct mpk_arena *arena)

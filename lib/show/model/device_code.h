@@ -102,8 +102,9 @@ void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struc
 const char *mpk_device_title(const struct mpk_image *image);
 
 /* mpk_device_is_input - whether a container is for a linker and no driver takes it: by the section that it is in, or by
- * what it is, LLVM bitcode and LTO IR */
-bool mpk_device_is_input(const char *section, struct mpk_span bytes);
+ * what it is, LLVM bitcode and LTO IR
+ * @is_loaded  of a library, which may register it */
+bool mpk_device_is_input(const char *section, bool is_loaded, struct mpk_span bytes);
 
 /* mpk_device_path - ".nv_fatbin:3", escaped, in arena; NULL: memory is out */
 const char *mpk_device_path(const struct mpk_image_device *d, struct mpk_arena *arena);

@@ -333,6 +333,8 @@ static void check_registration(struct mpk_verify *v)
 	if (!image->member_count) {
 		if (v->elf)
 			check_elf(v, v->elf, NULL);
+		if (v->elf)
+			mpk_verify_offloading(v);
 		return;
 	}
 	for (size_t i = 0; i < image->member_count; i++) {
@@ -350,7 +352,8 @@ static void check_registration(struct mpk_verify *v)
 }
 
 const struct mpk_check mpk_checks_registration[] = {
-	{ "registration", "wrappers of GPU code lead the runtimes of CUDA and HIP to it",
+	{ "registration",
+	  "wrappers and descriptors of GPU code lead the runtimes of CUDA, HIP, OpenMP and SYCL to it",
 	  .whole = check_registration },
 	{ 0 },
 };

@@ -66,6 +66,10 @@ struct mpk_check {
 extern const struct mpk_check mpk_checks_elf[], mpk_checks_dynamic[], mpk_checks_registration[];
 extern const struct mpk_check mpk_checks_contents[], mpk_checks_payload[], mpk_checks_code[];
 
+/* mpk_verify_offloading - a part of that of registration: descriptors of a library, v->elf, lead the runtimes of OpenMP and
+ * SYCL to its images */
+void mpk_verify_offloading(struct mpk_verify *v);
+
 /* mpk_verify_run - run every check
  * What the code says is read unless a view asked before, and stays with the nodes.
  * @file    NULL: the view's bytes are in memory
@@ -88,7 +92,7 @@ enum mpk_code mpk_verify_linking(const struct mpk_view *view, const struct mpk_e
 				 struct mpk_arena *arena, struct mpk_report *report,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_verify_registered - run that alone which says whether runtimes of CUDA and HIP get the code that a library, an
+/* mpk_verify_registered - run that alone which says whether runtimes get the code that a library, an
  * object or an archive registers with them
  * @elf     NULL: it is none
  * Returns  MPK_OK, whatever was found; MPK_E_NOMEM */

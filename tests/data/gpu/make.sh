@@ -43,4 +43,15 @@ ar rcD "$tmp/gen.ar" params.gfx906.hsaco
 printf 'f: ret\n' | as -o "$tmp/cpu.o" -
 as -I"$tmp" -I. -o "$tmp/sycl.o" sycl.s
 gcc -shared -nostdlib -Wl,--build-id=none -s -o sycl.so "$tmp/sycl.o"
+
+# one kernel for two targets, one for the older of them
+openmp='-O2 -fPIC -fopenmp -nogpulib'
+# shellcheck disable=SC2086
+{
+	clang-19 $openmp --offload-arch=gfx906,gfx90a -DFIRST -c openmp.c -o "$tmp/first.o"
+	clang-19 $openmp --offload-arch=gfx906 -DSECOND -c openmp.c -o "$tmp/second.o"
+	clang-19 $openmp --offload-arch=gfx906,gfx90a -c openmp.c -o "$tmp/runtime.o"
+	clang-19 $openmp --offload-arch=gfx906,gfx90a -shared -nostdlib -Wl,--build-id=none -s -o openmp.so \
+		"$tmp/first.o" "$tmp/second.o" "$tmp/runtime.o"
+}
 chmod 644 ./*.so ./*.hsaco

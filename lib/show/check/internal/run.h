@@ -45,6 +45,7 @@ struct mpk_check_unit {
 	bool is_cuda;  /* of NVIDIA; else of AMD */
 	bool is_input; /* of a linker of device code: no driver takes it */
 	bool is_bare; /* one image among other data: the program loads it by itself, where it wants it */
+	bool is_choice; /* an image of a library for OpenMP or SYCL, whose runtime takes one of those that have a kernel */
 	bool is_source; /* a module that is compiled for the device that is there */
 
 	size_t kernels;     /* 0: nobody lists them */

@@ -207,6 +207,17 @@ START_TEST(drivers)
 		{ { .kind = MPK_TARGET_BINARY, .sm = 50, .abi = 8 }, { 12, 9 }, MPK_CUDA_TOOLKIT },
 		{ { .kind = MPK_TARGET_BINARY, .sm = 50, .abi = 8 }, { 13, 0 }, MPK_CUDA_RUNS },
 		{ { .kind = MPK_TARGET_BINARY, .sm = 50, .abi = 7 }, { 13, 0 }, MPK_CUDA_RUNS },
+		/* for Blackwell CUDA 12.8 writes version 8, too */
+		{ { .kind = MPK_TARGET_BINARY, .sm = 100, .abi = 8 }, { 12, 8 }, MPK_CUDA_RUNS },
+		{ { .kind = MPK_TARGET_BINARY, .sm = 120, .abi = 8, .toolkit = 12 },
+		  { 12, 9 },
+		  MPK_CUDA_RUNS },
+		{ { .kind = MPK_TARGET_BINARY, .sm = 100, .abi = 8, .toolkit = 13 },
+		  { 12, 9 },
+		  MPK_CUDA_TOOLKIT },
+		{ { .kind = MPK_TARGET_BINARY, .sm = 100, .abi = 8, .toolkit = 13 },
+		  { 13, 0 },
+		  MPK_CUDA_RUNS },
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {

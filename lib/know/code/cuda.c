@@ -43,8 +43,9 @@ int mpk_cuda_compare(struct mpk_cuda_version a, struct mpk_cuda_version b)
 static const struct mpk_cuda_version zstd_since = { 12, 4 };
 
 /* ELF ABI versions of cubins (formats/cubin/FORMAT.md 1): from 8 on they are of CUDA 13, and within
- * a major release alone new cubins run on old drivers ("CUDA Compatibility, Minor Version"). */
-enum { ABI_CUDA_13 = 8 };
+ * a major release alone new cubins run on old drivers ("CUDA Compatibility, Minor Version"). For Blackwell CUDA 12.8
+ * wrote this version already: there the note of the tools decides. */
+enum { ABI_CUDA_13 = 8, SM_OF_BOTH = 100 };
 
 /* --- rules ------------------------------------------------------------------------------ */
 
@@ -108,7 +109,18 @@ static enum mpk_cuda_fit driver_fit(const struct mpk_code_target *image,
 	if (image->kind == MPK_TARGET_PTX)
 		return newest.major && mpk_cuda_compare(ptx, newest) > 0 ? MPK_CUDA_PTX_VERSION
 									 : MPK_CUDA_COMPILES;
-	return image->abi >= ABI_CUDA_13 && driver.major < 13 ? MPK_CUDA_TOOLKIT : MPK_CUDA_RUNS;
+
+	unsigned made_by = image->abi < ABI_CUDA_13  ? 0
+			   : image->sm >= SM_OF_BOTH ? image->toolkit
+						     : 13;
+
+	return made_by > driver.major ? MPK_CUDA_TOOLKIT : MPK_CUDA_RUNS;
+}
+
+bool mpk_cuda_asks_toolkit(const struct mpk_code_target *image)
+{
+	return image->kind == MPK_TARGET_BINARY && image->abi >= ABI_CUDA_13 &&
+	       image->sm >= SM_OF_BOTH && !image->toolkit;
 }
 
 /* Whether code counts among the code that runs there. */
@@ -308,6 +320,21 @@ static enum mpk_code ptx_targets(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
+/* "Cuda compilation tools, release 13.0, V13.0.88" */
+unsigned mpk_cuda_toolkit_of(const struct mpk_cubin *c)
+{
+	static const char before[] = "release ";
+	const uint8_t *at =
+		c->tool.len ? memmem(c->tool.data, c->tool.len, before, sizeof before - 1) : NULL;
+	size_t n = at ? (size_t)(at - c->tool.data) + sizeof before - 1 : c->tool.len;
+	unsigned major = 0;
+
+	for (; n < c->tool.len && c->tool.data[n] >= '0' && c->tool.data[n] <= '9' && major < 100;
+	     n++)
+		major = major * 10 + (c->tool.data[n] - '0');
+	return major;
+}
+
 static enum mpk_code cubin_targets(struct mpk_span bytes, struct mpk_arena *arena,
 				   struct mpk_code_target **out, size_t *count,
 				   struct mpk_error *err)
@@ -321,6 +348,7 @@ static enum mpk_code cubin_targets(struct mpk_span bytes, struct mpk_arena *aren
 				       .sm = c.sm,
 				       .suffix = mpk_cuda_suffix(&c),
 				       .abi = c.abi,
+				       .toolkit = mpk_cuda_toolkit_of(&c),
 				       .what = "cubin",
 				       .packing = "stored",
 				       .bytes = bytes.len,
@@ -337,6 +365,8 @@ static enum mpk_code cubin_targets(struct mpk_span bytes, struct mpk_arena *aren
 struct target_list {
 	struct mpk_code_target *items;
 	size_t count, cap;
+	unsigned
+		toolkit; /* that the ABI of an image tells: one run of nvcc makes all; 0: none does */
 };
 
 /* Reads what the entries announce, because drivers choose by that. */
@@ -360,6 +390,8 @@ static enum mpk_code add_target(const struct mpk_fatbin_entry *e, void *arg, str
 	t->plain_bytes = e->plain_bytes;
 	t->suffix = *mpk_fatbin_suffix(e);
 	mpk_cuda_target_name(t->kind, t->sm, t->suffix, t->name, sizeof t->name);
+	if (t->kind == MPK_TARGET_BINARY && t->abi && t->sm < SM_OF_BOTH)
+		list->toolkit = t->abi >= ABI_CUDA_13 ? 13 : 12;
 	return MPK_OK;
 }
 
@@ -370,6 +402,8 @@ static enum mpk_code fatbin_targets(struct mpk_span bytes, struct mpk_arena *are
 	struct target_list list = { 0 };
 	enum mpk_code code = mpk_fatbin_head(bytes, add_target, &list, err);
 
+	for (size_t i = 0; i < list.count; i++)
+		list.items[i].toolkit = list.toolkit;
 	if (code == MPK_OK) {
 		*out = mpk_arena_keep(arena, list.items, list.count, sizeof *list.items);
 		*count = list.count;

@@ -74,6 +74,11 @@ struct mpk_cubin;
 char mpk_cuda_suffix(const struct mpk_cubin *cubin);
 enum mpk_code_target_kind mpk_cuda_entry_kind(const struct mpk_fatbin_entry *e);
 
+/* mpk_cuda_toolkit_of - the major release of CUDA that a cubin says made it; 0: none
+ * mpk_cuda_asks_toolkit - whether that alone tells which driver an image needs, and it is not known */
+unsigned mpk_cuda_toolkit_of(const struct mpk_cubin *cubin);
+bool mpk_cuda_asks_toolkit(const struct mpk_code_target *image);
+
 /* mpk_cuda_choose - the image that a driver takes: machine code for the nearest architecture below
  * the device's, else the newest PTX
  * Returns  an index; count when none runs */

@@ -189,7 +189,9 @@ struct mpk_code_target {
 	unsigned ptx_major, ptx_minor; /* PTX: its .version */
 	unsigned kind_code;            /* of a fatbin's entry, as stored */
 	unsigned abi;                  /* ELF ABI version of a cubin; 0: not known */
-	bool relocatable;              /* a cubin that must be linked first */
+	unsigned
+		toolkit; /* major release of CUDA that made a cubin, where its ABI does not tell; 0: not known */
+	bool relocatable; /* a cubin that must be linked first */
 	const char
 		*what; /* "cubin", "PTX", "code object", "LLVM bitcode"; NULL: "PTX" or "cubin" */
 	const char *packing;         /* "stored", "LZ4", "zstd", "zlib"; NULL: stored */

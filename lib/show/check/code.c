@@ -9,8 +9,10 @@
 #include "amdgpu/amdgpu.h"
 #include "base/vec.h"
 #include "check/internal/run.h"
+#include "code/cuda.h"
 #include "code/format.h"
 #include "code/info.h"
+#include "cubin/cubin.h"
 #include "fatbin/fatbin.h"
 #include "model/device_code.h"
 
@@ -273,6 +275,7 @@ struct units {
 	struct mpk_check_unit *items; /* malloc'ed */
 	size_t count, cap;
 	bool is_portable;
+	bool asks_toolkit; /* a driver was named */
 	struct mpk_arena *arena;
 };
 
@@ -285,6 +288,54 @@ static enum mpk_code add_unit(struct units *l, struct mpk_check_unit u, struct m
 {
 	MPK_TRY_ALLOC(mpk_vec_reserve(&l->items, &l->cap, l->count + 1, sizeof *l->items), err);
 	l->items[l->count++] = u;
+	return MPK_OK;
+}
+
+/* --- the release of CUDA that made a container --- */
+
+/* One run of nvcc makes all images of a container: the first that reads tells. */
+struct asking {
+	unsigned toolkit;
+	uint64_t left; /* bytes that may be unpacked for it */
+};
+
+static enum mpk_code ask_entry(const struct mpk_fatbin_entry *e, void *arg, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct asking *a = arg;
+	struct mpk_cubin cubin;
+	struct mpk_span image;
+	enum mpk_code code;
+
+	if (a->toolkit || e->kind != MPK_FATBIN_ELF)
+		return MPK_OK;
+	code = mpk_fatbin_unpack(e, &a->left, &scratch, &image, NULL);
+	if (code == MPK_OK)
+		code = mpk_cubin_read_head(image, &cubin, NULL);
+	if (code == MPK_OK)
+		a->toolkit = mpk_cuda_toolkit_of(&cubin);
+	return code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+static enum mpk_code ask_toolkit(struct mpk_check_unit *u, struct mpk_arena *arena,
+				 struct mpk_error *err)
+{
+	enum { ASKED_BYTES = 64 << 20 };
+	struct asking asking = { .left = ASKED_BYTES };
+	struct mpk_code_target *images;
+	bool asks = false;
+
+	for (size_t i = 0; i < u->image_count; i++)
+		asks |= mpk_cuda_asks_toolkit(&u->images[i]);
+	if (!asks || !mpk_fatbin_is(u->bytes))
+		return MPK_OK;
+	if (mpk_fatbin_head(u->bytes, ask_entry, &asking, err) != MPK_OK)
+		return mpk_memory_check(err);
+	images = mpk_arena_keep(arena, u->images, u->image_count, sizeof *images);
+	MPK_TRY_ALLOC(images, err);
+	for (size_t i = 0; i < u->image_count; i++)
+		images[i].toolkit = asking.toolkit;
+	u->images = images;
 	return MPK_OK;
 }
 
@@ -303,6 +354,8 @@ static enum mpk_code add_code(struct units *l, const char *section, struct mpk_s
 		return mpk_fail_nomem(err);
 	if (code != MPK_OK || !u.image_count)
 		return MPK_OK;
+	if (l->asks_toolkit)
+		MPK_TRY(ask_toolkit(&u, l->arena, err));
 	u.is_cuda = has_made_for(&u, true);
 	u.is_input |= is_found && u.images[0].relocatable;
 	u.is_bare = is_found && u.image_count == 1;
@@ -330,7 +383,8 @@ static enum mpk_code add_module(struct units *l, const struct mpk_view *view,
 
 enum mpk_code mpk_check_code_read(struct mpk_check_state *s, struct mpk_error *err)
 {
-	MPK_CLEANUP(units_fini) struct units l = { .arena = s->arena };
+	MPK_CLEANUP(units_fini)
+	struct units l = { .arena = s->arena, .asks_toolkit = s->there->cuda.driver.major };
 	const struct mpk_view *view = s->view;
 	const struct mpk_image *image = view->image;
 

@@ -286,7 +286,8 @@ static enum mpk_code generate_add_row(struct search *s, const struct mpk_kernels
 /* Reads the blob again instead of the manifest: by now the place of the code is known, whatever
  * was left out or merged. */
 static enum mpk_code generate_add_module(struct search *s, const struct mpk_node *node,
-					 const char *id, struct mpk_error *err)
+					 const struct mpk_manifest_module *module,
+					 struct mpk_error *err)
 {
 	struct mpk_cursor c = mpk_cursor_of(node->payload, node->payload_off, "blob");
 	MPK_CLEANUP(pieces_fini) struct pieces pieces = { 0 };
@@ -301,7 +302,9 @@ static enum mpk_code generate_add_module(struct search *s, const struct mpk_node
 	if (mpk_span_is(k.fmt, "cuda"))
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
-			"a standalone package cannot compile CUDA C++ source; give PTX, a cubin or a fatbin");
+			"a standalone package cannot compile CUDA C++ source when it runs: make a fatbin of module '%s' with 'nvcc -fatbin -arch=all-major -o kernels.fatbin %s', and name that as its data",
+			MPK_QUOTE(mpk_span_str(module->id.text)),
+			module->data.text ? MPK_QUOTE(mpk_span_str(module->data.text)) : "FILE.cu");
 
 	struct standalone_kernel *grown =
 		mpk_arena_array(s->arena, s->count + k.function_count, sizeof *grown);
@@ -321,7 +324,7 @@ static enum mpk_code generate_add_module(struct search *s, const struct mpk_node
 
 	for (size_t i = 0; i < k.function_count; i++) {
 		MPK_TRY(generate_add_row(s, &k, &pieces, &k.functions[i], err));
-		s->rows[s->count - 1].module = id;
+		s->rows[s->count - 1].module = module->id.text;
 	}
 	return MPK_OK;
 }
@@ -339,7 +342,7 @@ static enum mpk_code list_kernels(const struct mpk_package *package, struct mpk_
 		if (!tree.nodes[i].is_lib)
 			MPK_TRY(generate_add_module(
 				&s, &tree.nodes[i],
-				package->manifest.modules[package->node_module[i]].id.text, err));
+				&package->manifest.modules[package->node_module[i]], err));
 	*out = s.rows;
 	*count = s.count;
 	return MPK_OK;

@@ -25,3 +25,9 @@ cat linked.said
 minspect verify linked.so
 # without a driver the functions of C go on
 minspect run halve linked.so --input 3xf32=5 --out 3xf32
+# source for a compiler is refused, with the command that makes what can be packed
+sed 's/kernels.ptx/kernels.cu/; s/kind = "cuda"/kind = "cuda"\nformat = "cuda"/' data/launch/standalone_mixed.toml >source.toml
+cp data/launch/kernels.cl data/launch/halve.c .
+echo 'extern "C" __global__ void saxpy(const float *x, float *y, float a, int n) { }' >kernels.cu
+mpack build source.toml -o source.so 2>&1 || test $? = 4
+test ! -e source.so

@@ -15,7 +15,7 @@ link other net_/*.o new_/*.o
 link one net_/*.o
 for form in "" --csv; do
 	echo "== size $form"
-	minspect size both.so --all $form | grep -E '^both.*:|^(modules|sections|host)|file|module|kernel' | sed 's/[0-9.]* KiB/N KiB/g; s/[0-9.]*%/N%/g; s/,[0-9]*,,,,,,,/,N/; s/[0-9]* B/N B/'
+	minspect size both.so --all $form | grep -E '^both.*:|^(modules|sections|host)|file|module|kernel' | sed 's/[0-9.]* KiB/N KiB/g; s/[0-9.]*%/N%/g; s/[0-9]* B/N B/' | cut -d , -f 1-5
 done
 minspect size both.so --json | jq -c '.files[] | [.file, (.sections | length > 0), (.functions | length > 0), (.modules | length)]'
 minspect size both.so --budget 1KiB 2>&1 >/dev/null | sed 's/[0-9.]* KiB/N KiB/g' || echo "status $?"

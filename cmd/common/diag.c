@@ -30,6 +30,7 @@ int mpk_exit_status(enum mpk_code code)
 	case MPK_E_CONFLICT:
 	case MPK_E_TOOL:
 	case MPK_E_NOMEM: /* what asks for it is the input */
+	case MPK_E_BUDGET:
 		return MPK_EXIT_MALFORMED;
 	case MPK_E_NO_BLOB:
 		return MPK_EXIT_NO_BLOB;

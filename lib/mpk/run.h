@@ -104,7 +104,9 @@ enum mpkr_code {
 	/* a defect of this library */
 	MPKR_E_INTERNAL = 10,
 	/* mpkr_stop or mpkr_stop_after ended the call */
-	MPKR_E_STOPPED = 11
+	MPKR_E_STOPPED = 11,
+	/* it takes more memory than a budget allows: mpkr_memory */
+	MPKR_E_BUDGET = 12
 };
 
 struct mpkr_error {
@@ -209,6 +211,23 @@ enum mpkr_flag {
 	MPKR_BY_PATH = 1
 };
 
+/* Where the tensors of a model lie, and how much memory they may take: weights that are copied, caches, results, what calls
+ * work with. What is mapped from a file is not counted, nor are lists and names, which the library takes by malloc.
+ * Zero-initialise, set size, set what is wanted. */
+struct mpkr_memory {
+	size_t size; /* sizeof(struct mpkr_memory) of the caller */
+	uint64_t
+		budget; /* bytes, at any moment; what needs more fails with MPKR_E_BUDGET. 0: none */
+	/* Both or neither, which is the system's memory. Any thread may call them, several at a time; they call nothing
+	 * of this library.
+	 * @bytes   more than 0; the same for release
+	 * @align   of the address: a power of two, at least 64
+	 * Returns  NULL: there is none, which is MPKR_E_NO_MEMORY of what needs it */
+	void *(*allocate)(void *context, struct mpkr_device device, size_t bytes, size_t align);
+	void (*release)(void *context, struct mpkr_device device, void *data, size_t bytes);
+	void *context;
+};
+
 /* Zero-initialise, set size, set what is wanted. */
 struct mpkr_options {
 	size_t size; /* sizeof(struct mpkr_options) of the caller: fields beyond it count as 0 */
@@ -237,6 +256,18 @@ struct mpkr_options {
 	 * nobody, and nothing is written */
 	void (*log)(void *context, const char *text);
 	void *log_context;
+	/* memory of the host, and of the device that the model runs on, which has addresses (CUDA, ROCm) if allocate is set;
+	 * borrowed until mpkr_open has returned, but what allocate and release need until nothing of the model is left.
+	 * NULL: all zero */
+	const struct mpkr_memory *host_memory;
+	const struct mpkr_memory *device_memory;
+	/* runs parallel loops of models on threads of the caller: task(argument, i) once for each i below count, in any
+	 * threads, at once or one after the other; returns when all have ended. A loop has `threads` tasks. Those that
+	 * wait for each other, which TVM has in few of its loops, get threads of the library. NULL: those of the library;
+	 * none at all: set threads to 1 */
+	void (*parallel_for)(void *context, size_t count, void (*task)(void *argument, size_t i),
+			     void *argument);
+	void *parallel_context;
 };
 
 /* mpkr_open - open the shared library of a model; its constructors run
@@ -280,6 +311,57 @@ MPKR_API void mpkr_close(mpkr_model *model);
 MPKR_API int mpkr_bind_weights(mpkr_model *model, const char *path, size_t *count,
 			       struct mpkr_error *err);
 MPKR_API int mpkr_bind_params(mpkr_model *model, const char *path, struct mpkr_error *err);
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+/* What the tensors of a model take. Set size. */
+struct mpkr_usage {
+	size_t size; /* sizeof(struct mpkr_usage) of the caller */
+	/* bytes that are held now: copied weights; keys, values and states of sequences; results, and what calls and
+	 * functions have */
+	uint64_t weight_bytes, cache_bytes, scratch_bytes;
+	uint64_t kept_bytes; /* that nobody holds, for the next who wants some */
+	uint64_t used_bytes; /* all of these, which a budget is held against */
+	uint64_t most_bytes; /* that used_bytes ever was */
+};
+
+/* mpkr_memory_now - what a model takes at this moment, and took at most
+ * @device_type  MPKR_DEVICE_CPU: host memory; another one: that of all other devices
+ * Returns  MPKR_OK; MPKR_E_USAGE */
+MPKR_API int mpkr_memory_now(mpkr_model *model, int32_t device_type, struct mpkr_usage *out,
+			     struct mpkr_error *err);
+
+/* mpkr_memory_trim - give back what nobody holds (kept_bytes), on all devices; later calls take it again */
+MPKR_API void mpkr_memory_trim(mpkr_model *model);
+
+/* An extent of inputs by its name: mpkr_extent_name. */
+struct mpkr_extent {
+	const char *name;
+	int64_t extent;
+};
+
+/* What a call will take, before it is made. Set size. */
+struct mpkr_need {
+	size_t size;           /* sizeof(struct mpkr_need) of the caller */
+	uint64_t weight_bytes; /* in the file, whether they are copied or used where they lie */
+	uint64_t cache_bytes;  /* of the caches and states that functions of the model make */
+	/* of the call: its inputs, which are the caller's; what it works with at the worst moment; its results, which are
+	 * left afterwards */
+	uint64_t input_bytes, scratch_bytes, result_bytes;
+	uint64_t need_bytes; /* of all these, as much as is there at once */
+	int is_least; /* not 0: it is more, as the code does not tell all: memory that compiled functions take */
+};
+
+/* mpkr_memory_need - what the code of a model says that a call takes; nothing of it runs
+ * Sizes are those that the compiler planned: a storage is up to a quarter larger, so that the next call finds it again, and
+ * memory that kernels take for themselves is not in them.
+ * @name    of a function of the model; NULL: the one that takes most
+ * @extents  count of its inputs' symbolic ones; others are 1
+ * Returns  MPKR_OK; MPKR_E_NOT_FOUND: no such function, or none of which the file tells it; MPKR_E_CORRUPT; MPKR_E_USAGE:
+ *          sizes beyond 64 bits; MPKR_E_NO_MEMORY */
+MPKR_API int mpkr_memory_need(mpkr_model *model, const char *name,
+			      const struct mpkr_extent *extents, size_t count,
+			      struct mpkr_need *out, struct mpkr_error *err);
 
 /* --- functions ------------------------------------------------------------------------------- */
 

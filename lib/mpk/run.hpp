@@ -417,6 +417,30 @@ public:
 		detail::check(mpkr_bind_weights(get(), path.c_str(), &count, &err), err);
 		return count;
 	}
+	// What its tensors take now and took at most, in host memory or on other devices.
+	mpkr_usage memory_now(std::int32_t device_type = MPKR_DEVICE_CPU) const
+	{
+		mpkr_usage out = {};
+		mpkr_error err;
+
+		out.size = sizeof out;
+		detail::check(mpkr_memory_now(get(), device_type, &out, &err), err);
+		return out;
+	}
+	void memory_trim() const noexcept { mpkr_memory_trim(get()); }
+	// What a call will take, as the code says; name NULL: of the function that takes most.
+	mpkr_need memory_need(const char *name = nullptr,
+			      std::initializer_list<mpkr_extent> extents = {}) const
+	{
+		mpkr_need out = {};
+		mpkr_error err;
+
+		out.size = sizeof out;
+		detail::check(mpkr_memory_need(get(), name, extents.begin(), extents.size(), &out,
+					       &err),
+			      err);
+		return out;
+	}
 	Function find(const std::string &name) const { return find(name.c_str()); }
 	Function find(const char *name = nullptr) const
 	{

@@ -229,3 +229,31 @@ def test_values_cross_calls():
     view = model["vm.builtin.attention_kv_cache_view"]
     model.close()
     np.testing.assert_array_equal(view(cache, mpk.shape(4, 2)), rows)
+
+
+def test_memory_has_a_budget():
+    x = load("gelu_dyn.in0")
+    model = mpk.open(RELAX / "gelu_dyn.so")
+    wanted = model.forward(x)
+    used = model.memory_now()
+    assert used["most_bytes"] >= used["used_bytes"] > 0
+    del wanted
+    model.memory_trim()
+    assert model.memory_now()["kept_bytes"] == 0
+    need = model.memory_need("forward", m=len(x)), model.memory_need(m=10 * len(x))
+    assert need[1]["input_bytes"] > need[0]["input_bytes"] > 0
+    with pytest.raises(KeyError):
+        model.memory_need("backward")
+    with pytest.raises(TypeError):
+        model.memory_need(m="many")
+    assert model.memory_now("cuda")["used_bytes"] == 0
+
+    scarce = mpk.open(RELAX / "gelu_dyn.so", budget=64)
+    with pytest.raises(mpk.BudgetError, match="budget of 64 bytes"):
+        scarce.forward(x)
+    assert issubclass(mpk.BudgetError, MemoryError)
+    enough = mpk.open(RELAX / "gelu_dyn.so", budget=used["most_bytes"])
+    np.testing.assert_allclose(enough.forward(x), load("gelu_dyn.out0"), rtol=1e-5, atol=1e-6)
+    for wrong in 0, -1:
+        with pytest.raises(ValueError):
+            mpk.open(RELAX / "gelu_dyn.so", budget=wrong)

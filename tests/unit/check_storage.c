@@ -199,7 +199,7 @@ static struct pool pool_open(void)
 	struct mpk_error err = { 0 };
 
 	ck_assert_ok(mpk_device_open(MPK_DEVICE_CPU, 0, NULL, &f.device, &err), err);
-	ck_assert_ok(mpk_allocator_create(f.device, cpu, &f.allocator, &err), err);
+	ck_assert_ok(mpk_allocator_create(f.device, cpu, NULL, &f.allocator, &err), err);
 	return f;
 }
 

@@ -150,6 +150,7 @@ const char *mpk_code_name(enum mpk_code code)
 		[MPK_E_RAISED] = "raised",
 		[MPK_E_TIMEOUT] = "timeout",
 		[MPK_E_NOMEM] = "no-memory",
+		[MPK_E_BUDGET] = "budget",
 		[MPK_E_INTERNAL] = "internal",
 	};
 

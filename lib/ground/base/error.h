@@ -33,6 +33,7 @@ enum mpk_code {
 	MPK_E_RAISED,   /* the called function raised or crashed, or a device call of it failed */
 	MPK_E_TIMEOUT,  /* the called function did not return in time */
 	MPK_E_NOMEM,    /* the system gave no memory */
+	MPK_E_BUDGET,   /* it is more memory than the caller allows */
 	MPK_E_INTERNAL, /* a defect of this program */
 	MPK_CODE_COUNT
 };

@@ -43,6 +43,7 @@ enum {
 /* What the module has made and looked up; it is there once in a process. */
 struct mpk_py_state {
 	PyObject *stop;       /* mpk.Stop */
+	PyObject *budget;     /* mpk.BudgetError */
 	PyObject *registered; /* functions of Python that all models have, by name */
 	PyObject *error;      /* mpk.Error */
 	PyTypeObject *tensor, *value, *shape, *type, *event, *function,

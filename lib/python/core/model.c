@@ -100,18 +100,31 @@ static int take_listener(PyObject *given, PyObject **out)
 
 static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-	static char *names[] = { "path", "device", "threads", "stream", "log", "loaded", NULL };
+	static char *names[] = { "path", "device", "threads", "stream",
+				 "log",  "loaded", "budget",  NULL };
 	PyObject *path, *bytes = NULL, *stream = Py_None, *log = Py_None, *hears = Py_None;
 	int device_type = 0, device_id = 0, code;
 	Py_ssize_t threads = 0;
 	struct mpkr_options options = { .size = sizeof options };
+	struct mpkr_memory memory = { .size = sizeof memory };
 	struct mpkr_error err;
 	struct mpk_py_open *open;
 	struct model *made;
+	int64_t budget = 0;
+	PyObject *most = NULL;
 
-	if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|(ii)nOOO:Model", names, &path,
-					 &device_type, &device_id, &threads, &stream, &log, &hears))
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|(ii)nOOOO:Model", names, &path,
+					 &device_type, &device_id, &threads, &stream, &log, &hears,
+					 &most))
 		return NULL;
+	if (most && most != Py_None && mpk_py_extent(most, &budget) < 0)
+		return NULL;
+	if (most && most != Py_None && budget < 1) {
+		PyErr_SetString(PyExc_ValueError, "a budget is a number of bytes, at least 1");
+		return NULL;
+	}
+	memory.budget = (uint64_t)budget;
+	options.host_memory = options.device_memory = &memory;
 	if (threads < 0 || threads > 1 << 20) {
 		PyErr_SetString(PyExc_ValueError, "threads is a number of at least 0");
 		return NULL;
@@ -533,6 +546,105 @@ static PyObject *model_tuple(PyObject *self, PyObject *items)
 	return made;
 }
 
+/* --- memory --------------------------------------------------------------------------------------------- */
+
+static PyObject *model_memory_now(PyObject *self, PyObject *args)
+{
+	struct mpk_py_open *open;
+	struct mpkr_usage u = { .size = sizeof u };
+	const char *device = "cpu";
+	struct mpkr_error err;
+	int code;
+
+	if (!PyArg_ParseTuple(args, "|s:memory_now", &device))
+		return NULL;
+	open = hold(self);
+	if (!open)
+		return NULL;
+	code = mpkr_memory_now(open->handle,
+			       strcmp(device, "cpu") == 0 ? MPKR_DEVICE_CPU : MPKR_DEVICE_CUDA, &u,
+			       &err);
+	mpk_py_open_drop(open);
+	if (code)
+		return mpk_py_raise(&err);
+	return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K}", "weight_bytes", u.weight_bytes,
+			     "cache_bytes", u.cache_bytes, "scratch_bytes", u.scratch_bytes,
+			     "kept_bytes", u.kept_bytes, "used_bytes", u.used_bytes, "most_bytes",
+			     u.most_bytes);
+}
+
+static PyObject *model_memory_trim(PyObject *self, PyObject *unused)
+{
+	struct mpk_py_open *open = hold(self);
+
+	(void)unused;
+	if (!open)
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS mpkr_memory_trim(open->handle);
+	Py_END_ALLOW_THREADS mpk_py_open_drop(open);
+	Py_INCREF(Py_None);
+	return Py_None;
+}
+
+/* Names and extents of keywords: @held receives what their names are in. Returns how many; -1 */
+static Py_ssize_t take_named_extents(PyObject *keywords, struct mpkr_extent *out, PyObject **held)
+{
+	PyObject *key, *value;
+	Py_ssize_t at = 0, count = 0;
+	size_t length;
+
+	while (keywords && PyDict_Next(keywords, &at, &key, &value)) {
+		if (mpk_py_extent(value, &out[count].extent) < 0)
+			return -1;
+		held[count] = mpk_py_utf8(key, &out[count].name, &length);
+		if (!held[count])
+			return -1;
+		count++;
+	}
+	return count;
+}
+
+static PyObject *model_memory_need(PyObject *self, PyObject *args, PyObject *keywords)
+{
+	struct mpk_py_open *open;
+	struct mpkr_need need = { .size = sizeof need };
+	Py_ssize_t room = keywords ? PyDict_Size(keywords) : 0, count;
+	struct mpkr_extent *extents;
+	PyObject **held, *made = NULL;
+	const char *name = NULL;
+	struct mpkr_error err;
+	int code;
+
+	if (!PyArg_ParseTuple(args, "|z:memory_need", &name))
+		return NULL;
+	open = hold(self);
+	if (!open)
+		return NULL;
+	extents = calloc((size_t)room + 1, sizeof *extents);
+	held = calloc((size_t)room + 1, sizeof *held);
+	count = extents && held ? take_named_extents(keywords, extents, held) : -1;
+	if (!extents || !held)
+		PyErr_NoMemory();
+	if (count >= 0) {
+		Py_BEGIN_ALLOW_THREADS code =
+			mpkr_memory_need(open->handle, name, extents, (size_t)count, &need, &err);
+		Py_END_ALLOW_THREADS made =
+			code ? mpk_py_raise(&err)
+			     : Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:O}", "weight_bytes",
+					     need.weight_bytes, "cache_bytes", need.cache_bytes,
+					     "input_bytes", need.input_bytes, "scratch_bytes",
+					     need.scratch_bytes, "result_bytes", need.result_bytes,
+					     "need_bytes", need.need_bytes, "is_least",
+					     need.is_least ? Py_True : Py_False);
+	}
+	for (Py_ssize_t i = 0; held && i < room; i++)
+		Py_XDECREF(held[i]);
+	free(held);
+	free(extents);
+	mpk_py_open_drop(open);
+	return made;
+}
+
 /* --- watched ------------------------------------------------------------------------------------------------ */
 
 static PyObject *none(void)
@@ -706,6 +818,15 @@ int mpk_py_add_model(PyObject *module)
 		  "nobody does. While no call is under way. What it raises ends the call and is raised there: mpk.Stop, to stop it.\n"
 		  "If it returns 2 where a kernel of byte code begins, that is not called. values: an Event has copies of what the\n"
 		  "operator is called with. Of compiled functions of the Relax VM each is one operator." },
+		{ "memory_now", model_memory_now, METH_VARARGS,
+		  "memory_now(device=\"cpu\") -> dict\n\nBytes that the model's tensors take in host memory, or on its device: copied weights,\n"
+		  "caches, what calls and results have, what is kept for the next, all of it now (used_bytes) and at most so far." },
+		{ "memory_need", (PyCFunction)(void (*)(void))model_memory_need,
+		  METH_VARARGS | METH_KEYWORDS,
+		  "memory_need(function=None, **extents) -> dict\n\nBytes that a call will take, as the code says, without making it: memory_need(\"prefill\",\n"
+		  "n=2048). None: the function that takes most. Extents that are not named are 1. is_least: the code does not tell all." },
+		{ "memory_trim", model_memory_trim, METH_NOARGS,
+		  "memory_trim()\n\nGive back what is kept for later calls." },
 		{ "__enter__", model_enter, METH_NOARGS, NULL },
 		{ "__exit__", model_exit, METH_VARARGS, NULL },
 		{ "__dir__", model_dir, METH_NOARGS, NULL },

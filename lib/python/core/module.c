@@ -20,6 +20,8 @@ static PyObject *exception_of(int code)
 		return PyExc_KeyError;
 	case MPKR_E_NO_MEMORY:
 		return PyExc_MemoryError;
+	case MPKR_E_BUDGET:
+		return mpk_py.budget;
 	case MPKR_E_STOPPED:
 		return mpk_py.stop;
 	default:
@@ -196,12 +198,20 @@ static int fill(PyObject *module)
 	mpk_py.dlpack = PyUnicode_InternFromString("__dlpack__");
 	mpk_py.array_interface = PyUnicode_InternFromString("__array_interface__");
 	mpk_py.doc = PyUnicode_InternFromString("__doc__");
-	if (!mpk_py.stop || !mpk_py.registered || !mpk_py.max_version || !mpk_py.dlpack ||
-	    !mpk_py.array_interface || !mpk_py.doc)
+	mpk_py.budget = PyErr_NewExceptionWithDoc(
+		"mpk.BudgetError", "A model takes more memory than the budget of mpk.open allows.",
+		PyExc_MemoryError, NULL);
+	if (!mpk_py.budget || !mpk_py.stop || !mpk_py.registered || !mpk_py.max_version ||
+	    !mpk_py.dlpack || !mpk_py.array_interface || !mpk_py.doc)
 		return -1;
 	Py_INCREF(mpk_py.error);
 	if (PyModule_AddObject(module, "Error", mpk_py.error) < 0) {
 		Py_DECREF(mpk_py.error);
+		return -1;
+	}
+	Py_INCREF(mpk_py.budget);
+	if (PyModule_AddObject(module, "BudgetError", mpk_py.budget) < 0) {
+		Py_DECREF(mpk_py.budget);
 		return -1;
 	}
 	Py_INCREF(mpk_py.stop);

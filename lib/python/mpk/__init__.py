@@ -10,11 +10,11 @@
 `mpk.tvm` has callables for TVM's `export_library`. The programs `mpack` and `minspect` come with the package.
 """
 from ._fleet import INVENTORY_COLUMNS, inventory
-from ._run import (Error, Event, Function, Model, Shape, Stop, Tensor, Type, Value, library_version, open, register,  # pylint: disable=redefined-builtin
+from ._run import (BudgetError, Error, Event, Function, Model, Shape, Stop, Tensor, Type, Value, library_version, open, register,  # pylint: disable=redefined-builtin
                    shape, unregister)
 from ._tools import ToolError, check, functions, memory, program, tree, verify
 
 __version__ = library_version()
-__all__ = ["Error", "Event", "Function", "INVENTORY_COLUMNS", "Model", "Shape", "Stop", "Tensor", "ToolError", "Type", "Value",
+__all__ = ["BudgetError", "Error", "Event", "Function", "INVENTORY_COLUMNS", "Model", "Shape", "Stop", "Tensor", "ToolError", "Type", "Value",
            "check", "functions", "inventory", "library_version", "memory", "open", "program", "register", "shape", "tree",
            "unregister", "verify"]

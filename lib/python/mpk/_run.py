@@ -12,12 +12,12 @@ import re
 from typing import TYPE_CHECKING, Any, Callable, TypeVar, overload
 
 from . import _core
-from ._core import Error, Event, Function, Model, Shape, Stop, Tensor, Type, Value, library_version, shape
+from ._core import BudgetError, Error, Event, Function, Model, Shape, Stop, Tensor, Type, Value, library_version, shape
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Error", "Event", "Function", "Model", "Shape", "Stop", "Tensor", "Type", "Value", "library_version", "open", "register",
+__all__ = ["BudgetError", "Error", "Event", "Function", "Model", "Shape", "Stop", "Tensor", "Type", "Value", "library_version", "open", "register",
            "shape", "unregister"]
 
 _Called = TypeVar("_Called", bound=Callable[..., Any])
@@ -58,7 +58,8 @@ def _stream_number(stream: Any) -> int | None:
 
 
 def open(path: str | os.PathLike[str], *, device: str | None = None, threads: int = 0,  # pylint: disable=redefined-builtin
-         stream: Any = None, log: Callable[[str], Any] | None = None, loaded: Callable[[int], Any] | None = None) -> Model:
+         stream: Any = None, log: Callable[[str], Any] | None = None, loaded: Callable[[int], Any] | None = None,
+         budget: int | None = None) -> Model:
     """Open the library of a model; its constructors run, with the rights of this process.
 
     :param path: a shared library that TVM 0.8 to 0.27, tvm-ffi or mpack wrote
@@ -69,12 +70,14 @@ def open(path: str | os.PathLike[str], *, device: str | None = None, threads: in
         number alone, so keep the stream. None: the default stream, and calls wait
     :param log: hears what the model prints (R.print), a text each time; None: nobody, and nothing is written
     :param loaded: hears how many bytes of weights were brought where they are wanted, each time that some were
+    :param budget: bytes that the model's tensors may take, in host memory and on its device each: copied weights, caches,
+        results, what calls work with. What needs more raises BudgetError. None: as much as there is
     :raises OSError: the file is missing; :raises Error: it is none that can be opened here
     """
     kind, _, number = (device or "").partition(":")
     if kind not in _DEVICES or (number and not (number.isascii() and number.isdigit() and len(number) < 6)):
         raise ValueError(f"a device is cpu, cuda, opencl or rocm, with a number after a colon, not '{device}'")
-    return Model(path, (_DEVICES[kind], int(number or 0)), threads, _stream_number(stream), log, loaded)
+    return Model(path, (_DEVICES[kind], int(number or 0)), threads, _stream_number(stream), log, loaded, budget)
 
 
 @overload

@@ -39,7 +39,8 @@ static void release_host(void *host)
 struct copy {
 	uint8_t *to;
 	struct mpk_span from;
-	size_t each; /* bytes, of all threads but the last */
+	size_t each; /* bytes, of all tasks but the last */
+	int count;   /* of tasks */
 	int pages;   /* /proc/self/pagemap; -1: pages are not given back */
 };
 
@@ -63,11 +64,11 @@ static void give_pages_back(const struct copy *c, const uint8_t *begin, const ui
 	(void)madvise((void *)(first * page), count * page, MADV_DONTNEED);
 }
 
-static int copy_part(int task, struct mpk_parallel_env *env, void *data)
+static void copy_part(void *data, size_t task)
 {
 	const struct copy *c = data;
-	size_t at = (size_t)task * c->each;
-	size_t end = task == env->num_task - 1 ? c->from.len : at + c->each;
+	size_t at = task * c->each;
+	size_t end = task == (size_t)c->count - 1 ? c->from.len : at + c->each;
 
 	for (size_t len; at < end; at += len) {
 		len = end - at < PIECE_BYTES ? end - at : PIECE_BYTES;
@@ -75,27 +76,45 @@ static int copy_part(int task, struct mpk_parallel_env *env, void *data)
 		if (c->pages >= 0)
 			give_pages_back(c, c->from.data + at, c->from.data + at + len);
 	}
+}
+
+static int copy_task(int task, struct mpk_parallel_env *env, void *data)
+{
+	(void)env;
+	copy_part(data, (size_t)task);
 	return 0;
 }
 
+/* By the threads that the caller lets the runtime have. */
+static void copy_all(struct copy *c, const struct mpk_runtime_options *options)
+{
+	unsigned threads = options->threads ? options->threads : mpk_parallel_cores();
+
+	c->count = c->from.len < COPY_LEAST ? 1 : threads < COPY_TASKS ? (int)threads : COPY_TASKS;
+	c->each = c->from.len / (size_t)c->count / MPK_STORAGE_ALIGN * MPK_STORAGE_ALIGN;
+	if (c->count > 1 && options->parallel_for) {
+		options->parallel_for(options->parallel_user, (size_t)c->count, copy_part, c);
+		return;
+	}
+	if (c->count > 1 && mpk_parallel_launch(copy_task, c, c->count) == 0)
+		return;
+	c->count = 1;
+	copy_part(c, 0);
+}
+
 /* Private memory with the content in the machine's byte order. */
-static enum mpk_code copied(struct mpk_span content, size_t unit, struct mpk_storage **out,
-			    struct mpk_error *err)
+static enum mpk_code copied(const struct mpk_runtime *runtime, struct mpk_span content, size_t unit,
+			    struct mpk_storage **out, struct mpk_error *err)
 {
 	MPK_TRY(mpk_storage_create(content.len, MPK_STORAGE_PRIVATE, out, err));
 	if (content.len) {
 		/* Most of the time goes into the first touch of pages, here and there: cores
 		 * share it. */
-		uint8_t *to = (*out)->data;
-		unsigned cores = mpk_parallel_cores(),
-			 count = cores < COPY_TASKS ? cores : COPY_TASKS;
-		struct copy c = { to, content,
-				  content.len / count / MPK_STORAGE_ALIGN * MPK_STORAGE_ALIGN, -1 };
+		struct copy c = { .to = (*out)->data, .from = content, .pages = -1 };
 
 		if (content.len >= GIVE_LEAST)
 			c.pages = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-		if (content.len < COPY_LEAST || mpk_parallel_launch(copy_part, &c, (int)count) != 0)
-			(void)copy_part(0, &(struct mpk_parallel_env){ .num_task = 1 }, &c);
+		copy_all(&c, mpk_runtime_options(runtime));
 		if (c.pages >= 0)
 			(void)close(c.pages);
 	}
@@ -125,15 +144,16 @@ static enum mpk_code sent(struct mpk_devices *devices, struct mpk_span content,
 }
 
 /* To a device of a big-endian machine, which has the machine's order. */
-static enum mpk_code sent_turned(struct mpk_devices *devices, struct mpk_span content, size_t unit,
+static enum mpk_code sent_turned(struct mpk_runtime *runtime, struct mpk_span content, size_t unit,
 				 struct mpk_dldevice where, struct mpk_storage **out,
 				 struct mpk_error *err)
 {
 	struct mpk_storage *turned;
 	enum mpk_code code;
 
-	MPK_TRY(copied(content, unit, &turned, err));
-	code = sent(devices, mpk_span_of(turned->data, content.len), where, out, err);
+	MPK_TRY(copied(runtime, content, unit, &turned, err));
+	code = sent(mpk_runtime_devices(runtime), mpk_span_of(turned->data, content.len), where,
+		    out, err);
 	mpk_storage_drop(turned);
 	return code;
 }
@@ -146,8 +166,7 @@ static enum mpk_code constant_load(struct mpk_host *host, struct mpk_span conten
 	bool is_native = !MPK_BIG_ENDIAN || unit == 1;
 
 	if (!mpk_dldevice_is_host(where) && !is_native)
-		return sent_turned(mpk_runtime_devices(host->runtime), content, unit, where, out,
-				   err);
+		return sent_turned(host->runtime, content, unit, where, out, err);
 	if (!mpk_dldevice_is_host(where))
 		return sent(mpk_runtime_devices(host->runtime), content, where, out, err);
 	if (is_native && content.len && (uintptr_t)content.data % MPK_STORAGE_ALIGN == 0) {
@@ -162,7 +181,7 @@ static enum mpk_code constant_load(struct mpk_host *host, struct mpk_span conten
 			mpk_host_drop(owner);
 		return code;
 	}
-	return copied(content, unit, out, err);
+	return copied(host->runtime, content, unit, out, err);
 }
 
 enum mpk_code mpk_constant_storage(struct mpk_host *host, struct mpk_span content,
@@ -171,7 +190,12 @@ enum mpk_code mpk_constant_storage(struct mpk_host *host, struct mpk_span conten
 {
 	if (host->code.moved.find)
 		content = host->code.moved.find(host->code.moved.user, content);
-	MPK_TRY(constant_load(host, content, mpk_dtype_number_bytes(type), where, out, err));
+	enum mpk_purpose before = mpk_purpose_swap(MPK_PURPOSE_WEIGHTS);
+	enum mpk_code rc =
+		constant_load(host, content, mpk_dtype_number_bytes(type), where, out, err);
+
+	(void)mpk_purpose_swap(before);
+	MPK_TRY(rc);
 	mpk_runtime_loaded(host->runtime, content.len);
 	return MPK_OK;
 }

@@ -48,11 +48,15 @@ static enum mpk_code invoke(struct mpk_run_call *c, struct mpk_function *f, stru
 {
 	const struct mpk_args args = { c->values, c->names, c->value_count };
 
+	struct mpk_devices *devices = mpk_runtime_devices(c->f->model->runtime);
 	struct mpk_stop *stop = &c->f->session->stop, *before;
 	enum mpk_code code;
 
 	mpk_value_drop(&c->result);
 	atomic_store_explicit(&stop->was_seen, false, memory_order_relaxed);
+	for (int i = 0; i < 2; i++)
+		atomic_store_explicit(&mpk_devices_memory(devices, i)->was_refused, false,
+				      memory_order_relaxed);
 	MPK_TRY(mpk_stop_check(stop, err));
 	before = mpk_stop_swap(stop);
 	code = mpk_function_call(f, &args, &c->result, err);
@@ -62,6 +66,10 @@ static enum mpk_code invoke(struct mpk_run_call *c, struct mpk_function *f, stru
 		MPK_TRY(mpk_run_settle(c->f->model, err));
 		return mpk_stop_fail(stop, err);
 	}
+	/* compiled code loses what its errors were for */
+	for (int i = 0; i < 2 && code != MPK_OK && code != MPK_E_BUDGET; i++)
+		if (atomic_load(&mpk_devices_memory(devices, i)->was_refused))
+			code = mpk_memory_fail(mpk_devices_memory(devices, i), err);
 	MPK_TRY(code);
 	return mpk_run_settle(c->f->model, err);
 }
@@ -84,15 +92,16 @@ static enum mpk_code run_turn(const struct mpkr_function *f, struct mpk_function
 {
 	struct mpkr_model *model = f->model;
 	const struct mpk_dldevice turned[] = { { .type = MPK_DL_CPU }, model->where };
+	struct mpk_memory *before;
 	enum mpk_code code, back;
 
-	(void)pthread_mutex_lock(&model->lock);
+	before = mpk_run_lock(model);
 	code = mpk_runtime_set_devices(model->runtime, turned, MPK_ARRAY_COUNT(turned),
 				       model->is_guess, err);
 	if (code == MPK_OK)
 		code = mpk_library_find(model->library, f->name, out, err);
 	back = mpk_runtime_set_devices(model->runtime, &model->where, 1, model->is_guess, NULL);
-	(void)pthread_mutex_unlock(&model->lock);
+	mpk_run_unlock(model, before);
 	(void)back; /* fewer than before always fit */
 	return code;
 }

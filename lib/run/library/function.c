@@ -100,41 +100,44 @@ static struct mpk_run_entry *entry_at(mpkr_model *model, size_t i)
 
 size_t mpkr_function_count(mpkr_model *model)
 {
+	struct mpk_memory *before;
 	size_t count;
 
 	if (!model)
 		return 0;
-	(void)pthread_mutex_lock(&model->lock);
+	before = mpk_run_lock(model);
 	count = run_list(model, NULL) == MPK_OK ? model->entry_count : 0;
-	(void)pthread_mutex_unlock(&model->lock);
+	mpk_run_unlock(model, before);
 	return count;
 }
 
 const char *mpkr_function_name(mpkr_model *model, size_t i)
 {
 	const struct mpk_run_entry *entry;
+	struct mpk_memory *before;
 	const char *name;
 
 	if (!model)
 		return NULL;
-	(void)pthread_mutex_lock(&model->lock);
+	before = mpk_run_lock(model);
 	entry = entry_at(model, i);
 	name = entry ? entry->name : NULL;
-	(void)pthread_mutex_unlock(&model->lock);
+	mpk_run_unlock(model, before);
 	return name;
 }
 
 int mpkr_function_is_model(mpkr_model *model, size_t i)
 {
 	const struct mpk_run_entry *entry;
+	struct mpk_memory *before;
 	int is_model;
 
 	if (!model)
 		return 0;
-	(void)pthread_mutex_lock(&model->lock);
+	before = mpk_run_lock(model);
 	entry = entry_at(model, i);
 	is_model = entry && entry->is_model;
-	(void)pthread_mutex_unlock(&model->lock);
+	mpk_run_unlock(model, before);
 	return is_model;
 }
 
@@ -162,16 +165,17 @@ const char *mpkr_function_signature(mpkr_model *model, size_t i)
 {
 	struct mpk_run_entry *entry;
 	const char *signature = NULL;
+	struct mpk_memory *before;
 
 	if (!model)
 		return NULL;
-	(void)pthread_mutex_lock(&model->lock);
+	before = mpk_run_lock(model);
 	entry = entry_at(model, i);
 	if (entry && !entry->signature)
 		entry->signature = signature_of(model, entry->name);
 	if (entry)
 		signature = entry->signature;
-	(void)pthread_mutex_unlock(&model->lock);
+	mpk_run_unlock(model, before);
 	return signature;
 }
 
@@ -190,8 +194,13 @@ enum mpk_code mpk_run_set_device(struct mpkr_model *model, struct mpk_dldevice w
 enum mpk_code mpk_run_look_up(struct mpkr_model *model, const char *name, struct mpk_function **out,
 			      struct mpk_error *err)
 {
-	if (!model->is_found && model->params)
-		MPK_TRY(model->params->bind_late(model, model->params, err));
+	if (!model->is_found && model->params) {
+		enum mpk_purpose before = mpk_purpose_swap(MPK_PURPOSE_WEIGHTS);
+		enum mpk_code code = model->params->bind_late(model, model->params, err);
+
+		(void)mpk_purpose_swap(before);
+		MPK_TRY(code);
+	}
 	model->is_found = true;
 	MPK_TRY(mpk_devices_use(mpk_runtime_devices(model->runtime), model->where, err));
 	return mpk_library_find(model->library, name, out, err);
@@ -248,6 +257,7 @@ static enum mpk_code find_function(struct mpkr_model *model, const char *name,
 
 int mpkr_find(mpkr_model *model, const char *name, mpkr_function **out, struct mpkr_error *err)
 {
+	struct mpk_memory *before;
 	struct mpk_error failure;
 	enum mpk_code code;
 
@@ -255,8 +265,8 @@ int mpkr_find(mpkr_model *model, const char *name, mpkr_function **out, struct m
 		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
 		return mpk_run_report(&failure, err);
 	}
-	(void)pthread_mutex_lock(&model->lock);
+	before = mpk_run_lock(model);
 	code = find_function(model, name, out, &failure);
-	(void)pthread_mutex_unlock(&model->lock);
+	mpk_run_unlock(model, before);
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
 }

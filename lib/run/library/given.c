@@ -378,6 +378,7 @@ static enum mpk_code find_launched(struct mpkr_model *model, const char *name,
 int mpkr_find_kernel(mpkr_model *model, const char *name, const struct mpkr_launch *launch,
 		     mpkr_function **out, struct mpkr_error *err)
 {
+	struct mpk_memory *before;
 	struct mpk_error failure;
 	enum mpk_code code;
 
@@ -385,9 +386,9 @@ int mpkr_find_kernel(mpkr_model *model, const char *name, const struct mpkr_laun
 		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
 		return mpk_run_report(&failure, err);
 	}
-	(void)pthread_mutex_lock(&model->lock);
+	before = mpk_run_lock(model);
 	code = find_launched(model, name, launch, out, &failure);
-	(void)pthread_mutex_unlock(&model->lock);
+	mpk_run_unlock(model, before);
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
 }
 

@@ -59,8 +59,10 @@ static enum mpk_code run_session_create(struct mpk_run_session **out, struct mpk
 
 enum mpk_code mpk_run_enter(const struct mpkr_function *f, struct mpk_error *err)
 {
-	if (pthread_mutex_lock(&f->session->lock) == 0)
+	if (pthread_mutex_lock(&f->session->lock) == 0) {
+		f->session->before = mpk_run_takes(f->model);
 		return MPK_OK;
+	}
 	return mpk_fail(
 		err, MPK_E_USAGE,
 		"a call that is under way in this thread has the session of '%s': open another one",
@@ -69,7 +71,20 @@ enum mpk_code mpk_run_enter(const struct mpkr_function *f, struct mpk_error *err
 
 void mpk_run_leave(const struct mpkr_function *f)
 {
+	(void)mpk_memory_swap(f->session->before);
 	(void)pthread_mutex_unlock(&f->session->lock);
+}
+
+struct mpk_memory *mpk_run_lock(struct mpkr_model *model)
+{
+	(void)pthread_mutex_lock(&model->lock);
+	return mpk_run_takes(model);
+}
+
+void mpk_run_unlock(struct mpkr_model *model, struct mpk_memory *before)
+{
+	(void)mpk_memory_swap(before);
+	(void)pthread_mutex_unlock(&model->lock);
 }
 
 static void run_session_drop(struct mpk_run_session *session)
@@ -346,6 +361,15 @@ static enum mpk_code take_leaves(struct mpkr_function *f, const struct mpk_param
 	return MPK_OK;
 }
 
+static enum mpk_code bind_weights(struct mpkr_function *f, bool *is_bound, struct mpk_error *err)
+{
+	enum mpk_purpose before = mpk_purpose_swap(MPK_PURPOSE_WEIGHTS);
+	enum mpk_code code = f->model->params->bind(f, is_bound, err);
+
+	(void)mpk_purpose_swap(before);
+	return code;
+}
+
 static enum mpk_code read_signature(struct mpkr_function *f, const struct mpk_run_binding *binding,
 				    struct mpk_error *err)
 {
@@ -364,7 +388,7 @@ static enum mpk_code read_signature(struct mpkr_function *f, const struct mpk_ru
 	if (binding)
 		MPK_TRY(binding->bind(f, binding->given, err));
 	else if (f->model->params)
-		MPK_TRY(f->model->params->bind(f, is_bound, err));
+		MPK_TRY(bind_weights(f, is_bound, err));
 	for (size_t i = 0; i < s->input_count; i++)
 		if (!is_bound[i])
 			f->open[f->open_count++] = &s->inputs[i].type;
@@ -467,6 +491,7 @@ static enum mpk_code open_session(const struct mpkr_function *f, struct mpkr_fun
 
 int mpkr_session(mpkr_function *function, mpkr_function **out, struct mpkr_error *err)
 {
+	struct mpk_memory *before;
 	struct mpk_error failure;
 	enum mpk_code code;
 	bool is_calling;
@@ -477,9 +502,9 @@ int mpkr_session(mpkr_function *function, mpkr_function **out, struct mpkr_error
 	}
 	/* a call under way may exchange the machine; not where the application asks from within it */
 	is_calling = mpk_run_enter(function, NULL) != MPK_OK;
-	(void)pthread_mutex_lock(&function->model->lock);
+	before = mpk_run_lock(function->model);
 	code = open_session(function, out, &failure);
-	(void)pthread_mutex_unlock(&function->model->lock);
+	mpk_run_unlock(function->model, before);
 	if (!is_calling)
 		mpk_run_leave(function);
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);

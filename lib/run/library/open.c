@@ -85,6 +85,7 @@ static enum mpk_code model_open(struct mpk_run_source *source, const struct mpkr
 				struct mpkr_model **out, struct mpk_error *err)
 {
 	struct mpkr_options taken;
+	struct mpk_memory *before;
 	struct mpkr_model *model;
 	enum mpk_code code;
 
@@ -97,15 +98,23 @@ static enum mpk_code model_open(struct mpk_run_source *source, const struct mpkr
 	source->runtime.loaded_user = taken.loaded_context;
 	source->runtime.log = taken.log;
 	source->runtime.log_user = taken.log_context;
+	source->runtime.parallel_for = taken.parallel_for;
+	source->runtime.parallel_user = taken.parallel_context;
 	source->runtime.tvm_ffi.explicit_path = taken.tvm_ffi;
 	source->runtime.cuda_home = taken.cuda_home;
 	MPK_TRY(mpk_run_create(source, &model, err));
 	model->stream = (struct mpk_run_stream){ taken.stream != NULL, taken.stream };
-	code = mpk_run_load(model, err);
+	code = mpk_run_set_memory(model, taken.host_memory, taken.device_memory, err);
+	before = mpk_run_takes(model);
+	if (code == MPK_OK)
+		code = mpk_run_load(model, err);
 	if (code != MPK_OK && source->path)
 		mpk_error_at_file(err, source->path);
 	if (code == MPK_OK)
 		code = choose_device(model, taken.device, err);
+	if (code == MPK_OK)
+		code = mpk_run_check_memory(model, err);
+	(void)mpk_memory_swap(before);
 	if (code != MPK_OK) {
 		mpk_run_model_drop(model);
 		return mpk_failed(code);

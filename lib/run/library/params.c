@@ -571,6 +571,7 @@ static enum mpk_code bind_file(struct mpkr_model *model, const char *path, size_
 
 int mpkr_bind_weights(mpkr_model *model, const char *path, size_t *count, struct mpkr_error *err)
 {
+	struct mpk_memory *before;
 	struct mpk_error failure;
 	enum mpk_code code;
 	size_t bound = 0;
@@ -579,9 +580,9 @@ int mpkr_bind_weights(mpkr_model *model, const char *path, size_t *count, struct
 		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
 		return mpk_run_report(&failure, err);
 	}
-	(void)pthread_mutex_lock(&model->lock);
+	before = mpk_run_lock(model);
 	code = bind_file(model, path, &bound, &failure);
-	(void)pthread_mutex_unlock(&model->lock);
+	mpk_run_unlock(model, before);
 	if (code != MPK_OK)
 		return mpk_run_report(&failure, err);
 	if (count)

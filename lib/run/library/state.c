@@ -69,6 +69,7 @@ static enum mpk_code call_state(const struct mpkr_value *state, const char *name
 	struct mpkr_model *model = state->model;
 	struct mpk_function *f;
 	struct mpk_value args[3] = { state->value, arg };
+	struct mpk_memory *before;
 	int64_t digest[2];
 	enum mpk_code code;
 
@@ -80,7 +81,9 @@ static enum mpk_code call_state(const struct mpkr_value *state, const char *name
 				mpkr_value_type(state));
 	model_digest(model, digest);
 	MPK_TRY(mpk_value_of_shape(digest, 2, &args[2], err));
+	before = mpk_run_takes(model);
 	code = mpk_function_call(f, &(struct mpk_args){ args, NULL, 3 }, result, err);
+	(void)mpk_memory_swap(before);
 	mpk_value_drop(&args[2]);
 	return code;
 }

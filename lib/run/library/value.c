@@ -48,6 +48,8 @@ static int public_code(enum mpk_code code)
 		return MPKR_E_STOPPED;
 	case MPK_E_NOMEM:
 		return MPKR_E_NO_MEMORY;
+	case MPK_E_BUDGET:
+		return MPKR_E_BUDGET;
 	case MPK_E_DIFFERENT:
 	case MPK_E_INTERNAL:
 	case MPK_CODE_COUNT:
@@ -146,6 +148,17 @@ static enum mpk_code make_value(enum mpkr_kind kind, const struct mpkr_tensor *t
 	return mpk_run_place_plain(kind, t, i, out, err);
 }
 
+static enum mpk_code make_value_of(const struct mpkr_model *model, enum mpkr_kind kind,
+				   const struct mpkr_tensor *tensor, struct mpk_value *out,
+				   struct mpk_error *err)
+{
+	struct mpk_memory *before = mpk_run_takes(model);
+	enum mpk_code code = make_value(kind, tensor, 0, out, err);
+
+	(void)mpk_memory_swap(before);
+	return code;
+}
+
 int mpkr_value_make(mpkr_model *model, enum mpkr_kind kind, const struct mpkr_tensor *tensor,
 		    mpkr_value **out, struct mpkr_error *err)
 {
@@ -156,7 +169,7 @@ int mpkr_value_make(mpkr_model *model, enum mpkr_kind kind, const struct mpkr_te
 	if (!model || !out)
 		code = mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
 	else
-		code = make_value(kind, tensor, 0, &made, &failure);
+		code = make_value_of(model, kind, tensor, &made, &failure);
 	if (code == MPK_OK)
 		code = mpk_run_value(model, made, out, &failure);
 	if (code == MPK_OK)
@@ -165,10 +178,9 @@ int mpkr_value_make(mpkr_model *model, enum mpkr_kind kind, const struct mpkr_te
 	return mpk_run_report(&failure, err);
 }
 
-static enum mpk_code make_tuple(const struct mpkr_model *model, const struct mpkr_arg *items,
-				size_t n, struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code fill_tuple(const struct mpkr_model *model, const struct mpkr_arg *items,
+				size_t n, const struct mpk_value *out, struct mpk_error *err)
 {
-	MPK_TRY(mpk_value_of_array(n, out, err));
 	for (size_t i = 0; i < n; i++) {
 		struct mpk_value *v = &out->array->items[i];
 
@@ -181,6 +193,18 @@ static enum mpk_code make_tuple(const struct mpkr_model *model, const struct mpk
 		*v = mpk_value_hold(items[i].value->value);
 	}
 	return MPK_OK;
+}
+
+static enum mpk_code make_tuple(const struct mpkr_model *model, const struct mpkr_arg *items,
+				size_t n, struct mpk_value *out, struct mpk_error *err)
+{
+	struct mpk_memory *before = mpk_run_takes(model);
+	enum mpk_code code = mpk_value_of_array(n, out, err);
+
+	if (code == MPK_OK)
+		code = fill_tuple(model, items, n, out, err);
+	(void)mpk_memory_swap(before);
+	return code;
 }
 
 int mpkr_value_tuple(mpkr_model *model, const struct mpkr_arg *items, size_t n, mpkr_value **out,
@@ -324,15 +348,19 @@ static enum mpk_code keep_lent(struct mpkr_model *model, const struct mpk_value 
 int mpkr_value_hold(const mpkr_value *value, mpkr_value **out, struct mpkr_error *err)
 {
 	struct mpk_value held = { 0 };
+	struct mpk_memory *before;
 	struct mpk_error failure;
 	enum mpk_code code = MPK_OK;
 
-	if (!value || !out)
+	if (!value || !out) {
 		code = mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
-	else if (value->is_lent)
+	} else if (value->is_lent) {
+		before = mpk_run_takes(value->model);
 		code = keep_lent(value->model, &value->value, 0, &held, &failure);
-	else
+		(void)mpk_memory_swap(before);
+	} else {
 		held = mpk_value_hold(value->value);
+	}
 	if (code == MPK_OK)
 		code = mpk_run_value(value->model, held, out, &failure);
 	if (code == MPK_OK)
@@ -364,15 +392,20 @@ static enum mpk_code reach(const struct mpkr_value *value, int32_t device_type,
 static enum mpk_code value_tensor(const struct mpkr_value *value, int32_t device_type,
 				  struct mpkr_result **out, struct mpk_error *err)
 {
+	struct mpk_memory *before;
 	struct mpk_tensor *t;
 	struct mpkr_result *made;
+	enum mpk_code code;
 
 	if (!value || !out)
 		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
 	if (device_type && device_type != MPKR_DEVICE_CPU)
 		return mpk_fail(err, MPK_E_USAGE, "a tensor in memory of device type %d",
 				(int)device_type);
-	MPK_TRY(reach(value, device_type, &t, err));
+	before = mpk_run_takes(value->model);
+	code = reach(value, device_type, &t, err);
+	(void)mpk_memory_swap(before);
+	MPK_TRY(code);
 	made = mpk_run_result(value->model, t);
 	if (!made) {
 		mpk_tensor_drop(t);

@@ -36,6 +36,7 @@ struct mpk_allocator {
 	pthread_mutex_t lock;
 	struct mpk_device *device;
 	struct mpk_dldevice where;
+	struct mpk_memory *memory; /* NULL: nobody counts */
 	struct block *free[CLASSES];
 	struct mpk_allocator_stats stats;
 };
@@ -58,7 +59,8 @@ static unsigned allocator_class_of(uint64_t bytes, uint64_t *room)
 
 /* No memory is taken before the first storage is asked for. */
 enum mpk_code mpk_allocator_create(struct mpk_device *device, struct mpk_dldevice where,
-				   struct mpk_allocator **out, struct mpk_error *err)
+				   struct mpk_memory *memory, struct mpk_allocator **out,
+				   struct mpk_error *err)
 {
 	struct mpk_allocator *a = calloc(1, sizeof *a);
 
@@ -66,6 +68,7 @@ enum mpk_code mpk_allocator_create(struct mpk_device *device, struct mpk_dldevic
 	(void)pthread_mutex_init(&a->lock, NULL);
 	a->device = device;
 	a->where = where;
+	a->memory = memory;
 	*out = a;
 	return MPK_OK;
 }
@@ -76,6 +79,7 @@ static void put_back(struct mpk_storage *storage)
 	struct block *b = (struct block *)storage;
 	struct mpk_allocator *a = b->allocator;
 
+	mpk_memory_keep(a->memory, storage->bytes, storage->purpose);
 	(void)pthread_mutex_lock(&a->lock);
 	b->next = a->free[b->class];
 	a->free[b->class] = b;
@@ -101,17 +105,57 @@ static struct block *allocator_take(struct mpk_allocator *a, unsigned class)
 }
 
 /* Memory that other classes keep is given back before the device is said to be full. */
+static enum mpk_code allocator_take_memory(struct mpk_allocator *a, uint64_t room, void **out,
+					   struct mpk_error *err)
+{
+	const struct mpk_memory *m = a->memory;
+	enum mpk_code code;
+
+	if (m && m->from.allocate) {
+		MPK_TRY_ALLOC(room <= SIZE_MAX / 2, err);
+		*out = m->from.allocate(m->from.user, a->where, room, MPK_MEMORY_ALIGN);
+		if (!*out && mpk_allocator_trim(a))
+			*out = m->from.allocate(m->from.user, a->where, room, MPK_MEMORY_ALIGN);
+		MPK_TRY_ALLOC(*out, err);
+		return MPK_OK;
+	}
+	code = mpk_device_alloc(a->device, room, out, err);
+	if (code != MPK_OK && mpk_allocator_trim(a))
+		code = mpk_device_alloc(a->device, room, out, err);
+	return code;
+}
+
+static void allocator_give_memory(struct mpk_allocator *a, struct block *b)
+{
+	const struct mpk_memory *m = a->memory;
+
+	if (m && m->from.allocate) {
+		/* the caller does not know which kernels use it; a device that fails runs none */
+		enum mpk_code ended = mpk_device_sync(a->device, NULL);
+
+		(void)ended;
+		m->from.release(m->from.user, a->where, b->storage.data, b->storage.bytes);
+	} else {
+		mpk_device_free(a->device, b->storage.data);
+	}
+}
+
 static enum mpk_code allocator_make(struct mpk_allocator *a, unsigned class, uint64_t room,
 				    struct block **out, struct mpk_error *err)
 {
 	struct block *b = calloc(1, sizeof *b);
+	enum mpk_code code;
 
 	MPK_TRY_ALLOC(b, err);
-	enum mpk_code code = mpk_device_alloc(a->device, room, &b->storage.data, err);
-
-	if (code != MPK_OK && mpk_allocator_trim(a))
-		code = mpk_device_alloc(a->device, room, &b->storage.data, err);
+	b->storage.purpose = (uint8_t)mpk_purpose_here();
+	code = mpk_memory_count(a->memory, room, b->storage.purpose, err);
 	if (code != MPK_OK) {
+		free(b);
+		return mpk_failed(code);
+	}
+	code = allocator_take_memory(a, room, &b->storage.data, err);
+	if (code != MPK_OK) {
+		mpk_memory_uncount(a->memory, room, b->storage.purpose);
 		free(b);
 		return mpk_failed(code);
 	}
@@ -140,8 +184,12 @@ enum mpk_code mpk_allocator_storage(struct mpk_allocator *a, uint64_t bytes,
 		return mpk_fail(err, MPK_E_RANGE, "a storage of more than 2^63 bytes");
 	class = allocator_class_of(bytes, &room);
 	b = allocator_take(a, class);
-	if (!b)
+	if (b) {
+		b->storage.purpose = (uint8_t)mpk_purpose_here();
+		mpk_memory_lend(a->memory, room, b->storage.purpose);
+	} else {
 		MPK_TRY(allocator_make(a, class, room, &b, err));
+	}
 	atomic_store_explicit(&b->storage.refs, 1, memory_order_relaxed);
 	*out = &b->storage;
 	return MPK_OK;
@@ -159,10 +207,12 @@ uint64_t mpk_allocator_trim(struct mpk_allocator *a)
 
 			a->free[class] = b->next;
 			bytes += b->storage.bytes;
-			mpk_device_free(a->device, b->storage.data);
+			allocator_give_memory(a, b);
 			free(b);
 		}
 	a->stats.held_bytes -= bytes;
+	if (a->memory)
+		atomic_fetch_sub_explicit(&a->memory->used, bytes, memory_order_relaxed);
 	(void)pthread_mutex_unlock(&a->lock);
 	return bytes;
 }
@@ -204,6 +254,7 @@ struct mpk_devices {
 	int32_t current[MPK_DEVICE_KINDS]; /* ordinal, by place in mpk_device_kinds */
 	bool image_arrays;
 	const char *cuda_home;
+	struct mpk_memory host, others; /* of the CPU; of all other devices */
 	bool forks; /* a fork has the lock, and that of the allocator on the CPU */
 	struct mpk_devices *next, **at;
 };
@@ -223,6 +274,34 @@ static int32_t *current_of(struct mpk_devices *devices, enum mpk_device_kind kin
 
 /* --- life -------------------------------------------------------------------------------- */
 
+/* Locks are taken as by who opens a device: none of them allocates while it has one. */
+static uint64_t trim_devices(struct mpk_devices *devices, bool is_host)
+{
+	uint64_t bytes = 0;
+
+	(void)pthread_mutex_lock(&devices->lock);
+	for (size_t i = 0; i < devices->open_count; i++)
+		if ((devices->open[i].where.type == MPK_DL_CPU) == is_host)
+			bytes += mpk_allocator_trim(devices->open[i].allocator);
+	(void)pthread_mutex_unlock(&devices->lock);
+	return bytes;
+}
+
+static uint64_t trim_host(void *owner)
+{
+	return trim_devices(owner, true);
+}
+
+static uint64_t trim_others(void *owner)
+{
+	return trim_devices(owner, false);
+}
+
+struct mpk_memory *mpk_devices_memory(struct mpk_devices *devices, bool is_host)
+{
+	return is_host ? &devices->host : &devices->others;
+}
+
 enum mpk_code mpk_devices_create(const char *cuda_home, struct mpk_devices **out,
 				 struct mpk_error *err)
 {
@@ -231,6 +310,9 @@ enum mpk_code mpk_devices_create(const char *cuda_home, struct mpk_devices **out
 	MPK_TRY_ALLOC(devices, err);
 	(void)pthread_mutex_init(&devices->lock, NULL);
 	devices->cuda_home = cuda_home;
+	devices->host.trim = trim_host;
+	devices->others.trim = trim_others;
+	devices->host.owner = devices->others.owner = devices;
 	(void)pthread_mutex_lock(&all_lock);
 	devices->next = all_devices;
 	devices->at = &all_devices;
@@ -282,7 +364,9 @@ static enum mpk_code open_device(struct mpk_devices *devices, struct mpk_dldevic
 				      sizeof *devices->open),
 		      err);
 	MPK_TRY(mpk_device_open(kind, (unsigned)where.id, devices->cuda_home, &opened.device, err));
-	enum mpk_code code = mpk_allocator_create(opened.device, where, &opened.allocator, err);
+	enum mpk_code code = mpk_allocator_create(
+		opened.device, where, mpk_devices_memory(devices, where.type == MPK_DL_CPU),
+		&opened.allocator, err);
 
 	if (code != MPK_OK) {
 		mpk_device_close(opened.device);

@@ -27,6 +27,10 @@ enum mpk_code mpk_devices_create(const char *cuda_home, struct mpk_devices **out
 /* mpk_devices_destroy - close all; tensors on them and modules must be gone. NULL is fine */
 void mpk_devices_destroy(struct mpk_devices *devices);
 
+/* mpk_devices_memory - what is taken for tensors on the CPU, or on all other devices; owned by devices. Who gives it and
+ * how much it may be is to be said before the first is taken */
+struct mpk_memory *mpk_devices_memory(struct mpk_devices *devices, bool is_host);
+
 /* mpk_devices_get - the device, opened at the first time; owned by devices
  * Returns  MPK_OK; MPK_E_DEVICE with one line that says why not; MPK_E_NOMEM */
 enum mpk_code mpk_devices_get(struct mpk_devices *devices, struct mpk_dldevice where,

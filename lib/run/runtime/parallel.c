@@ -480,6 +480,7 @@ struct launch {
 	void *data;
 	struct mpk_context context; /* of the thread that launched */
 	struct mpk_stop *stop;      /* of that thread */
+	struct mpk_memory *memory;  /* for whom it takes some */
 	struct mpk_once *once;      /* what that thread is running once */
 	int count;                  /* of tasks */
 	int64_t done;               /* when its own thread had nothing left to do */
@@ -592,9 +593,11 @@ static void work_on(struct mpk_worker *self, void *data)
 
 	(void)mpk_context_swap(l->context);
 	(void)mpk_stop_swap(l->stop);
+	(void)mpk_memory_swap(l->memory);
 	*mpk_once_inside() = l->once;
 	run_tasks(l, &self->tasks);
 	(void)mpk_stop_swap(NULL); /* it may be gone when the loop is over */
+	(void)mpk_memory_swap(NULL);
 	mpk_legacy_forget_result();
 }
 
@@ -634,6 +637,7 @@ static void launch_init(struct launch *l, mpk_parallel_fn *fn, void *data, int c
 	l->data = data;
 	l->context = mpk_context_get();
 	l->stop = mpk_stop_get();
+	l->memory = mpk_memory_here();
 	l->once = *mpk_once_inside();
 	l->count = count;
 	l->gang.fn = work_on;
@@ -823,6 +827,46 @@ int mpk_parallel_loop(mpk_parallel_fn *fn, void *data, unsigned threads)
 	return status;
 }
 
+/* --- loops that the caller runs ------------------------------------------------------------- */
+
+/* In a thread of the caller's, which may be in another call. */
+static void run_given_task(void *argument, size_t i)
+{
+	struct launch *l = argument;
+	struct mpk_context context = mpk_context_swap(l->context);
+	struct mpk_stop *stop = mpk_stop_swap(l->stop);
+	struct mpk_memory *memory = mpk_memory_swap(l->memory);
+	struct mpk_once *once = *mpk_once_inside();
+	bool before = in_loop;
+	int task;
+
+	(void)i; /* which one it is tells nothing: a barrier may have taken it */
+	*mpk_once_inside() = l->once;
+	in_loop = true;
+	if (take_task(&l->tasks, true, &task))
+		run_task(l, task);
+	in_loop = before;
+	*mpk_once_inside() = once;
+	(void)mpk_memory_swap(memory);
+	(void)mpk_stop_swap(stop);
+	(void)mpk_context_swap(context);
+}
+
+/* Tasks that meet at a barrier get threads of this library, as the caller's may be fewer. */
+static int run_by_caller(mpk_parallel_fn *fn, void *data, const struct mpk_runtime_options *options,
+			 unsigned threads)
+{
+	struct launch l;
+
+	if (threads < 2 || in_loop)
+		return run_alone(fn, data);
+	launch_init(&l, fn, data,
+		    (int)(threads < MPK_PARALLEL_TASKS_MAX ? threads : MPK_PARALLEL_TASKS_MAX));
+	l.lacks_threads = true;
+	options->parallel_for(options->parallel_user, (size_t)l.count, run_given_task, &l);
+	return finish_launch(&l, WAIT_LEAST);
+}
+
 /* --- barriers ------------------------------------------------------------------------------ */
 
 static bool take_any(struct launch *l, int *task)
@@ -890,11 +934,16 @@ int mpk_parallel_barrier(struct mpk_parallel_env *env)
 static int parallel_launch(mpk_parallel_fn *fn, void *data, int num_task)
 {
 	struct mpk_runtime *runtime = mpk_context_get().runtime;
-	unsigned threads = runtime ? mpk_runtime_options(runtime)->threads : 0;
+	const struct mpk_runtime_options *options = runtime ? mpk_runtime_options(runtime) : NULL;
+	unsigned threads = options ? options->threads : 0;
 
-	if (num_task == 0)
-		return mpk_parallel_loop(fn, data, threads ? threads : mpk_parallel_cores());
-	return mpk_parallel_launch(fn, data, num_task);
+	if (num_task != 0)
+		return mpk_parallel_launch(fn, data, num_task);
+	if (!threads)
+		threads = mpk_parallel_cores();
+	if (options && options->parallel_for)
+		return run_by_caller(fn, data, options, threads);
+	return mpk_parallel_loop(fn, data, threads);
 }
 
 static int parallel_barrier(int task, struct mpk_parallel_env *env)

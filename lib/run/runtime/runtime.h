@@ -62,6 +62,11 @@ struct mpk_runtime_options {
 					  const struct mpk_args *args, struct mpk_value *result,
 					  struct mpk_error *err);
 	void *application; /* owner of such functions */
+	/* runs task(argument, i) for each i below count, in any threads, and returns when all have ended; NULL: threads
+	 * of loops are those of parallel.h */
+	void (*parallel_for)(void *user, size_t count, void (*task)(void *argument, size_t i),
+			     void *argument);
+	void *parallel_user;
 };
 
 /* How nodes of some kinds come to life; one row a kind of loader, static storage. */

@@ -161,8 +161,9 @@ enum {
 
 /* Stands before the memory handed out, as long as the alignment. */
 struct block {
-	uint64_t bytes;     /* usable */
-	struct block *next; /* in the list of free ones */
+	uint64_t bytes;            /* usable */
+	struct mpk_memory *memory; /* of the runtime whose code has it; NULL: nobody counts */
+	struct block *next;        /* in the list of free ones */
 };
 
 struct pool {
@@ -261,22 +262,31 @@ static struct block *take_block(uint64_t bytes)
 	return NULL;
 }
 
-static void *take_workspace(uint64_t bytes)
+/* What a thread keeps is counted for nobody: the code that gets it next may be of another runtime. */
+static void *take_workspace(struct mpk_memory *m, uint64_t bytes)
 {
 	struct block *b;
 	uint64_t room;
 
-	if (!mpk_align_up(bytes ? bytes : 1, WORKSPACE_ALIGN, &room))
+	if (!mpk_align_up(bytes ? bytes : 1, WORKSPACE_ALIGN, &room) ||
+	    room > SIZE_MAX / 2 - WORKSPACE_ALIGN)
 		return NULL;
 	b = take_block(room);
+	if (b)
+		room = b->bytes;
+	if (mpk_memory_count(m, room, MPK_PURPOSE_SCRATCH, NULL) != MPK_OK) {
+		free(b);
+		return NULL;
+	}
 	if (!b) {
-		if (room > SIZE_MAX / 2 - WORKSPACE_ALIGN)
-			return NULL;
 		b = aligned_alloc(WORKSPACE_ALIGN, (size_t)room + WORKSPACE_ALIGN);
-		if (!b)
+		if (!b) {
+			mpk_memory_uncount(m, room, MPK_PURPOSE_SCRATCH);
 			return NULL;
+		}
 		b->bytes = room;
 	}
+	b->memory = m;
 	return (char *)b + WORKSPACE_ALIGN;
 }
 
@@ -287,6 +297,8 @@ static void give_workspace(void *data)
 
 	struct block *b = (struct block *)(void *)((char *)data - WORKSPACE_ALIGN);
 
+	mpk_memory_uncount(b->memory, b->bytes, MPK_PURPOSE_SCRATCH);
+	b->memory = NULL;
 	if (pool.count >= KEPT_MAX || (!pool.is_listed && !list_pool())) {
 		free(b);
 		return;
@@ -423,40 +435,54 @@ const struct mpk_process_part mpk_workspaces_part = { .at_fork = workspaces_at_f
 
 /* Errors get lost here: a C function returns NULL alone. Apart from who asks, as the room of an error is filled at each
  * entry. */
-__attribute__((noinline)) static void *fail_workspace(int type)
+__attribute__((noinline)) static void *fail_workspace(int type, struct mpk_memory *m)
 {
 	struct mpk_error e;
 
-	(void)mpk_fail(&e, type == MPK_DL_CPU ? MPK_E_NOMEM : MPK_E_RAISED,
-		       "no memory for the workspace of a function");
+	if (m && atomic_load(&m->was_refused))
+		(void)mpk_memory_fail(m, &e);
+	else
+		(void)mpk_fail(&e, type == MPK_DL_CPU ? MPK_E_NOMEM : MPK_E_RAISED,
+			       "no memory for the workspace of a function");
 	mpk_raised_set_error(&e);
 	return NULL;
 }
 
+/* Whose code this thread is in; what its functions take is given by the caller where he gives memory, as on other
+ * devices. */
+static struct mpk_devices *devices_here(int type, struct mpk_memory **m)
+{
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
+	struct mpk_devices *devices = runtime ? mpk_runtime_devices(runtime) : NULL;
+
+	*m = devices ? mpk_devices_memory(devices, type == MPK_DL_CPU) : NULL;
+	return devices;
+}
+
 static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bits)
 {
-	struct mpk_runtime *runtime = type == MPK_DL_CPU ? NULL : mpk_context_get().runtime;
+	struct mpk_memory *m;
+	struct mpk_devices *devices = devices_here(type, &m);
 	void *data = NULL;
 
 	(void)code;
 	(void)bits;
-	if (type == MPK_DL_CPU)
-		data = take_workspace(bytes);
-	else if (runtime)
-		data = take_scratch(mpk_runtime_devices(runtime), (struct mpk_dldevice){ type, id },
-				    bytes);
-	return data ? data : fail_workspace(type);
+	if (type == MPK_DL_CPU && (!m || !m->from.allocate))
+		data = take_workspace(m, bytes);
+	else if (devices)
+		data = take_scratch(devices, (struct mpk_dldevice){ type, id }, bytes);
+	return data ? data : fail_workspace(type, m);
 }
 
 static int free_workspace(int type, int id, void *data)
 {
-	struct mpk_runtime *runtime = type == MPK_DL_CPU ? NULL : mpk_context_get().runtime;
+	struct mpk_memory *m;
+	struct mpk_devices *devices = devices_here(type, &m);
 
-	if (type == MPK_DL_CPU)
+	if (type == MPK_DL_CPU && (!m || !m->from.allocate))
 		give_workspace(data);
-	else if (runtime)
-		(void)give_scratch(mpk_runtime_devices(runtime), &(struct mpk_dldevice){ type, id },
-				   data);
+	else if (devices)
+		(void)give_scratch(devices, &(struct mpk_dldevice){ type, id }, data);
 	return 0;
 }
 

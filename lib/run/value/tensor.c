@@ -13,30 +13,62 @@
 /* --- the host memory of tensors ---------------------------------------------------------------- */
 
 /* Small blocks come from the heap, large and shared ones have pages of their own, which the kernel zeroes at first touch
- * and takes back at once. */
+ * and takes back at once; or all of them from the caller, if he wants to. The owner of a storage is who counts it. */
+
+static const struct mpk_dldevice host = { MPK_DL_CPU, 0 };
+
+/* What is counted. */
+static uint64_t room_of(uint64_t bytes)
+{
+	uint64_t room;
+
+	return mpk_align_up(bytes ? bytes : 1, MPK_STORAGE_ALIGN, &room) ? room : UINT64_MAX;
+}
 
 static void release_heap(struct mpk_storage *s)
 {
 	free(s->data);
+	mpk_memory_uncount(s->owner, room_of(s->bytes), s->purpose);
 	free(s);
 }
 
 static void release_pages(struct mpk_storage *s)
 {
 	(void)munmap(s->data, (size_t)(s->bytes ? s->bytes : 1));
+	mpk_memory_uncount(s->owner, room_of(s->bytes), s->purpose);
+	free(s);
+}
+
+static void release_given(struct mpk_storage *s)
+{
+	struct mpk_memory *m = s->owner;
+
+	m->from.release(m->from.user, host, s->data, room_of(s->bytes));
+	mpk_memory_uncount(m, room_of(s->bytes), s->purpose);
 	free(s);
 }
 
 /* Zeroed by hand, as aligned_alloc does not: results must not show what was in the heap. */
 static enum mpk_code take_heap(struct mpk_storage *s, struct mpk_error *err)
 {
-	uint64_t room;
+	uint64_t room = room_of(s->bytes);
 
-	MPK_TRY_ALLOC(mpk_align_up(s->bytes ? s->bytes : 1, MPK_STORAGE_ALIGN, &room), err);
 	s->data = aligned_alloc(MPK_STORAGE_ALIGN, (size_t)room);
 	MPK_TRY_ALLOC(s->data, err);
 	memset(s->data, 0, (size_t)room);
 	s->release = release_heap;
+	return MPK_OK;
+}
+
+static enum mpk_code take_given(struct mpk_storage *s, struct mpk_memory *m, struct mpk_error *err)
+{
+	uint64_t room = room_of(s->bytes);
+
+	MPK_TRY_ALLOC(room <= SIZE_MAX / 2, err);
+	s->data = m->from.allocate(m->from.user, host, room, MPK_MEMORY_ALIGN);
+	MPK_TRY_ALLOC(s->data, err);
+	memset(s->data, 0, (size_t)room);
+	s->release = release_given;
 	return MPK_OK;
 }
 
@@ -58,19 +90,30 @@ static enum mpk_code take_pages(struct mpk_storage *s, int sharing, struct mpk_e
 enum mpk_code mpk_storage_create(uint64_t bytes, enum mpk_storage_memory memory,
 				 struct mpk_storage **out, struct mpk_error *err)
 {
+	struct mpk_memory *counts = memory == MPK_STORAGE_SHARED ? NULL : mpk_memory_here();
 	struct mpk_storage *s = calloc(1, sizeof *s);
 	enum mpk_code code;
 
 	MPK_TRY_ALLOC(s, err);
 	atomic_init(&s->refs, 1);
-	s->device.type = MPK_DL_CPU;
+	s->device = host;
 	s->bytes = bytes;
 	s->is_shared = memory == MPK_STORAGE_SHARED && bytes >= MPK_LARGE_BYTES;
-	if (bytes >= MPK_LARGE_BYTES)
+	s->owner = counts;
+	s->purpose = (uint8_t)mpk_purpose_here();
+	code = mpk_memory_count(counts, room_of(bytes), s->purpose, err);
+	if (code != MPK_OK) {
+		free(s);
+		return mpk_failed(code);
+	}
+	if (counts && counts->from.allocate)
+		code = take_given(s, counts, err);
+	else if (bytes >= MPK_LARGE_BYTES)
 		code = take_pages(s, s->is_shared ? MAP_SHARED : MAP_PRIVATE, err);
 	else
 		code = take_heap(s, err);
 	if (code != MPK_OK) {
+		mpk_memory_uncount(counts, room_of(bytes), s->purpose);
 		free(s);
 		return mpk_failed(code);
 	}

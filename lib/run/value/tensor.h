@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "dtype/dtype.h"
+#include "value/memory.h"
 
 /* --- the layouts of DLPack that compiled code shares with its caller: it reads these structures at fixed offsets,
  * nothing here may change --- */
@@ -51,9 +52,10 @@ enum { MPK_STORAGE_ALIGN = 64 };
 struct mpk_storage {
 	atomic_uint refs;
 	struct mpk_dldevice device;
-	void *data;     /* host: an address; else what the device calls its memory */
-	uint64_t bytes; /* usable from data on */
-	bool is_shared; /* with children forked later */
+	void *data;      /* host: an address; else what the device calls its memory */
+	uint64_t bytes;  /* usable from data on */
+	bool is_shared;  /* with children forked later */
+	uint8_t purpose; /* enum mpk_purpose, of what is counted */
 	/* Gives data back and frees the structure itself; called once, when the last reference
 	 * is gone. */
 	void (*release)(struct mpk_storage *storage);
@@ -68,8 +70,9 @@ enum mpk_storage_memory {
 };
 
 /* mpk_storage_create - zeroed host memory, aligned to MPK_STORAGE_ALIGN
+ * It is taken for whom the thread says (memory.h), unless it is shared.
  * @bytes   0 is allowed: data is then an address nobody reads
- * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM */
+ * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM; MPK_E_BUDGET */
 enum mpk_code mpk_storage_create(uint64_t bytes, enum mpk_storage_memory memory,
 				 struct mpk_storage **out, struct mpk_error *err) MPK_MUST_CHECK;
 

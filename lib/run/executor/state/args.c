@@ -94,9 +94,15 @@ enum mpk_code mpk_state_pages(struct mpk_dtype dtype, const int64_t *shape, size
 			      struct mpk_dldevice where, struct mpk_tensor **out,
 			      struct mpk_error *err)
 {
+	enum mpk_purpose before = mpk_purpose_swap(MPK_PURPOSE_CACHE);
+	enum mpk_code rc;
+
 	if (mpk_dldevice_is_host(where))
-		return mpk_tensor_create(dtype, shape, ndim, MPK_STORAGE_PRIVATE, out, err);
-	return mpk_state_empty(dtype, shape, ndim, where, out, err);
+		rc = mpk_tensor_create(dtype, shape, ndim, MPK_STORAGE_PRIVATE, out, err);
+	else
+		rc = mpk_state_empty(dtype, shape, ndim, where, out, err);
+	(void)mpk_purpose_swap(before);
+	return rc;
 }
 
 enum mpk_code mpk_state_view(struct mpk_tensor *t, const int64_t *shape, size_t ndim,

@@ -24,6 +24,7 @@
 #include "runtime/runtime.h"
 #include "runtime/stop.h"
 #include "signature/signature.h"
+#include "value/memory.h"
 #include "value/param_file.h"
 #include "value/value.h"
 
@@ -63,6 +64,7 @@ struct mpk_run_watch {
 
 struct mpkr_model {
 	atomic_uint refs;
+	struct mpkr_memory host_memory, device_memory; /* as the caller said */
 	pthread_mutex_t lock; /* recursive; over all below that is not constant */
 	struct mpk_run_source source;
 	struct mpk_runtime *runtime;
@@ -94,6 +96,15 @@ struct mpkr_entry;
 enum mpk_code mpk_run_open_carried(const struct mpkr_entry *entry, struct mpkr_model **out,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_run_takes - host memory that this thread takes from now on is the model's; returns whose it was, for mpk_memory_swap
+ * mpk_run_lock - have the model for this thread alone, and that; mpk_run_unlock takes what it returned */
+static inline struct mpk_memory *mpk_run_takes(const struct mpkr_model *model)
+{
+	return mpk_memory_swap(mpk_devices_memory(mpk_runtime_devices(model->runtime), true));
+}
+struct mpk_memory *mpk_run_lock(struct mpkr_model *model);
+void mpk_run_unlock(struct mpkr_model *model, struct mpk_memory *before);
+
 /* mpk_run_model_hold, mpk_run_model_drop - count references; at the last everything goes */
 struct mpkr_model *mpk_run_model_hold(struct mpkr_model *model);
 void mpk_run_model_drop(struct mpkr_model *model);
@@ -123,11 +134,24 @@ struct mpk_host_code *mpk_library_file_code(struct mpk_library_file *file);
 /* Functions of which one runs at a time. */
 struct mpk_run_session {
 	atomic_uint refs;
-	pthread_mutex_t lock; /* mpk_run_enter */
-	struct mpk_stop stop; /* its calls */
+	pthread_mutex_t lock;      /* mpk_run_enter */
+	struct mpk_memory *before; /* whose memory the thread that has it took */
+	struct mpk_stop stop;      /* its calls */
 };
 
-/* mpk_run_enter - have a function's session for this thread alone, to be given back by mpk_run_leave
+/* mpk_run_set_memory - what a caller says of a model's memory, before any is taken and the device is chosen
+ * @host, @device  NULL: nothing
+ * Returns  MPK_OK; MPK_E_USAGE
+ * mpk_run_check_memory - whether the caller's memory does for the device that was chosen
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED */
+enum mpk_code mpk_run_set_memory(struct mpkr_model *model, const struct mpkr_memory *on_host,
+				 const struct mpkr_memory *on_device,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_run_check_memory(const struct mpkr_model *model,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_enter - have a function's session for this thread alone, which takes memory for its model, to be given back by
+ * mpk_run_leave
  * Returns  MPK_OK; MPK_E_USAGE: this thread has it, in a call from which a function of the application calls */
 enum mpk_code mpk_run_enter(const struct mpkr_function *f, struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_run_leave(const struct mpkr_function *f);

@@ -33,9 +33,10 @@ struct mpk_allocator_stats {
 
 /* mpk_allocator_create - for one device
  * @device  borrowed until destroy
+ * @memory  counts what it takes and may give it; borrowed until destroy; NULL: nobody does
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_allocator_create(struct mpk_device *device, struct mpk_dldevice where,
-				   struct mpk_allocator **out,
+				   struct mpk_memory *memory, struct mpk_allocator **out,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_allocator_destroy - give all kept memory back; its storages must be gone. NULL is fine */
@@ -44,7 +45,7 @@ void mpk_allocator_destroy(struct mpk_allocator *a);
 /* mpk_allocator_storage - memory of at least bytes bytes, in host memory aligned to 64
  * May be called from several threads.
  * @out     one reference; storage->bytes may be more than asked for
- * Returns  MPK_OK; as mpk_device_alloc, after all kept memory was given back and it was tried
+ * Returns  MPK_OK; MPK_E_BUDGET; as mpk_device_alloc, after all kept memory was given back and it was tried
  *          again */
 enum mpk_code mpk_allocator_storage(struct mpk_allocator *a, uint64_t bytes,
 				    struct mpk_storage **out, struct mpk_error *err) MPK_MUST_CHECK;

@@ -711,6 +711,43 @@ typedef int mpkr_watcher(void *context, const struct mpkr_event *event);
  * @watcher NULL: nobody */
 MPKR_API void mpkr_watch(mpkr_model *model, mpkr_watcher *watcher, void *context);
 
+/* What an operator took on a device, in all calls since the profile began. Set size. */
+struct mpkr_profile_row {
+	size_t size; /* sizeof(struct mpkr_profile_row) of the caller */
+	const char *
+		name; /* "fused_matmul_add"; valid until the profile begins again or the model is gone */
+	enum mpkr_operator kind;
+	struct mpkr_device device;
+	uint64_t calls;
+	int64_t total_nanoseconds, min_nanoseconds,
+		max_nanoseconds; /* without operators within it */
+	double share;            /* of the total of all rows: 0 to 1 */
+};
+
+/* mpkr_profile - measure operators of the model's calls from now on, while none is under way, as mpkr_watch, with which it
+ * goes together: what a watcher does is not measured
+ * @is_on   not 0: begin, and forget what was measured; 0: end, and keep it
+ * mpkr_profile_at - what was measured, the operator that took most first
+ * @i       from 0
+ * Returns  MPKR_OK; MPKR_E_NOT_FOUND: there are no more; MPKR_E_USAGE; MPKR_E_NO_MEMORY */
+MPKR_API void mpkr_profile(mpkr_model *model, int is_on);
+MPKR_API int mpkr_profile_at(mpkr_model *model, size_t i, struct mpkr_profile_row *out,
+			     struct mpkr_error *err);
+
+/* Where a call failed. Set size. Texts are valid until the next call of the session, or until the function is dropped. */
+struct mpkr_failure {
+	size_t size;      /* sizeof(struct mpkr_failure) of the caller */
+	const char *name; /* of the operator: a kernel, a builtin, a function of the application */
+	const char *function; /* of the model that it is in; "": not known */
+	const char *
+		before; /* the kernel or function that was called before it there; "": none, or not known */
+	int64_t instruction; /* its number in byte code; -1: compiled code, or a call that was replayed as it was recorded */
+};
+
+/* mpkr_failed_at - the operator in which the last call of the function's session failed
+ * Returns  MPKR_OK; MPKR_E_NOT_FOUND: it did not fail, or in none that is known: its inputs were refused; MPKR_E_USAGE */
+MPKR_API int mpkr_failed_at(const mpkr_function *function, struct mpkr_failure *out);
+
 /* --- calls that are stopped ------------------------------------------------------------------ */
 
 /* mpkr_stop - end calls of the function's session with MPKR_E_STOPPED: the one under way, and all that begin, until

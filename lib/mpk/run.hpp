@@ -271,6 +271,26 @@ public:
 	}
 	void resume() const noexcept { mpkr_resume(get()); }
 
+	// "'my.op', instruction 3 of 'main', after 'fused_add'": where the last call failed; "" where nobody knows.
+	std::string failed_at() const
+	{
+		mpkr_failure at = {};
+		std::string text;
+
+		at.size = sizeof at;
+		if (mpkr_failed_at(get(), &at) != MPKR_OK)
+			return text;
+		text = "'" + std::string(at.name) + "'";
+		if (at.instruction >= 0)
+			text += ", instruction " + std::to_string(at.instruction);
+		if (at.function[0])
+			text += (at.instruction >= 0 ? " of '" : " in '") +
+				std::string(at.function) + "'";
+		if (at.before[0])
+			text += ", after '" + std::string(at.before) + "'";
+		return text;
+	}
+
 private:
 	static void collect(const Value &v, std::vector<Tensor> &out)
 	{
@@ -440,6 +460,20 @@ public:
 					       &err),
 			      err);
 		return out;
+	}
+	// Times of operators, from the begin to the end; the operator that took most first. Names live as long as the model.
+	void profile_begin() const noexcept { mpkr_profile(get(), 1); }
+	std::vector<mpkr_profile_row> profile_end() const
+	{
+		std::vector<mpkr_profile_row> rows;
+		mpkr_profile_row row = {};
+		mpkr_error err;
+
+		mpkr_profile(get(), 0);
+		row.size = sizeof row;
+		while (mpkr_profile_at(get(), rows.size(), &row, &err) == MPKR_OK)
+			rows.push_back(row);
+		return rows;
 	}
 	Function find(const std::string &name) const { return find(name.c_str()); }
 	Function find(const char *name = nullptr) const

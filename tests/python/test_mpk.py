@@ -257,3 +257,17 @@ def test_memory_has_a_budget():
     for wrong in 0, -1:
         with pytest.raises(ValueError):
             mpk.open(RELAX / "gelu_dyn.so", budget=wrong)
+
+
+def test_operators_are_measured():
+    x, model = load("gelu.in0"), mpk.open(RELAX / "gelu.so")
+    model.profile_start()
+    for _ in range(4):
+        model.forward(x)
+    rows = model.profile_stop()
+    model.forward(x)
+    assert [r["seconds"] for r in rows] == sorted((r["seconds"] for r in rows), reverse=True)
+    assert sum(r["share"] for r in rows) == pytest.approx(1)
+    assert all(r["calls"] % 4 == 0 and r["device"] == (1, 0) for r in rows)
+    assert any(r["kind"] == "kernel" and "gelu" in r["name"] for r in rows)
+    assert model.profile_stop() == rows

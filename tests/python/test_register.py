@@ -234,3 +234,17 @@ def test_sessions_are_stopped_apart():
         f(x)
     assert other(x).shape == x.shape
     f.resume()
+
+
+@pytest.mark.skipif(not hasattr(Exception, "add_note"), reason="Python has notes from 3.11 on")
+@pytest.mark.parametrize("name", ["registered", "registered_compiled"])
+def test_exceptions_say_where(name):
+    def refuse(*args):
+        raise ValueError("no more rows")
+
+    model = mpk.open(RELAX / f"{name}.so")
+    model.register("test.vm.identity", refuse)
+    with pytest.raises(ValueError, match="no more rows") as raised:
+        model.identity(np.ones((2, 4), "float32"))
+    assert len(raised.value.__notes__) == 1
+    assert "in 'test.vm.identity'" in raised.value.__notes__[0] and "of 'identity'" in raised.value.__notes__[0]

@@ -177,6 +177,7 @@ END_TEST
 
 START_TEST(what_the_application_raises)
 {
+	struct mpkr_failure at = { .size = sizeof at };
 	float out[4];
 	char raised[] = "ValueError: no more rows";
 	mpkr_model *model;
@@ -186,11 +187,25 @@ START_TEST(what_the_application_raises)
 	model = open_model(files[_i]);
 	ck_ok(mpkr_register(model, "test.vm.identity", raise_error, raised, &err));
 	ck_ok(mpkr_find(model, "identity", &f, &err));
-	ck_fails(call_identity(f, out), MPKR_E_RAISED, "ValueError: no more rows");
+	ck_assert_int_eq(mpkr_failed_at(f, &at), MPKR_E_NOT_FOUND);
+	/* before a plan was made, and when it is replayed */
+	for (int i = 0; i < 4; i++) {
+		ck_ok(mpkr_register(model, "test.vm.identity", raise_error, raised, &err));
+		ck_fails(call_identity(f, out), MPKR_E_RAISED, "ValueError: no more rows");
+		ck_assert_int_eq(mpkr_failed_at(f, &at), MPKR_OK);
+		ck_assert_str_eq(at.name, "test.vm.identity");
+		ck_assert_str_eq(at.function, "identity");
+		ck_assert_msg(i || _i || at.instruction >= 0, "%lld", (long long)at.instruction);
+		ck_ok(mpkr_register(model, "test.vm.identity", identity, NULL, &err));
+		check_identity(f, 1);
+		ck_assert_int_eq(mpkr_failed_at(f, &at), MPKR_E_NOT_FOUND);
+	}
 	ck_ok(mpkr_register(model, "test.vm.identity", raise_error, NULL, &err));
 	ck_fails(call_identity(f, out), MPKR_E_NO_MEMORY, "test.vm.identity");
 	ck_ok(mpkr_register(model, "test.vm.identity", identity, NULL, &err));
 	check_identity(f, 1);
+	at.size = 0;
+	ck_assert_int_eq(mpkr_failed_at(f, &at), MPKR_E_USAGE);
 	mpkr_drop(f);
 	mpkr_close(model);
 }
@@ -530,6 +545,107 @@ START_TEST(operators_are_watched)
 }
 END_TEST
 
+static int count_operators(void *context, const struct mpkr_event *event)
+{
+	struct seen *s = context;
+
+	if (event->is_end)
+		s->ended++;
+	else
+		s->begun++;
+	return MPKR_WATCH_GO_ON;
+}
+
+/* In models of each executor: every operator with its calls, the longest first. */
+START_TEST(operators_are_measured)
+{
+	const struct model *m = &models[_i];
+	struct mpkr_profile_row row = { .size = sizeof row };
+	struct seen s = { 0 };
+	int64_t before = INT64_MAX;
+	double share = 0;
+	uint64_t measured = 0;
+	mpkr_model *model;
+	mpkr_function *f;
+	size_t rows = 0;
+
+	NEED_FIXTURES;
+	if (m->on_device)
+		SKIP_TEST("the device is another test's");
+	ck_ok(mpkr_open(data_path(m->path), NULL, &model, &err));
+	ck_ok(mpkr_find(model, m->function, &f, &err));
+	ck_fails(mpkr_profile_at(model, 0, &row, &err), MPKR_E_NOT_FOUND, "no row 0");
+	mpkr_watch(model, count_operators, &s);
+	mpkr_profile(model, 1);
+	for (int i = 0; i < 5; i++)
+		call_model(m, f, true);
+	mpkr_profile(model, 0);
+	ck_assert_uint_eq(s.begun, s.ended);
+	mpkr_watch(model, NULL, NULL);
+	call_model(m, f, true);
+	for (; mpkr_profile_at(model, rows, &row, &err) == MPKR_OK; rows++) {
+		ck_assert_int_le(row.total_nanoseconds, before);
+		ck_assert_int_le(row.min_nanoseconds, row.max_nanoseconds);
+		ck_assert_int_le(row.max_nanoseconds, row.total_nanoseconds);
+		ck_assert_uint_eq(row.calls % 5, 0);
+		ck_assert_int_eq(row.device.device_type, MPKR_DEVICE_CPU);
+		ck_assert_uint_gt(strlen(row.name), 0);
+		before = row.total_nanoseconds;
+		share += row.share;
+		measured += row.calls;
+	}
+	ck_assert_uint_gt(rows, 0);
+	ck_assert_uint_eq(measured, s.begun);
+	ck_assert_double_eq_tol(share, 1, 1e-9);
+	mpkr_profile(model, 1);
+	ck_fails(mpkr_profile_at(model, 0, &row, &err), MPKR_E_NOT_FOUND, "no row 0");
+	row.size = 0;
+	ck_fails(mpkr_profile_at(model, 0, &row, &err), MPKR_E_USAGE, "size");
+	mpkr_drop(f);
+	mpkr_close(model);
+}
+END_TEST
+
+static mpkr_value *kept_argument;
+
+static int keep_argument(void *context, const struct mpkr_invocation *call, mpkr_value **result,
+			 struct mpkr_error *why)
+{
+	(void)context;
+	(void)result;
+	return mpkr_value_hold(call->args[0], &kept_argument, why);
+}
+
+/* What is held of an argument stays as it is when the caller's memory, which the call was given, changes. */
+START_TEST(held_arguments_are_copies)
+{
+	_Alignas(64) float given[4];
+	struct mpkr_tensor in = mpkr_tensor_on_host(given, MPKR_DTYPE_FLOAT, 32, 2, extents);
+	const struct mpkr_tensor *inputs[1] = { &in };
+	struct mpkr_result *r, *kept;
+	mpkr_model *model;
+	mpkr_function *f;
+	size_t count;
+
+	NEED_FIXTURES;
+	model = open_model(files[_i]);
+	ck_ok(mpkr_register(model, "test.vm.identity", keep_argument, NULL, &err));
+	ck_ok(mpkr_find(model, "identity", &f, &err));
+	for (int k = 0; k < 3; k++) {
+		memcpy(given, numbers, sizeof given);
+		ck_ok(mpkr_call(f, inputs, 1, &r, 1, &count, &err));
+		mpkr_free(r);
+		memset(given, 0, sizeof given);
+		ck_ok(mpkr_value_tensor(kept_argument, 0, &kept, &err));
+		ck_assert_mem_eq(kept->tensor.data, numbers, sizeof given);
+		mpkr_free(kept);
+		mpkr_value_drop(kept_argument);
+	}
+	mpkr_drop(f);
+	mpkr_close(model);
+}
+END_TEST
+
 /* Leaves kernels out, and keeps what the first of them was called with. */
 struct skipped {
 	unsigned begun, ended;
@@ -827,6 +943,8 @@ int main(void)
 	tcase_add_loop_test(tc, the_application_calls_models, 0, both);
 	tcase_add_loop_test(tc, nobody_is_in_a_function_that_was_taken_away, 0, both);
 	tcase_add_loop_test(tc, calls_are_stopped, 0, both);
+	tcase_add_loop_test(tc, operators_are_measured, 0, (int)MPK_ARRAY_COUNT(models));
+	tcase_add_loop_test(tc, held_arguments_are_copies, 0, 2);
 	tcase_add_test(tc, operators_are_watched);
 	tcase_add_test(tc, kernels_are_left_out);
 	tcase_add_test(tc, functions_are_values);

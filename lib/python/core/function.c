@@ -7,6 +7,7 @@
 
 #include <structmember.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -297,6 +298,35 @@ static int append(PyObject *list, PyObject *item)
 	return failed;
 }
 
+/* --- what failed --------------------------------------------------------------------------------------------- */
+
+/* "in 'my.op', instruction 3 of 'main', after 'fused_add'", as a note of the exception; Python has them from 3.11 on. */
+static void note_place(const struct function *f)
+{
+	struct mpkr_failure at = { .size = sizeof at };
+	PyObject *type, *value, *trace, *text, *given = NULL;
+	char where[64] = "";
+
+	if (mpkr_failed_at(f->handle, &at) != MPKR_OK)
+		return;
+	PyErr_Fetch(&type, &value, &trace);
+	PyErr_NormalizeException(&type, &value, &trace);
+	if (at.instruction >= 0)
+		(void)snprintf(where, sizeof where, ", instruction %lld of",
+			       (long long)at.instruction);
+	text = PyUnicode_FromFormat(
+		"in '%s'%s%s%s%s%s%s%s", at.name, at.function[0] && !where[0] ? " of" : where,
+		at.function[0] ? " '" : "", at.function, at.function[0] ? "'" : "",
+		at.before[0] ? ", after '" : "", at.before, at.before[0] ? "'" : "");
+	if (text && value && PyObject_HasAttrString(value, "add_note"))
+		given = PyObject_CallMethod(value, "add_note", "O", text);
+	if (!given)
+		PyErr_Clear();
+	Py_XDECREF(given);
+	Py_XDECREF(text);
+	PyErr_Restore(type, value, trace);
+}
+
 /* --- calls of tensors ------------------------------------------------------------------------------------- */
 
 enum { FEW = 8 };
@@ -325,6 +355,7 @@ static PyObject *call_tensors(struct function *f, const struct mpk_py_leaves *le
 	Py_END_ALLOW_THREADS if (code)
 	{
 		mpk_py_raise_call(&err);
+		note_place(f);
 		goto out;
 	}
 	const int like = (int)find_like(leaves);
@@ -446,6 +477,7 @@ static PyObject *call_values(struct function *f, struct mpk_py_leaves *leaves, b
 	Py_END_ALLOW_THREADS if (code)
 	{
 		mpk_py_raise_call(&err);
+		note_place(f);
 		goto out;
 	}
 	if (mpkr_value_kind(out) == MPKR_KIND_NONE) {

@@ -546,6 +546,53 @@ static PyObject *model_tuple(PyObject *self, PyObject *items)
 	return made;
 }
 
+/* --- measured ------------------------------------------------------------------------------------------- */
+
+static PyObject *model_profile_start(PyObject *self, PyObject *unused)
+{
+	struct mpk_py_open *open = hold(self);
+
+	(void)unused;
+	if (!open)
+		return NULL;
+	mpkr_profile(open->handle, 1);
+	mpk_py_open_drop(open);
+	Py_INCREF(Py_None);
+	return Py_None;
+}
+
+static PyObject *make_row(const struct mpkr_profile_row *r)
+{
+	return Py_BuildValue("{s:s,s:s,s:(ii),s:K,s:d,s:d,s:d,s:d}", "name", r->name, "kind",
+			     r->kind == MPKR_OPERATOR_KERNEL ? "kernel"
+			     : r->kind == MPKR_OPERATOR_COPY ? "copy"
+							     : "builtin",
+			     "device", (int)r->device.device_type, (int)r->device.device_id,
+			     "calls", r->calls, "seconds", (double)r->total_nanoseconds / 1e9,
+			     "min_seconds", (double)r->min_nanoseconds / 1e9, "max_seconds",
+			     (double)r->max_nanoseconds / 1e9, "share", r->share);
+}
+
+static PyObject *model_profile_stop(PyObject *self, PyObject *unused)
+{
+	struct mpkr_profile_row r = { .size = sizeof r };
+	struct mpk_py_open *open = hold(self);
+	PyObject *list = open ? PyList_New(0) : NULL, *row;
+	struct mpkr_error err;
+
+	(void)unused;
+	if (open)
+		mpkr_profile(open->handle, 0);
+	for (size_t i = 0; list && mpkr_profile_at(open->handle, i, &r, &err) == MPKR_OK; i++) {
+		row = make_row(&r);
+		if (!row || PyList_Append(list, row) < 0)
+			Py_CLEAR(list);
+		Py_XDECREF(row);
+	}
+	mpk_py_open_drop(open);
+	return list;
+}
+
 /* --- memory --------------------------------------------------------------------------------------------- */
 
 static PyObject *model_memory_now(PyObject *self, PyObject *args)
@@ -818,6 +865,11 @@ int mpk_py_add_model(PyObject *module)
 		  "nobody does. While no call is under way. What it raises ends the call and is raised there: mpk.Stop, to stop it.\n"
 		  "If it returns 2 where a kernel of byte code begins, that is not called. values: an Event has copies of what the\n"
 		  "operator is called with. Of compiled functions of the Relax VM each is one operator." },
+		{ "profile_start", model_profile_start, METH_NOARGS,
+		  "profile_start()\n\nMeasure operators of this model's calls from now on. While no call is under way." },
+		{ "profile_stop", model_profile_stop, METH_NOARGS,
+		  "profile_stop() -> list of dict\n\nWhat was measured, the operator that took most first: name, kind, device, calls, seconds,\n"
+		  "min_seconds, max_seconds, and its share of all." },
 		{ "memory_now", model_memory_now, METH_VARARGS,
 		  "memory_now(device=\"cpu\") -> dict\n\nBytes that the model's tensors take in host memory, or on its device: copied weights,\n"
 		  "caches, what calls and results have, what is kept for the next, all of it now (used_bytes) and at most so far." },

@@ -445,6 +445,13 @@ static struct mpk_function *own_function(enum mpk_convention conv, void *object)
 		       : NULL;
 }
 
+const char *mpk_ffi_function_name(enum mpk_convention conv, void *object)
+{
+	const struct mpk_function *f = own_function(conv, object);
+
+	return f ? f->name : NULL;
+}
+
 /* Takes a reference of its own to the target. */
 static void *make_held_function(enum mpk_convention conv, mpk_ffi_safe_call *call,
 				struct mpk_function *target)

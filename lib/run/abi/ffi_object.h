@@ -73,6 +73,9 @@ struct mpk_ffi_view_cell {
 	int64_t extents[]; /* and strides */
 };
 
+/* mpk_ffi_function_name - the name of a function whose object was made here; NULL: another made it, or it is gone */
+const char *mpk_ffi_function_name(enum mpk_convention conv, void *object);
+
 /* mpk_ffi_is_only - whether who asks has the only reference to an object of that layout
  * mpk_ffi_lend - the second one, where that is so: nobody else can see the count
  * mpk_ffi_item_drop - as mpk_ffi_any_drop, in the thread that lends: where there are these two references and no

@@ -50,16 +50,20 @@ static enum mpk_code invoke(struct mpk_run_call *c, struct mpk_function *f, stru
 
 	struct mpk_devices *devices = mpk_runtime_devices(c->f->model->runtime);
 	struct mpk_stop *stop = &c->f->session->stop, *before;
+	unsigned operators;
 	enum mpk_code code;
 
 	mpk_value_drop(&c->result);
 	atomic_store_explicit(&stop->was_seen, false, memory_order_relaxed);
+	atomic_store_explicit(&stop->failed_at.is_noted, false, memory_order_relaxed);
 	for (int i = 0; i < 2; i++)
 		atomic_store_explicit(&mpk_devices_memory(devices, i)->was_refused, false,
 				      memory_order_relaxed);
 	MPK_TRY(mpk_stop_check(stop, err));
 	before = mpk_stop_swap(stop);
+	operators = mpk_run_open_operators();
 	code = mpk_function_call(f, &args, &c->result, err);
+	mpk_run_close_operators(operators);
 	(void)mpk_stop_swap(before);
 	if (code != MPK_OK && atomic_load(&stop->was_seen)) {
 		/* what began before is over, so that the next call finds its memory at rest */

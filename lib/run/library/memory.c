@@ -74,7 +74,7 @@ enum mpk_code mpk_run_check_memory(const struct mpkr_model *model, struct mpk_er
 /* --- now ------------------------------------------------------------------------------------------ */
 
 /* Fields that a caller does not know are not written. */
-static void hand_over(void *out, size_t room, const void *from, size_t len)
+void mpk_run_hand_over(void *out, size_t room, const void *from, size_t len)
 {
 	memcpy((char *)out + sizeof room, (const char *)from + sizeof room,
 	       (room < len ? room : len) - sizeof room);
@@ -101,7 +101,7 @@ int mpkr_memory_now(mpkr_model *model, int32_t device_type, struct mpkr_usage *o
 	now.most_bytes = atomic_load(&m->most);
 	held = now.weight_bytes + now.cache_bytes + now.scratch_bytes;
 	now.kept_bytes = now.used_bytes > held ? now.used_bytes - held : 0;
-	hand_over(out, out->size, &now, sizeof now);
+	mpk_run_hand_over(out, out->size, &now, sizeof now);
 	return MPKR_OK;
 }
 
@@ -219,7 +219,7 @@ static enum mpk_code memory_need(struct mpkr_model *model, const char *name,
 	}
 	q.ask = (struct mpk_memory_ask){ .extents = said, .extent_count = count };
 	MPK_TRY(ask_modules(&q, model, err));
-	hand_over(out, out->size, &q.best, sizeof q.best);
+	mpk_run_hand_over(out, out->size, &q.best, sizeof q.best);
 	return MPK_OK;
 }
 

@@ -227,6 +227,7 @@ void mpk_run_model_drop(struct mpkr_model *model)
 	}
 	run_session_drop(model->first);
 	free(model->entries);
+	mpk_run_profile_fini(&model->profile);
 	mpk_arena_fini(&model->arena);
 	(void)pthread_mutex_destroy(&model->lock);
 	free(model);
@@ -287,6 +288,7 @@ enum mpk_code mpk_run_create(const struct mpk_run_source *source, struct mpkr_mo
 	MPK_TRY_ALLOC(model, err);
 	atomic_init(&model->refs, 1);
 	mpk_lock_init_recursive(&model->lock);
+	mpk_run_profile_init(&model->profile, model);
 	model->source = *source;
 	model->tree = source->tree;
 	if (!model->source.runtime.call_application)

@@ -26,9 +26,11 @@ static const char *name_of(struct mpk_span name, char *buffer)
 	return buffer;
 }
 
-/* Where it works: where the last of its tensors is, which is a result as a rule. */
-static struct mpk_dldevice device_of(const struct mpk_operator *op, const struct mpk_value *result)
+struct mpk_dldevice mpk_run_operator_device(const struct mpk_operator *op,
+					    const struct mpk_value *result)
 {
+	if (op->kind == MPK_OPERATOR_BUILTIN)
+		return (struct mpk_dldevice){ MPK_DL_CPU, 0 };
 	if (result && result->kind == MPK_VALUE_TENSOR)
 		return result->tensor->dl.device;
 	for (size_t i = op->count; i-- > 0;)
@@ -37,7 +39,7 @@ static struct mpk_dldevice device_of(const struct mpk_operator *op, const struct
 	return (struct mpk_dldevice){ MPK_DL_CPU, 0 };
 }
 
-static enum mpkr_operator kind_of(enum mpk_operator_kind kind)
+enum mpkr_operator mpk_run_operator_kind(enum mpk_operator_kind kind)
 {
 	return kind == MPK_OPERATOR_KERNEL ? MPKR_OPERATOR_KERNEL
 	       : kind == MPK_OPERATOR_COPY ? MPKR_OPERATOR_COPY
@@ -59,13 +61,13 @@ static enum mpk_code answer(const struct mpk_operator *op, int said, const char 
 static enum mpk_code report(struct mpk_run_watch *w, const struct mpk_operator *op,
 			    const struct mpk_value *result, bool is_end, struct mpk_error *err)
 {
-	struct mpk_dldevice device = device_of(op, result);
+	struct mpk_dldevice device = mpk_run_operator_device(op, result);
 	struct mpkr_value few[12], *values = few, given = { .model = w->model, .is_lent = true };
 	mpkr_value *few_places[MPK_ARRAY_COUNT(few)], **places = few_places;
 	char name[NAME_MAX_BYTES], function[NAME_MAX_BYTES];
 	struct mpkr_event event = { .size = sizeof event,
 				    .is_end = is_end,
-				    .kind = kind_of(op->kind),
+				    .kind = mpk_run_operator_kind(op->kind),
 				    .name = name_of(op->name, name),
 				    .function = name_of(op->function, function),
 				    .index = op->index,
@@ -120,12 +122,45 @@ void mpkr_watch(mpkr_model *model, mpkr_watcher *watcher, void *context)
 	if (!model)
 		return;
 	w = &model->watch;
+	w->watcher = NULL;
 	if (watcher)
 		*w = (struct mpk_run_watch){ .base = { .begin = watch_begin, .end = watch_end },
 					     .model = model,
 					     .watcher = watcher,
 					     .context = context };
-	mpk_runtime_set_observers(model->runtime, watcher ? &w->base : NULL);
+	mpk_run_set_observers(model);
+}
+
+/* The profile is the innermost: what a watcher does is not measured. */
+void mpk_run_set_observers(struct mpkr_model *model)
+{
+	struct mpk_observer *first = model->profile.is_on ? &model->profile.base : NULL;
+
+	if (model->watch.watcher) {
+		model->watch.base.next = first;
+		first = &model->watch.base;
+	}
+	mpk_runtime_set_observers(model->runtime, first);
+}
+
+/* --- what failed ---------------------------------------------------------------------------------- */
+
+int mpkr_failed_at(const mpkr_function *f, struct mpkr_failure *out)
+{
+	struct mpkr_failure known = { 0 };
+	const struct mpk_failed_at *at;
+
+	if (!f || !out || out->size < sizeof out->size)
+		return MPKR_E_USAGE;
+	at = &f->session->stop.failed_at;
+	if (!atomic_load(&at->is_noted))
+		return MPKR_E_NOT_FOUND;
+	known.name = at->name;
+	known.function = at->function;
+	known.before = at->before;
+	known.instruction = at->instruction;
+	mpk_run_hand_over(out, out->size, &known, sizeof known);
+	return MPKR_OK;
 }
 
 /* --- functions ----------------------------------------------------------------------------------- */

@@ -76,6 +76,33 @@ enum mpk_code mpk_stop_fail(const struct mpk_stop *s, struct mpk_error *err)
 						  : "the call was stopped at its deadline");
 }
 
+static void copy_name(char *out, size_t room, struct mpk_span name)
+{
+	size_t len = name.len < room ? name.len : room - 1;
+
+	if (len)
+		memcpy(out, name.data, len);
+	out[len] = '\0';
+}
+
+/* Tasks of a loop may fail at the same time. */
+void mpk_failed_note(struct mpk_stop *s, struct mpk_span name, struct mpk_span function,
+		     int64_t instruction, struct mpk_span before)
+{
+	if (!s || atomic_exchange(&s->failed_at.is_noted, true))
+		return;
+	copy_name(s->failed_at.name, sizeof s->failed_at.name, name);
+	copy_name(s->failed_at.function, sizeof s->failed_at.function, function);
+	copy_name(s->failed_at.before, sizeof s->failed_at.before, before);
+	s->failed_at.instruction = instruction;
+}
+
+void mpk_failed_note_function(struct mpk_stop *s, struct mpk_span function)
+{
+	if (s && atomic_load(&s->failed_at.is_noted) && !s->failed_at.function[0])
+		copy_name(s->failed_at.function, sizeof s->failed_at.function, function);
+}
+
 struct mpk_runtime {
 	struct mpk_runtime_options options;
 	struct mpk_devices *devices;

@@ -14,13 +14,33 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/span.h"
+
+/* Where a call failed: what was noted first, which is the innermost. Cut where they are longer than any that a compiler
+ * makes. */
+struct mpk_failed_at {
+	atomic_bool is_noted;
+	int64_t instruction; /* in function; -1: not known */
+	char name[256];      /* of the operator */
+	char function[256];  /* of the model; "": not known */
+	char before[256];    /* the operator that was called before it there; "" */
+};
 
 /* Zero: it is never stopped. Any thread writes the first two at any time. */
 struct mpk_stop {
 	atomic_bool is_asked;
-	atomic_llong deadline; /* of mpk_clock; 0: none */
-	atomic_bool was_seen;  /* the call under way ended for it */
+	atomic_llong deadline;          /* of mpk_clock; 0: none */
+	atomic_bool was_seen;           /* the call under way ended for it */
+	struct mpk_failed_at failed_at; /* the last call */
 };
+
+/* mpk_failed_note - note where the call under way failed, unless that is known
+ * @s       NULL: nobody wants to know
+ * @before  empty: none
+ * mpk_failed_note_function - the function of the model, where that is all that is not known so far */
+void mpk_failed_note(struct mpk_stop *s, struct mpk_span name, struct mpk_span function,
+		     int64_t instruction, struct mpk_span before);
+void mpk_failed_note_function(struct mpk_stop *s, struct mpk_span function);
 
 /* mpk_stop_is_due - whether it is to stop now; NULL: never */
 static inline bool mpk_stop_is_due(struct mpk_stop *s)

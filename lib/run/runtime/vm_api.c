@@ -28,15 +28,29 @@ static int fail_stopped(const struct mpk_stop *s)
 	return fail_vm_call(&error);
 }
 
+/* In compiled code, of whose steps nothing else is known. */
+static void note_failure(struct mpk_stop *stop, enum mpk_convention conv, void *function)
+{
+	const char *name = mpk_ffi_function_name(conv, function);
+
+	if (name)
+		mpk_failed_note(stop, mpk_span_str(name), (struct mpk_span){ 0 }, -1,
+				(struct mpk_span){ 0 });
+}
+
 static int now_call(void *function, const struct mpk_ffi_any *args, int32_t count,
 		    struct mpk_ffi_any *result)
 {
 	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, function);
 	struct mpk_stop *stop = mpk_stop_get();
+	int rc;
 
 	if (mpk_stop_is_due(stop))
 		return fail_stopped(stop);
-	return cell->safe_call(function, args, count, result);
+	rc = cell->safe_call(function, args, count, result);
+	if (rc)
+		note_failure(stop, MPK_CONV_FFI, function);
+	return rc;
 }
 
 static int ffi021_call(void *function, const struct mpk_ffi_any *args, int32_t count,
@@ -44,10 +58,14 @@ static int ffi021_call(void *function, const struct mpk_ffi_any *args, int32_t c
 {
 	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(MPK_CONV_FFI021, function);
 	struct mpk_stop *stop = mpk_stop_get();
+	int rc;
 
 	if (mpk_stop_is_due(stop))
 		return fail_stopped(stop);
-	return cell->safe_call(function, args, count, result);
+	rc = cell->safe_call(function, args, count, result);
+	if (rc)
+		note_failure(stop, MPK_CONV_FFI021, function);
+	return rc;
 }
 
 /* --- lists of compiled functions ---------------------------------------------------------------- */

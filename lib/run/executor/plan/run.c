@@ -597,6 +597,11 @@ static void load_words(const struct mpk_plan *plan)
 	t->current = plan;
 }
 
+static struct mpk_span step_name(const struct mpk_plan_step *s)
+{
+	return mpk_span_str(s->action == MPK_PLAN_COPY ? "copy" : s->function->name);
+}
+
 static enum mpk_code plan_run(struct mpk_plans *plans, const struct mpk_plan *plan,
 			      const struct inputs *in, struct mpk_value *result,
 			      struct mpk_error *err)
@@ -622,7 +627,13 @@ static enum mpk_code plan_run(struct mpk_plans *plans, const struct mpk_plan *pl
 	patch(t, in, have_moved(plans, t));
 	for (size_t i = 0; i < t->step_count; i++) {
 		MPK_TRY(mpk_stop_check(stop, err));
-		MPK_TRY(run_step(&r, &t->steps[i], err));
+		enum mpk_code code = run_step(&r, &t->steps[i], err);
+
+		if (code != MPK_OK) {
+			mpk_failed_note(stop, step_name(&t->steps[i]), (struct mpk_span){ 0 }, -1,
+					i ? step_name(&t->steps[i - 1]) : (struct mpk_span){ 0 });
+			return code;
+		}
 	}
 	return plan_run_make_result(&r, &plan->result, result, err);
 }

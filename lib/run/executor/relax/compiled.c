@@ -11,6 +11,7 @@
 
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
+#include "runtime/stop.h"
 #include "text/escape.h"
 
 enum { LISTS = 4 }; /* arguments of a compiled function */
@@ -232,6 +233,8 @@ static enum mpk_code call_with_sites(struct mpk_relax_vm *vm, const struct mpk_r
 	vm->kept->now = &vm->kept->functions[c - vm->program->callees];
 	vm->kept->now->at = 0;
 	code = call_with_lists(vm, c, registers, result, err);
+	if (code != MPK_OK)
+		mpk_failed_note_function(mpk_stop_get(), c->name);
 	vm->kept->now = before;
 	if (before)
 		before->at = at;

@@ -190,6 +190,26 @@ static enum mpk_code is_true(struct mpk_relax_vm *vm, const struct mpk_relax_ste
 	return MPK_OK;
 }
 
+/* What fails is a call of an operator, in the uppermost frame. Builtins, which make room for it, do not count as the one
+ * before. */
+static void note_failure(const struct mpk_relax_vm *vm, const struct mpk_relax_step *s)
+{
+	const struct mpk_relax_program *p = vm->program;
+	const struct mpk_frame *f = mpk_frames_top(&vm->frames);
+	const struct mpk_relax_callee *caller = &p->callees[f->callee];
+	struct mpk_span before = { 0 };
+
+	for (size_t at = f->at; at-- > caller->start && !before.len;) {
+		const struct mpk_relax_step *earlier = &p->steps[at];
+
+		if (earlier->action != MPK_ACTION_NONE && earlier->action <= MPK_ACTION_MISSING &&
+		    p->callees[earlier->callee].action != MPK_ACTION_BUILTIN)
+			before = p->callees[earlier->callee].name;
+	}
+	mpk_failed_note(mpk_stop_get(), p->callees[s->callee].name, caller->name,
+			(int64_t)(f->at - caller->start), before);
+}
+
 static enum mpk_code relax_interp_take_step(struct mpk_relax_vm *vm, size_t floor,
 					    struct mpk_value *result, bool *done,
 					    struct mpk_error *err)
@@ -239,7 +259,10 @@ static enum mpk_code relax_interp_take_step(struct mpk_relax_vm *vm, size_t floo
 		       ? mpk_relax_call_watched(vm, s, &a, call_callee, &got, err)
 		       : call_callee(vm, s, &a, &got, err);
 	arguments_fini(&a);
-	MPK_TRY(code);
+	if (code != MPK_OK) {
+		note_failure(vm, s);
+		return code;
+	}
 
 	set_register(vm, s->dst, got);
 	mpk_frames_top(&vm->frames)->at++; /* a call back may have moved the frames */
@@ -356,7 +379,12 @@ static enum mpk_code invoke_planned(struct mpk_relax_vm *vm, size_t function,
 		return run_function(vm, function, args, count, result, err);
 	if (vm->observers || may_reset(vm->program, args, count))
 		return interpret(vm, function, args, count, result, err);
-	return mpk_plan_call(vm->plans, &self, function, args, count, result, err);
+	enum mpk_code code = mpk_plan_call(vm->plans, &self, function, args, count, result, err);
+
+	/* a plan knows its steps, and not whose they are */
+	if (code != MPK_OK)
+		mpk_failed_note_function(mpk_stop_get(), c->name);
+	return code;
 }
 
 static enum mpk_code invoke_vm(struct mpk_machine *m, size_t function, const struct mpk_args *args,

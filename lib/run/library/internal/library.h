@@ -62,6 +62,18 @@ struct mpk_run_watch {
 	void *context;
 };
 
+/* Times of operators, while somebody wants them. */
+struct mpk_run_profile {
+	struct mpk_observer base; /* first */
+	struct mpkr_model *model;
+	bool is_on;
+	pthread_mutex_t lock; /* over what follows */
+	struct mpk_arena arena;
+	struct mpk_strmap index; /* kind, device and name -> row */
+	struct mpkr_profile_row *rows;
+	size_t count, cap;
+};
+
 struct mpkr_model {
 	atomic_uint refs;
 	struct mpkr_memory host_memory, device_memory; /* as the caller said */
@@ -81,6 +93,7 @@ struct mpkr_model {
 		*late; /* of the last call's, whose late-bound constants executables have */
 	struct mpk_run_session *first; /* of functions that mpkr_find gives */
 	struct mpk_run_watch watch;
+	struct mpk_run_profile profile;
 	struct mpk_arena arena;
 	struct mpk_run_entry *entries;
 	size_t entry_count, entry_cap;
@@ -373,6 +386,30 @@ static inline bool mpk_run_has_addresses(struct mpk_dldevice device)
  * Returns  MPK_OK; MPK_E_USAGE */
 enum mpk_code mpk_run_check_tensor(const struct mpk_dltensor *t, const char *what, size_t i,
 				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- watched ------------------------------------------------------------------------------------- */
+
+/* mpk_run_operator_device - where it works: where the last of its tensors is, which is a result as a rule; builtins on the
+ * host
+ * @result  NULL: there is none so far
+ * mpk_run_set_observers - those that the model has by now */
+struct mpk_dldevice mpk_run_operator_device(const struct mpk_operator *op,
+					    const struct mpk_value *result);
+enum mpkr_operator mpk_run_operator_kind(enum mpk_operator_kind kind);
+void mpk_run_set_observers(struct mpkr_model *model);
+
+/* mpk_run_profile_init - of a model that is being made; nothing is measured */
+void mpk_run_profile_init(struct mpk_run_profile *p, struct mpkr_model *model);
+void mpk_run_profile_fini(struct mpk_run_profile *p);
+
+/* mpk_run_open_operators - how many operators of this thread have begun that a profile sees
+ * mpk_run_close_operators - those that are more than there were: they failed */
+unsigned mpk_run_open_operators(void);
+void mpk_run_close_operators(unsigned count);
+
+/* mpk_run_hand_over - fill a caller's struct; fields that it does not have are left
+ * @room    its size, which is its first field */
+void mpk_run_hand_over(void *out, size_t room, const void *from, size_t len);
 
 /* --- functions of the application ---------------------------------------------------------------- */
 

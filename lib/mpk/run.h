@@ -312,6 +312,38 @@ MPKR_API int mpkr_bind_weights(mpkr_model *model, const char *path, size_t *coun
 			       struct mpkr_error *err);
 MPKR_API int mpkr_bind_params(mpkr_model *model, const char *path, struct mpkr_error *err);
 
+/* --- what a model says ------------------------------------------------------------------------- */
+
+/* mpkr_metadata - what a model says of itself: the JSON that MLC-LLM puts into each, the text of a function "_metadata"
+ * @out     valid until nothing of the model is left
+ * Returns  MPKR_OK; MPKR_E_NOT_FOUND: it says nothing; MPKR_E_USAGE: a call of the model is under way in this thread; as
+ *          mpkr_find and mpkr_call */
+MPKR_API int mpkr_metadata(mpkr_model *model, const char **out, struct mpkr_error *err);
+
+enum mpkr_requirement_kind {
+	MPKR_REQUIRES_DEVICE = 0, /* code for a device is in the file */
+	MPKR_REQUIRES_FUNCTION =
+		1, /* byte code names a function that the file has not: of TVM's runtime, or of the application */
+	MPKR_REQUIRES_STATE =
+		2 /* one that works on a cache of keys and values or on a recurrent state */
+};
+
+/* What a model needs of who runs it. Set size. */
+struct mpkr_requirement {
+	size_t size; /* sizeof(struct mpkr_requirement) of the caller */
+	enum mpkr_requirement_kind kind;
+	const char
+		*name; /* "cuda", "vm.builtin.reshape"; valid until nothing of the model is left */
+	int32_t device_type; /* of MPKR_REQUIRES_DEVICE */
+	int is_met; /* not 0: this build runs such devices, which need not be there, or the function is there by now */
+};
+
+/* mpkr_requirement_at - what a model needs, whether or not it can be run here; nothing of it runs, and no device is opened
+ * @i       from 0
+ * Returns  MPKR_OK; MPKR_E_NOT_FOUND: there are no more; MPKR_E_USAGE; MPKR_E_CORRUPT; MPKR_E_NO_MEMORY */
+MPKR_API int mpkr_requirement_at(mpkr_model *model, size_t i, struct mpkr_requirement *out,
+				 struct mpkr_error *err);
+
 /* --- memory ---------------------------------------------------------------------------------- */
 
 /* What the tensors of a model take. Set size. */

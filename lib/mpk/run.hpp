@@ -213,10 +213,31 @@ private:
 	mpkr_arg arg_ = {};
 };
 
+// What a model is opened with: the options of C, and listeners, which live as long as the model and its functions.
+struct Options {
+	mpkr_options c = {};
+	std::uint64_t budget = 0; // of its tensors, in bytes, on the host and on its device each; 0: none
+	std::function<void(std::string_view)> log; // what the model prints
+	std::function<void(std::uint64_t)> loaded; // bytes of weights that were brought where they are wanted
+};
+
 class Function {
 public:
-	explicit Function(mpkr_function *owned) : function_(owned) {}
+	// listeners: what has to live as long as calls are made
+	explicit Function(mpkr_function *owned, std::shared_ptr<const void> listeners = nullptr)
+		: listeners_(std::move(listeners)), function_(owned)
+	{
+	}
 	mpkr_function *get() const noexcept { return function_.get(); }
+	// As an argument of functions that take functions.
+	Value value() const
+	{
+		mpkr_error err;
+		mpkr_value *out;
+
+		detail::check(mpkr_value_function(get(), &out, &err), err);
+		return Value(out);
+	}
 
 	// Tensors in, tensors out.
 	std::vector<Tensor> operator()(std::initializer_list<Arg> in) const
@@ -252,7 +273,7 @@ public:
 		mpkr_function *out;
 
 		detail::check(mpkr_session(get(), &out, &err), err);
-		return Function(out);
+		return Function(out, listeners_);
 	}
 	void expect(std::size_t i, mpkr_kind kind)
 	{
@@ -313,6 +334,7 @@ private:
 	struct Drop {
 		void operator()(mpkr_function *f) const noexcept { mpkr_drop(f); }
 	};
+	std::shared_ptr<const void> listeners_; // goes last
 	std::unique_ptr<mpkr_function, Drop> function_;
 };
 
@@ -356,6 +378,34 @@ private:
 // What it throws is what the model raises. Its value may be none.
 using Callback = std::function<Value(const Call &)>;
 
+namespace detail {
+
+inline int fail(mpkr_error *err, int code, const char *text)
+{
+	std::size_t len = std::string_view(text).copy(err->text, sizeof err->text - 1);
+
+	err->text[len] = '\0';
+	return code;
+}
+inline int enter(void *context, const mpkr_invocation *call, mpkr_value **result,
+		 mpkr_error *err)
+{
+	try {
+		*result = (*static_cast<Callback *>(context))(Call(*call)).release();
+		return 0;
+	} catch (const std::bad_alloc &) {
+		return MPKR_E_NO_MEMORY;
+	} catch (const Error &e) {
+		return fail(err, e.code(), e.what());
+	} catch (const std::exception &e) {
+		return fail(err, MPKR_E_RAISED, e.what());
+	} catch (...) {
+		return MPKR_E_RAISED;
+	}
+}
+
+} // namespace detail
+
 // A function that models call by name as long as this is there.
 class Registration {
 public:
@@ -366,7 +416,8 @@ public:
 	{
 		mpkr_error err;
 
-		detail::check(mpkr_register(model_, name_.c_str(), enter, function_.get(), &err),
+		detail::check(mpkr_register(model_, name_.c_str(), detail::enter,
+					    function_.get(), &err),
 			      err);
 	}
 	Registration(Registration &&) = default;
@@ -379,36 +430,70 @@ public:
 	}
 
 private:
-	static int fail(mpkr_error *err, int code, const char *text)
-	{
-		std::size_t len = std::string_view(text).copy(err->text, sizeof err->text - 1);
-
-		err->text[len] = '\0';
-		return code;
-	}
-	static int enter(void *context, const mpkr_invocation *call, mpkr_value **result,
-			 mpkr_error *err)
-	{
-		try {
-			*result = (*static_cast<Callback *>(context))(Call(*call)).release();
-			return 0;
-		} catch (const std::bad_alloc &) {
-			return MPKR_E_NO_MEMORY;
-		} catch (const Error &e) {
-			return fail(err, e.code(), e.what());
-		} catch (const std::exception &e) {
-			return fail(err, MPKR_E_RAISED, e.what());
-		} catch (...) {
-			return MPKR_E_RAISED;
-		}
-	}
 	mpkr_model *model_;
 	std::string name_;
 	std::unique_ptr<Callback> function_;
 };
 
+// What sees operators of a model as long as this is there; it comes and goes while no call is under way.
+class Watch {
+public:
+	// Returns enum mpkr_watch. What it throws ends the call with MPKR_E_STOPPED.
+	using Watcher = std::function<int(const mpkr_event &)>;
+	Watch(mpkr_model *model, Watcher watcher)
+		: model_(model), watcher_(std::make_unique<Watcher>(std::move(watcher)))
+	{
+		mpkr_watch(model_, see, watcher_.get());
+	}
+	Watch(Watch &&) = default;
+	Watch(const Watch &) = delete;
+	Watch &operator=(const Watch &) = delete;
+	~Watch()
+	{
+		if (watcher_)
+			mpkr_watch(model_, nullptr, nullptr);
+	}
+
+private:
+	static int see(void *context, const mpkr_event *event)
+	{
+		try {
+			return (*static_cast<Watcher *>(context))(*event);
+		} catch (...) {
+			return MPKR_WATCH_STOP;
+		}
+	}
+	mpkr_model *model_;
+	std::unique_ptr<Watcher> watcher_;
+};
+
 class Model {
 public:
+	Model(const std::string &path, Options options)
+		: listeners_(std::make_shared<Options>(std::move(options)))
+	{
+		mpkr_options c = listeners_->c;
+		mpkr_memory memory = {};
+		mpkr_error err;
+		mpkr_model *out;
+
+		c.size = sizeof c;
+		memory.size = sizeof memory;
+		memory.budget = listeners_->budget;
+		if (memory.budget)
+			c.host_memory = c.device_memory = &memory;
+		if (listeners_->log)
+			c.log = [](void *o, const char *text) {
+				static_cast<Options *>(o)->log(text);
+			};
+		if (listeners_->loaded)
+			c.loaded = [](void *o, std::uint64_t bytes) {
+				static_cast<Options *>(o)->loaded(bytes);
+			};
+		c.log_context = c.loaded_context = listeners_.get();
+		detail::check(mpkr_open(path.c_str(), &c, &out, &err), err);
+		model_.reset(out);
+	}
 	explicit Model(const std::string &path, const mpkr_options *options = nullptr)
 	{
 		mpkr_error err;
@@ -436,6 +521,33 @@ public:
 
 		detail::check(mpkr_bind_weights(get(), path.c_str(), &count, &err), err);
 		return count;
+	}
+	// What it says of itself, as MLC-LLM's models do; "" for nothing.
+	std::string metadata() const
+	{
+		mpkr_error err;
+		const char *out;
+		const int code = mpkr_metadata(get(), &out, &err);
+
+		if (code == MPKR_E_NOT_FOUND)
+			return "";
+		detail::check(code, err);
+		return out;
+	}
+	// What it needs of who runs it; names live as long as the model.
+	std::vector<mpkr_requirement> requirements() const
+	{
+		std::vector<mpkr_requirement> all;
+		mpkr_requirement r = {};
+		mpkr_error err;
+		int code;
+
+		r.size = sizeof r;
+		while (!(code = mpkr_requirement_at(get(), all.size(), &r, &err)))
+			all.push_back(r);
+		if (code != MPKR_E_NOT_FOUND)
+			detail::check(code, err);
+		return all;
 	}
 	// What its tensors take now and took at most, in host memory or on other devices.
 	mpkr_usage memory_now(std::int32_t device_type = MPKR_DEVICE_CPU) const
@@ -482,7 +594,7 @@ public:
 		mpkr_function *out;
 
 		detail::check(mpkr_find(get(), name, &out, &err), err);
-		return Function(out);
+		return Function(out, listeners_);
 	}
 	std::vector<std::string> functions() const
 	{
@@ -496,6 +608,26 @@ public:
 	[[nodiscard]] Registration on(std::string name, Callback function)
 	{
 		return Registration(get(), std::move(name), std::move(function));
+	}
+
+	[[nodiscard]] Watch watch(Watch::Watcher watcher)
+	{
+		return Watch(get(), std::move(watcher));
+	}
+	// A function of the application as an argument of functions that take functions; the model may keep it.
+	Value function(Callback function, const std::string &name = "") const
+	{
+		auto kept = std::make_unique<Callback>(std::move(function));
+		mpkr_error err;
+		mpkr_value *out;
+
+		detail::check(mpkr_value_callback(
+				      get(), name.c_str(), detail::enter, kept.get(),
+				      [](void *f) { delete static_cast<Callback *>(f); }, &out,
+				      &err),
+			      err);
+		(void)kept.release();
+		return Value(out);
 	}
 
 	// Values of the model.
@@ -537,6 +669,7 @@ private:
 	struct Close {
 		void operator()(mpkr_model *m) const noexcept { mpkr_close(m); }
 	};
+	std::shared_ptr<Options> listeners_; // goes last
 	std::unique_ptr<mpkr_model, Close> model_;
 };
 

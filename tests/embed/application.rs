@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! application.rs - a model that calls this program, is stopped, and whose cache is saved, by lib/rust:
 //! application REGISTERED DECODER
-use mpk_run::{Error, Model, Result, View};
+use mpk_run::{Error, Model, Operator, Options, Result, View, Watch};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 
 fn calls(path: &str) -> Result<()> {
     let model = Model::open(path)?;
@@ -22,7 +24,47 @@ fn calls(path: &str) -> Result<()> {
     println!("{}", f.call(&[View::new(&x, &[1, 4])?.into()]).err().map_or(0, |e| e.code));
     f.resume();
     let (a, b) = (View::new(&x, &[4])?, View::new(&x, &[4])?);
-    println!("{:?}", model.find("add")?.call(&[a.into(), b.into()]).err().map(|e| e.text));
+    let add = model.find("add")?;
+
+    println!("{:?}", add.call(&[a.into(), b.into()]).err().map(|e| e.text));
+    println!("{:?}", add.failed_at().map(|at| (at.name, at.function)));
+    Ok(())
+}
+
+/// Watched and measured, within a budget; a function is an argument.
+fn looks(path: &str) -> Result<()> {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let (counts, x) = (Arc::clone(&seen), [1f32, 2.0, 3.0, 4.0]);
+    let options = Options::new().threads(2).budget(1 << 20).log(|text| println!("log: {text}")).loaded(|_| ());
+    let model = Model::open_with(path, options)?;
+    let _add = model.register("test.vm.add", |call| call.hold(0).map(Some))?;
+    let f = model.find("add")?;
+    let call = || f.call(&[View::new(&x, &[4])?.into(), View::new(&x, &[4])?.into()]);
+
+    // nobody else calls
+    unsafe {
+        model.profile_begin();
+        model.watch(move |e| {
+            counts.fetch_add(usize::from(e.kind() == Operator::Kernel && !e.is_end()), Ordering::Relaxed);
+            Watch::GoOn
+        });
+    }
+    call()?;
+    unsafe { model.watch(|_| Watch::Stop) };
+    println!("{:?}", call().err().map(|e| e.code));
+    unsafe { model.unwatch() };
+    let rows = unsafe { model.profile_end() };
+    println!("{} {}", seen.load(Ordering::Relaxed), rows.iter().any(|r| r.name == "test.vm.add" && r.calls == 1));
+    println!("{}", model.memory_now()?.most > 0);
+    println!("{}", model.memory_need(Some("add"), &[("n", 4)])?.inputs);
+    println!("{:?}", Model::open_with(path, Options::new().budget(1))?.number(1).err().map(|e| e.code));
+
+    let same = model.callback("same", |call| call.hold(0).map(Some))?;
+    let (invoke, seven, add) = (model.find("vm.builtin.invoke_closure")?, model.number(7)?, f.value()?);
+
+    println!("{:?}", invoke.call(&[(&same).into(), (&seven).into()])?[0].as_slice::<i64>()?);
+    let y = invoke.call(&[(&add).into(), View::new(&x, &[4])?.into(), View::new(&x, &[4])?.into()])?;
+    println!("{:?}", y[0].as_slice::<f32>()?);
     Ok(())
 }
 
@@ -46,5 +88,6 @@ fn main() -> Result<()> {
     let paths: Vec<String> = std::env::args().collect();
 
     calls(&paths[1])?;
+    looks(&paths[1])?;
     saves(&paths[2])
 }

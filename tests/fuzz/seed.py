@@ -138,6 +138,13 @@ def put_blob(seeds, name, blob):
             seeds.put("fuzz_relax_vm", f"{name}-{i}", payload)
 
 
+def put_states(seeds):
+    """A state of each kind as it was saved, cut, and with a byte of its head changed."""
+    for kind in range(6):
+        for name, changes in ("whole", b""), ("cut", b"\x28\0"), ("changed", b"\x20\0\x01"), ("empty", b"\0\0"):
+            seeds.put("fuzz_state", f"{kind}-{name}", bytes([kind]) + changes)
+
+
 def put_elf(seeds, blob):
     for name, data in seed_elf.ideas(blob):
         put_library(seeds, "elf-" + name, data)
@@ -252,6 +259,7 @@ def main(out, top):
                 put_file(seeds, name, name.rsplit(".", 1)[-1], f.read())
     with open(os.path.join(top, "formats/01_opencl_scale.blob"), "rb") as f:
         put_elf(seeds, f.read())
+    put_states(seeds)
     put_made(seeds)
     put_wheels(seeds, top)
     for script in ("seed_graph.py", "seed_aot.py"):

@@ -3,6 +3,7 @@
 that are passed to functions."""
 import gzip
 import importlib.util
+import json
 import pathlib
 import subprocess
 import sys
@@ -245,3 +246,30 @@ def test_functions_are_arguments():
         invoke(fail)
     mpk.unregister("test.vm.identity")
     mpk.unregister("test.vm.add")
+
+
+def test_a_language_model_says_what_it_is(decoder):
+    model = mpk.open(decoder)
+    assert "model_type" in json.loads(model.metadata())
+    assert mpk.open(RELAX / "gelu.so").metadata() is None
+    needs = {r["name"]: r for r in model.requirements()}
+    assert all(r["is_met"] for r in needs.values())
+    assert any(r["kind"] == "state" for r in needs.values())
+    assert needs["vm.builtin.shape_of"]["kind"] == "function" if "vm.builtin.shape_of" in needs else True
+    before = model.memory_now()["cache_bytes"]
+    generator = generate.Generator(decoder)
+    assert generator and before == 0
+
+
+def test_caches_count_against_the_budget(decoder):
+    model = mpk.open(decoder)
+    sizes = [mpk.shape(n) for n in (1, 64, 32, 16, 0)]
+    cache = model.create_paged_kv_cache(*sizes)
+    used = model.memory_now()
+    need = model.memory_need()
+    assert 0 < used["cache_bytes"] <= used["used_bytes"]
+    assert need["weight_bytes"] > 0
+    with pytest.raises(mpk.BudgetError):
+        mpk.open(decoder, budget=used["cache_bytes"] - 1).create_paged_kv_cache(*sizes)
+    del cache
+    assert model.memory_now()["cache_bytes"] == 0

@@ -384,6 +384,40 @@ START_TEST(needs_before_a_call)
 }
 END_TEST
 
+/* What byte code needs is told before it is found, and whether it is there. */
+START_TEST(requirements_are_listed)
+{
+	struct mpkr_requirement r = { .size = sizeof r };
+	const char *text = "as before";
+	bool has_reshape = false, has_own = false;
+	mpkr_model *model;
+	size_t count = 0;
+
+	NEED_FIXTURES;
+	ck_ok(mpkr_open(data_path("relax/registered.so"), NULL, &model, &err));
+	for (; mpkr_requirement_at(model, count, &r, &err) == MPKR_OK; count++) {
+		ck_assert_int_eq(r.kind, MPKR_REQUIRES_FUNCTION);
+		has_reshape |= strncmp(r.name, "vm.builtin.", 11) == 0 && r.is_met;
+		has_own |= strcmp(r.name, "test.vm.identity") == 0 && !r.is_met;
+	}
+	ck_assert_int_eq(err.code, MPKR_E_NOT_FOUND);
+	ck_assert(has_reshape && has_own);
+	ck_fails(mpkr_metadata(model, &text, &err), MPKR_E_NOT_FOUND, "_metadata");
+	ck_assert_str_eq(text, "as before");
+	r.size = 0;
+	ck_fails(mpkr_requirement_at(model, 0, &r, &err), MPKR_E_USAGE, "size");
+	mpkr_close(model);
+	r.size = sizeof r;
+	ck_ok(mpkr_open(data_path("relax/gelu_opencl.so"), NULL, &model, &err));
+	ck_ok(mpkr_requirement_at(model, 0, &r, &err));
+	ck_assert_int_eq(r.kind, MPKR_REQUIRES_DEVICE);
+	ck_assert_int_eq(r.device_type, MPKR_DEVICE_OPENCL);
+	ck_assert_str_eq(r.name, "opencl");
+	ck_assert_int_ne(r.is_met, 0);
+	mpkr_close(model);
+}
+END_TEST
+
 /* A caller of this release, and the library of a later one, or the other way round. */
 START_TEST(structs_of_other_releases)
 {
@@ -565,6 +599,7 @@ int main(void)
 	tcase_add_test(tc, calls_after_one_that_was_too_large);
 	tcase_add_test(tc, options_that_make_no_sense);
 	tcase_add_test(tc, needs_before_a_call);
+	tcase_add_test(tc, requirements_are_listed);
 	tcase_add_test(tc, structs_of_other_releases);
 	tcase_add_test(tc, loops_on_threads_of_the_caller);
 	tcase_add_test(tc, sessions_and_children);

@@ -546,6 +546,59 @@ static PyObject *model_tuple(PyObject *self, PyObject *items)
 	return made;
 }
 
+static PyObject *none(void)
+{
+	Py_INCREF(Py_None);
+	return Py_None;
+}
+
+/* --- what it says ---------------------------------------------------------------------------------------- */
+
+static PyObject *model_metadata(PyObject *self, PyObject *unused)
+{
+	struct mpk_py_open *open = hold(self);
+	PyObject *made;
+	struct mpkr_error err;
+	const char *text;
+	int code;
+
+	(void)unused;
+	if (!open)
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS code = mpkr_metadata(open->handle, &text, &err);
+	Py_END_ALLOW_THREADS if (code == MPKR_E_NOT_FOUND) made = none();
+	else made = code ? mpk_py_raise(&err)
+			 : PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+	mpk_py_open_drop(open);
+	return made;
+}
+
+static PyObject *model_requirements(PyObject *self, PyObject *unused)
+{
+	static const char *const kinds[] = { "device", "function", "state" };
+	struct mpkr_requirement r = { .size = sizeof r };
+	struct mpk_py_open *open = hold(self);
+	PyObject *list = open ? PyList_New(0) : NULL, *row;
+	struct mpkr_error err;
+	int code = 0;
+
+	(void)unused;
+	for (size_t i = 0; list && !(code = mpkr_requirement_at(open->handle, i, &r, &err)); i++) {
+		row = Py_BuildValue("{s:s,s:s,s:O}", "kind",
+				    (unsigned)r.kind < 3 ? kinds[r.kind] : "other", "name", r.name,
+				    "is_met", r.is_met ? Py_True : Py_False);
+		if (!row || PyList_Append(list, row) < 0)
+			Py_CLEAR(list);
+		Py_XDECREF(row);
+	}
+	if (list && code != MPKR_E_NOT_FOUND) {
+		Py_CLEAR(list);
+		(void)mpk_py_raise(&err);
+	}
+	mpk_py_open_drop(open);
+	return list;
+}
+
 /* --- measured ------------------------------------------------------------------------------------------- */
 
 static PyObject *model_profile_start(PyObject *self, PyObject *unused)
@@ -693,12 +746,6 @@ static PyObject *model_memory_need(PyObject *self, PyObject *args, PyObject *key
 }
 
 /* --- watched ------------------------------------------------------------------------------------------------ */
-
-static PyObject *none(void)
-{
-	Py_INCREF(Py_None);
-	return Py_None;
-}
 
 static PyObject *make_event(const struct mpk_py_open *open, const struct mpkr_event *e)
 {
@@ -865,6 +912,11 @@ int mpk_py_add_model(PyObject *module)
 		  "nobody does. While no call is under way. What it raises ends the call and is raised there: mpk.Stop, to stop it.\n"
 		  "If it returns 2 where a kernel of byte code begins, that is not called. values: an Event has copies of what the\n"
 		  "operator is called with. Of compiled functions of the Relax VM each is one operator." },
+		{ "metadata", model_metadata, METH_NOARGS,
+		  "metadata() -> str | None\n\nWhat the model says of itself: the JSON that MLC-LLM puts into each." },
+		{ "requirements", model_requirements, METH_NOARGS,
+		  "requirements() -> list of dict\n\nWhat the model needs: kind (device, function, state), name, is_met: there is a back end, or\n"
+		  "a function that TVM's runtime has, or one that was registered. Nothing runs for it." },
 		{ "profile_start", model_profile_start, METH_NOARGS,
 		  "profile_start()\n\nMeasure operators of this model's calls from now on. While no call is under way." },
 		{ "profile_stop", model_profile_stop, METH_NOARGS,

@@ -227,6 +227,7 @@ void mpk_run_model_drop(struct mpkr_model *model)
 	}
 	run_session_drop(model->first);
 	free(model->entries);
+	free(model->required);
 	mpk_run_profile_fini(&model->profile);
 	mpk_arena_fini(&model->arena);
 	(void)pthread_mutex_destroy(&model->lock);

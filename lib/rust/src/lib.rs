@@ -18,6 +18,7 @@ use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::marker::PhantomData;
 use std::path::Path;
 use std::time::Duration;
+use std::sync::{Arc, Mutex};
 use std::{fmt, mem, ptr, slice};
 
 mod ffi {
@@ -72,10 +73,84 @@ mod ffi {
         pub count: usize,
     }
 
+    /// Fields of later releases are 0: the size says so.
+    #[repr(C)]
+    pub struct Options {
+        pub size: usize,
+        pub device: [i32; 2],
+        pub threads: u32,
+        pub flags: u32,
+        pub tvm_ffi: *const c_char,
+        pub cuda_home: *const c_char,
+        pub stream: *mut c_void,
+        pub loaded: Option<extern "C" fn(*mut c_void, u64)>,
+        pub loaded_context: *mut c_void,
+        pub log: Option<extern "C" fn(*mut c_void, *const c_char)>,
+        pub log_context: *mut c_void,
+        pub host_memory: *const Memory,
+        pub device_memory: *const Memory,
+        pub parallel_for: *const c_void,
+        pub parallel_context: *mut c_void,
+    }
+
+    #[repr(C)]
+    pub struct Memory {
+        pub size: usize,
+        pub budget: u64,
+        pub allocate: *const c_void,
+        pub release: *const c_void,
+        pub context: *mut c_void,
+    }
+
+    #[repr(C)]
+    pub struct Event {
+        pub size: usize,
+        pub is_end: c_int,
+        pub kind: c_int,
+        pub name: *const c_char,
+        pub function: *const c_char,
+        pub index: usize,
+        pub device: [i32; 2],
+        pub nanoseconds: i64,
+        pub args: *const *mut Value,
+        pub count: usize,
+        pub result: *mut Value,
+    }
+
+    #[repr(C)]
+    pub struct Row {
+        pub size: usize,
+        pub name: *const c_char,
+        pub kind: c_int,
+        pub device: [i32; 2],
+        pub calls: u64,
+        pub total: i64,
+        pub min: i64,
+        pub max: i64,
+        pub share: f64,
+    }
+
+    #[repr(C)]
+    pub struct Failure {
+        pub size: usize,
+        pub name: *const c_char,
+        pub function: *const c_char,
+        pub before: *const c_char,
+        pub instruction: i64,
+    }
+
+    #[repr(C)]
+    pub struct Extent {
+        pub name: *const c_char,
+        pub extent: i64,
+    }
+
+    pub type Watcher = extern "C" fn(*mut c_void, *const Event) -> c_int;
+    pub type Release = extern "C" fn(*mut c_void);
     pub type Callback = extern "C" fn(*mut c_void, *const Invocation, *mut *mut Value, *mut Error) -> c_int;
 
     extern "C" {
-        pub fn mpkr_open(path: *const c_char, options: *const c_void, out: *mut *mut Model, err: *mut Error) -> c_int;
+        pub fn mpkr_open(path: *const c_char, options: *const Options, out: *mut *mut Model, err: *mut Error) -> c_int;
         pub fn mpkr_close(model: *mut Model);
         pub fn mpkr_bind_weights(model: *mut Model, path: *const c_char, count: *mut usize, err: *mut Error) -> c_int;
         pub fn mpkr_function_count(model: *mut Model) -> usize;
@@ -118,6 +193,30 @@ mod ffi {
             context: *mut c_void,
             err: *mut Error,
         ) -> c_int;
+        pub fn mpkr_value_function(function: *mut Function, out: *mut *mut Value, err: *mut Error) -> c_int;
+        pub fn mpkr_value_callback(
+            model: *mut Model,
+            name: *const c_char,
+            function: Callback,
+            context: *mut c_void,
+            release: Option<Release>,
+            out: *mut *mut Value,
+            err: *mut Error,
+        ) -> c_int;
+        pub fn mpkr_watch(model: *mut Model, watcher: Option<Watcher>, context: *mut c_void);
+        pub fn mpkr_profile(model: *mut Model, is_on: c_int);
+        pub fn mpkr_profile_at(model: *mut Model, i: usize, out: *mut Row, err: *mut Error) -> c_int;
+        pub fn mpkr_failed_at(function: *const Function, out: *mut Failure) -> c_int;
+        pub fn mpkr_memory_now(model: *mut Model, device_type: i32, out: *mut super::Usage, err: *mut Error) -> c_int;
+        pub fn mpkr_memory_need(
+            model: *mut Model,
+            name: *const c_char,
+            extents: *const Extent,
+            count: usize,
+            out: *mut super::Need,
+            err: *mut Error,
+        ) -> c_int;
+        pub fn mpkr_memory_trim(model: *mut Model);
         pub fn mpkr_stop(function: *mut Function);
         pub fn mpkr_stop_after(function: *mut Function, nanoseconds: i64);
         pub fn mpkr_resume(function: *mut Function);
@@ -175,6 +274,10 @@ fn take<T>(call: impl FnOnce(*mut T, *mut ffi::Error) -> c_int) -> Result<T> {
                 .into_owned(),
         }),
     }
+}
+
+fn text_at(s: *const c_char) -> String {
+    unsafe { CStr::from_ptr(s) }.to_string_lossy().into_owned()
 }
 
 fn text_of(s: &str) -> Result<CString> {
@@ -344,7 +447,10 @@ impl<'a> From<&'a Value> for Arg<'a> {
     }
 }
 
-pub struct Function(*mut ffi::Function);
+/// What has to live as long as calls are made.
+type Listeners = Arc<Heard>;
+
+pub struct Function(*mut ffi::Function, Listeners);
 
 unsafe impl Send for Function {}
 unsafe impl Sync for Function {}
@@ -372,7 +478,29 @@ impl Function {
     }
     /// Another machine over the same code and weights.
     pub fn session(&self) -> Result<Function> {
-        take(|out, err| unsafe { ffi::mpkr_session(self.0, out, err) }).map(Function)
+        take(|out, err| unsafe { ffi::mpkr_session(self.0, out, err) })
+            .map(|f| Function(f, Arc::clone(&self.1)))
+    }
+    /// As an argument of functions that take functions.
+    pub fn value(&self) -> Result<Value> {
+        take(|out, err| unsafe { ffi::mpkr_value_function(self.0, out, err) }).map(Value)
+    }
+    /// In which operator the last call of this session failed.
+    pub fn failed_at(&self) -> Option<Failure> {
+        let mut at = ffi::Failure {
+            size: mem::size_of::<ffi::Failure>(),
+            name: ptr::null(),
+            function: ptr::null(),
+            before: ptr::null(),
+            instruction: -1,
+        };
+
+        (unsafe { ffi::mpkr_failed_at(self.0, &mut at) } == 0).then(|| Failure {
+            name: text_at(at.name),
+            function: text_at(at.function),
+            before: text_at(at.before),
+            instruction: usize::try_from(at.instruction).ok(),
+        })
     }
     /// Ends calls of this session, from any thread, until `resume`.
     pub fn stop(&self) {
@@ -454,6 +582,204 @@ extern "C" fn enter(
     failure.code
 }
 
+extern "C" fn let_go(context: *mut c_void) {
+    drop(unsafe { Box::from_raw(context as *mut Box<Body>) })
+}
+
+/// An operator that begins or ends.
+pub struct Event<'a>(&'a ffi::Event);
+
+/// What becomes of the call, or of the kernel of byte code that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    GoOn = 0,
+    Stop = 1,
+    Skip = 2,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    Kernel,
+    Copy,
+    Builtin,
+}
+
+impl Operator {
+    fn of(kind: c_int) -> Self {
+        match kind {
+            0 => Operator::Kernel,
+            1 => Operator::Copy,
+            _ => Operator::Builtin,
+        }
+    }
+}
+
+impl Event<'_> {
+    pub fn is_end(&self) -> bool {
+        self.0.is_end != 0
+    }
+    pub fn kind(&self) -> Operator {
+        Operator::of(self.0.kind)
+    }
+    pub fn name(&self) -> String {
+        text_at(self.0.name)
+    }
+    /// That it is in; "" of a graph.
+    pub fn function(&self) -> String {
+        text_at(self.0.function)
+    }
+    /// Of its instruction there.
+    pub fn index(&self) -> usize {
+        self.0.index
+    }
+    /// DLPack's type, and the number.
+    pub fn device(&self) -> (i32, i32) {
+        (self.0.device[0], self.0.device[1])
+    }
+    /// Of a clock that nobody sets.
+    pub fn time(&self) -> Duration {
+        Duration::from_nanos(self.0.nanoseconds as u64)
+    }
+    pub fn len(&self) -> usize {
+        self.0.count
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// What it is called with, to keep.
+    pub fn hold(&self, i: usize) -> Result<Value> {
+        if i >= self.0.count {
+            return Err(Error::usage("fewer arguments than the operator takes"));
+        }
+        take(|out, err| unsafe { ffi::mpkr_value_hold(*self.0.args.add(i), out, err) }).map(Value)
+    }
+}
+
+type Watcher = dyn Fn(&Event) -> Watch + Send + Sync;
+
+extern "C" fn see(context: *mut c_void, event: *const ffi::Event) -> c_int {
+    let watcher = unsafe { &*(context as *const Box<Watcher>) };
+
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| watcher(&Event(unsafe { &*event }))))
+        .unwrap_or(Watch::Stop) as c_int
+}
+
+/// What models tell while they are opened and called.
+#[derive(Default)]
+struct Heard {
+    log: Option<Box<dyn Fn(&str) + Send + Sync>>,
+    loaded: Option<Box<dyn Fn(u64) + Send + Sync>>,
+    watchers: Mutex<Vec<Box<Box<Watcher>>>>, // also those that were: a call may be in one
+}
+
+extern "C" fn hear_log(context: *mut c_void, text: *const c_char) {
+    if let Some(log) = unsafe { &(*(context as *const Heard)).log } {
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| log(&text_at(text))));
+    }
+}
+
+extern "C" fn hear_loaded(context: *mut c_void, bytes: u64) {
+    if let Some(loaded) = unsafe { &(*(context as *const Heard)).loaded } {
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| loaded(bytes)));
+    }
+}
+
+/// What a model is opened with.
+#[derive(Default)]
+pub struct Options {
+    device: [i32; 2],
+    threads: u32,
+    budget: u64,
+    heard: Heard,
+}
+
+impl Options {
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// DLPack's type and the number; not said: where the model's code is for.
+    pub fn device(mut self, device_type: i32, id: i32) -> Self {
+        self.device = [device_type, id];
+        self
+    }
+    /// Of parallel loops, the caller's among them.
+    pub fn threads(mut self, threads: u32) -> Self {
+        self.threads = threads;
+        self
+    }
+    /// Bytes that the model's tensors may take, on the host and on its device each.
+    pub fn budget(mut self, bytes: u64) -> Self {
+        self.budget = bytes;
+        self
+    }
+    /// Hears what the model prints.
+    pub fn log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.heard.log = Some(Box::new(log));
+        self
+    }
+    /// Hears how many bytes of weights were brought where they are wanted.
+    pub fn loaded(mut self, loaded: impl Fn(u64) + Send + Sync + 'static) -> Self {
+        self.heard.loaded = Some(Box::new(loaded));
+        self
+    }
+}
+
+/// Bytes that a model's tensors take: `struct mpkr_usage`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    size: usize,
+    pub weights: u64,
+    pub caches: u64,
+    pub scratch: u64,
+    pub kept: u64,
+    pub used: u64,
+    pub most: u64,
+}
+
+/// Bytes that a call will take: `struct mpkr_need`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Need {
+    size: usize,
+    pub weights: u64,
+    pub caches: u64,
+    pub inputs: u64,
+    pub scratch: u64,
+    pub results: u64,
+    pub need: u64,
+    is_least: c_int,
+}
+
+impl Need {
+    /// The code does not tell all.
+    pub fn is_least(&self) -> bool {
+        self.is_least != 0
+    }
+}
+
+/// What an operator took on a device.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    pub name: String,
+    pub kind: Operator,
+    pub device: (i32, i32),
+    pub calls: u64,
+    pub total: Duration,
+    pub min: Duration,
+    pub max: Duration,
+    pub share: f64,
+}
+
+/// Where a call failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub name: String,
+    pub function: String,
+    pub before: String,
+    pub instruction: Option<usize>,
+}
+
 /// A function that a model calls by name as long as this is there.
 pub struct Registration<'a> {
     model: &'a Model,
@@ -471,16 +797,137 @@ impl Drop for Registration<'_> {
     }
 }
 
-pub struct Model(*mut ffi::Model);
+pub struct Model(*mut ffi::Model, Listeners);
 
 unsafe impl Send for Model {}
 unsafe impl Sync for Model {}
 
 impl Model {
     pub fn open(path: impl AsRef<Path>) -> Result<Model> {
+        Self::open_with(path, Options::new())
+    }
+    pub fn open_with(path: impl AsRef<Path>, options: Options) -> Result<Model> {
         let path = text_of(path.as_ref().to_str().ok_or_else(|| Error::usage("a path that is not UTF-8"))?)?;
+        let heard = Arc::new(options.heard);
+        let memory = ffi::Memory {
+            size: mem::size_of::<ffi::Memory>(),
+            budget: options.budget,
+            allocate: ptr::null(),
+            release: ptr::null(),
+            context: ptr::null_mut(),
+        };
+        let context = Arc::as_ptr(&heard) as *mut c_void;
+        let options = ffi::Options {
+            size: mem::size_of::<ffi::Options>(),
+            device: options.device,
+            threads: options.threads,
+            flags: 0,
+            tvm_ffi: ptr::null(),
+            cuda_home: ptr::null(),
+            stream: ptr::null_mut(),
+            loaded: heard.loaded.as_ref().map(|_| hear_loaded as extern "C" fn(*mut c_void, u64)),
+            loaded_context: context,
+            log: heard.log.as_ref().map(|_| hear_log as extern "C" fn(*mut c_void, *const c_char)),
+            log_context: context,
+            host_memory: &memory,
+            device_memory: &memory,
+            parallel_for: ptr::null(),
+            parallel_context: ptr::null_mut(),
+        };
 
-        take(|out, err| unsafe { ffi::mpkr_open(path.as_ptr(), ptr::null(), out, err) }).map(Model)
+        take(|out, err| unsafe { ffi::mpkr_open(path.as_ptr(), &options, out, err) }).map(|m| Model(m, heard))
+    }
+    /// Lets a function see every operator of the model's calls, until `unwatch`. One that panics ends the call.
+    ///
+    /// # Safety
+    /// No call of the model is under way, in any thread, here and in `unwatch`, `profile_begin` and `profile_end`.
+    pub unsafe fn watch(&self, watcher: impl Fn(&Event) -> Watch + Send + Sync + 'static) {
+        let kept: Box<Box<Watcher>> = Box::new(Box::new(watcher));
+
+        ffi::mpkr_watch(self.0, Some(see), &*kept as *const Box<Watcher> as *mut c_void);
+        self.1.watchers.lock().unwrap_or_else(|e| e.into_inner()).push(kept);
+    }
+    /// # Safety
+    /// As of `watch`.
+    pub unsafe fn unwatch(&self) {
+        ffi::mpkr_watch(self.0, None, ptr::null_mut());
+    }
+    /// Measures operators of calls from now on.
+    ///
+    /// # Safety
+    /// As of `watch`.
+    pub unsafe fn profile_begin(&self) {
+        ffi::mpkr_profile(self.0, 1);
+    }
+    /// What was measured, the operator that took most first.
+    ///
+    /// # Safety
+    /// As of `watch`.
+    pub unsafe fn profile_end(&self) -> Vec<Measured> {
+        let mut rows = Vec::new();
+        let mut row: ffi::Row = mem::zeroed();
+        let time = |n: i64| Duration::from_nanos(n as u64);
+
+        ffi::mpkr_profile(self.0, 0);
+        row.size = mem::size_of::<ffi::Row>();
+        while ffi::mpkr_profile_at(self.0, rows.len(), &mut row, ptr::null_mut()) == 0 {
+            rows.push(Measured {
+                name: text_at(row.name),
+                kind: Operator::of(row.kind),
+                device: (row.device[0], row.device[1]),
+                calls: row.calls,
+                total: time(row.total),
+                min: time(row.min),
+                max: time(row.max),
+                share: row.share,
+            });
+        }
+        rows
+    }
+    /// What its tensors take and took at most, in host memory.
+    pub fn memory_now(&self) -> Result<Usage> {
+        let mut usage = Usage { size: mem::size_of::<Usage>(), ..Usage::default() };
+
+        take(|_: *mut (), err| unsafe { ffi::mpkr_memory_now(self.0, CPU, &mut usage, err) })?;
+        Ok(usage)
+    }
+    /// What a call will take, as the code says; no name: of the function that takes most.
+    pub fn memory_need(&self, name: Option<&str>, extents: &[(&str, i64)]) -> Result<Need> {
+        let name = name.map(text_of).transpose()?;
+        let names = extents.iter().map(|e| text_of(e.0)).collect::<Result<Vec<_>>>()?;
+        let list: Vec<ffi::Extent> = names
+            .iter()
+            .zip(extents)
+            .map(|(name, e)| ffi::Extent { name: name.as_ptr(), extent: e.1 })
+            .collect();
+        let mut need = Need { size: mem::size_of::<Need>(), ..Need::default() };
+        let name = name.as_ref().map_or(ptr::null(), |n| n.as_ptr());
+
+        take(|_: *mut (), err| unsafe {
+            ffi::mpkr_memory_need(self.0, name, list.as_ptr(), list.len(), &mut need, err)
+        })?;
+        Ok(need)
+    }
+    /// Gives back what is kept for later calls.
+    pub fn memory_trim(&self) {
+        unsafe { ffi::mpkr_memory_trim(self.0) }
+    }
+    /// A function of the application as an argument of functions that take functions; the model may keep it.
+    pub fn callback<F>(&self, name: &str, body: F) -> Result<Value>
+    where
+        F: Fn(&Call) -> Result<Option<Value>> + Send + Sync + 'static,
+    {
+        let name = text_of(name)?;
+        let body: *mut Box<Body> = Box::into_raw(Box::new(Box::new(body)));
+
+        take(|out, err| unsafe {
+            ffi::mpkr_value_callback(self.0, name.as_ptr(), enter, body.cast(), Some(let_go), out, err)
+        })
+        .map(Value)
+        .map_err(|e| {
+            drop(unsafe { Box::from_raw(body) });
+            e
+        })
     }
     /// How many tensors of the file are taken.
     pub fn bind(&self, path: &str) -> Result<usize> {
@@ -498,7 +945,8 @@ impl Model {
     pub fn find(&self, name: &str) -> Result<Function> {
         let name = text_of(name)?;
 
-        take(|out, err| unsafe { ffi::mpkr_find(self.0, name.as_ptr(), out, err) }).map(Function)
+        take(|out, err| unsafe { ffi::mpkr_find(self.0, name.as_ptr(), out, err) })
+            .map(|f| Function(f, Arc::clone(&self.1)))
     }
     /// Lets the model call a function of the application by name.
     pub fn register<F>(&self, name: &str, body: F) -> Result<Registration<'_>>

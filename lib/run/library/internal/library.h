@@ -74,6 +74,13 @@ struct mpk_run_profile {
 	size_t count, cap;
 };
 
+/* What a model needs of who runs it; the name is in the model's arena. */
+struct mpk_run_required {
+	enum mpkr_requirement_kind kind;
+	int32_t device_type;
+	const char *name;
+};
+
 struct mpkr_model {
 	atomic_uint refs;
 	struct mpkr_memory host_memory, device_memory; /* as the caller said */
@@ -94,6 +101,10 @@ struct mpkr_model {
 	struct mpk_run_session *first; /* of functions that mpkr_find gives */
 	struct mpk_run_watch watch;
 	struct mpk_run_profile profile;
+	const char *metadata; /* in arena; NULL: not asked for so far */
+	struct mpk_run_required *required;
+	size_t required_count, required_cap;
+	bool is_required_listed;
 	struct mpk_arena arena;
 	struct mpk_run_entry *entries;
 	size_t entry_count, entry_cap;

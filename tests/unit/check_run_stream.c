@@ -98,6 +98,84 @@ START_TEST(host_memory_is_waited_for)
 }
 END_TEST
 
+static long long live;
+static unsigned taken;
+
+static void *allocate(void *context, struct mpkr_device where, size_t bytes, size_t align)
+{
+	void *data;
+
+	ck_assert_ptr_eq(context, &live);
+	ck_assert_int_eq(where.device_type, MPKR_DEVICE_CUDA);
+	ck_assert_uint_ge(align, 64);
+	if (mpk_device_alloc(device, bytes, &data, NULL) != MPK_OK)
+		return NULL;
+	live += (long long)bytes;
+	taken++;
+	return data;
+}
+
+static void release(void *context, struct mpkr_device where, void *data, size_t bytes)
+{
+	ck_assert_ptr_eq(context, &live);
+	ck_assert_int_eq(where.device_type, MPKR_DEVICE_CUDA);
+	live -= (long long)bytes;
+	mpk_device_free(device, data);
+}
+
+/* What a call brings to the device lies in memory of the caller, up to a budget of its own. */
+START_TEST(device_memory_of_the_caller)
+{
+	static _Alignas(64) float a[COUNT], b[COUNT], c[COUNT];
+	static const int64_t shape[] = { COUNT };
+	struct mpkr_memory memory = {
+		.size = sizeof memory, .allocate = allocate, .release = release, .context = &live
+	};
+	const struct mpkr_options options = { .size = sizeof options,
+					      .device = { MPKR_DEVICE_CUDA, 0 },
+					      .device_memory = &memory };
+	struct mpkr_usage u = { .size = sizeof u };
+	const struct mpkr_tensor *in[2], *out[1];
+	struct mpkr_tensor t[3];
+	mpkr_model *model;
+	mpkr_function *f;
+
+	NEED_FIXTURES;
+	open_device();
+	live = 0;
+	taken = 0;
+	for (int i = 0; i < 3; i++)
+		t[i] = mpkr_tensor_on_host(i == 0   ? a
+					   : i == 1 ? b
+						    : c,
+					   MPKR_DTYPE_FLOAT, 32, 1, shape);
+	for (int i = 0; i < COUNT; i++)
+		a[i] = (float)i, b[i] = 1;
+	in[0] = &t[0], in[1] = &t[1], out[0] = &t[2];
+	ck_ok(mpkr_open(data_path("cuda/ptx/vadd_cuda.so"), &options, &model, &err));
+	ck_ok(mpkr_find(model, "vadd", &f, &err));
+	for (int k = 0; k < 3; k++)
+		ck_ok(mpkr_call_into(f, in, 2, out, 1, &err));
+	for (int i = 0; i < COUNT; i++)
+		ck_assert_float_eq(c[i], (float)(i + 1));
+	ck_assert_uint_eq(taken, 3);
+	ck_ok(mpkr_memory_now(model, MPKR_DEVICE_CUDA, &u, &err));
+	ck_assert_uint_eq(u.used_bytes, (uint64_t)live);
+	ck_assert_uint_eq(u.kept_bytes, (uint64_t)live);
+	mpkr_drop(f);
+	mpkr_close(model);
+	ck_assert_int_eq(live, 0);
+	/* one byte less than the three take */
+	memory.budget = u.most_bytes - 1;
+	ck_ok(mpkr_open(data_path("cuda/ptx/vadd_cuda.so"), &options, &model, &err));
+	ck_ok(mpkr_find(model, "vadd", &f, &err));
+	ck_fails(mpkr_call_into(f, in, 2, out, 1, &err), MPKR_E_BUDGET, "budget");
+	mpkr_drop(f);
+	mpkr_close(model);
+	ck_assert_int_eq(live, 0);
+}
+END_TEST
+
 /* The CPU has no streams. */
 START_TEST(the_cpu_has_none)
 {
@@ -137,6 +215,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, calls_are_queued, 0, 2);
 	tcase_add_test(tc, host_memory_is_waited_for);
+	tcase_add_test(tc, device_memory_of_the_caller);
 	tcase_add_test(tc, the_cpu_has_none);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);

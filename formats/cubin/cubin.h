@@ -90,6 +90,42 @@ struct mpk_cubin_local {
  * Format   FORMAT.md 8 */
 bool mpk_cubin_local_accesses(unsigned sm, struct mpk_span code, struct mpk_cubin_local *out);
 
+enum mpk_cubin_space {
+	MPK_CUBIN_GENERIC, /* an address that the hardware tells the space of */
+	MPK_CUBIN_GLOBAL,
+	MPK_CUBIN_SHARED,
+	MPK_CUBIN_LOCAL,
+	MPK_CUBIN_SPACES
+};
+
+/* Of what a thread loads or stores at once. */
+enum mpk_cubin_width {
+	MPK_CUBIN_1B,
+	MPK_CUBIN_2B,
+	MPK_CUBIN_4B,
+	MPK_CUBIN_8B,
+	MPK_CUBIN_16B,
+	MPK_CUBIN_OTHER, /* matrices, and widths that are not known */
+	MPK_CUBIN_WIDTHS
+};
+
+/* Instructions of a kernel as they stand in the code, however often they run. */
+struct mpk_cubin_instructions {
+	uint32_t all;    /* but those that fill up a kernel */
+	uint32_t tensor; /* for tensor cores */
+	uint32_t async;  /* copies between global and shared memory that run on beside the thread */
+	uint32_t atomic;
+	uint32_t loads[MPK_CUBIN_SPACES][MPK_CUBIN_WIDTHS]; /* without constants */
+	uint32_t stores[MPK_CUBIN_SPACES][MPK_CUBIN_WIDTHS];
+};
+
+/* mpk_cubin_count_instructions - count them by what they do
+ * @code    machine code of a kernel, instructions in full
+ * Returns  false: they are not known for this architecture, which is older than sm_70, or these are no instructions
+ * Format   FORMAT.md 9 */
+bool mpk_cubin_count_instructions(unsigned sm, struct mpk_span code,
+				  struct mpk_cubin_instructions *out);
+
 /* A section that two cubins do not have alike. */
 struct mpk_cubin_difference {
 	struct mpk_span name; /* ".text.add", or "ELF header" */

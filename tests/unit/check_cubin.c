@@ -2,6 +2,8 @@
 /* formats/cubin: figures against what ptxas -v printed and the driver of an H100 answered */
 #include "robust.h"
 
+#include <string.h>
+
 #include "base/compiler.h"
 #include "base/cursor.h"
 #include "cubin/cubin.h"
@@ -362,6 +364,76 @@ START_TEST(local_memory)
 }
 END_TEST
 
+/* Of machine code: what nvdisasm lists. Of single instructions: the lower 16 bits that it prints for what ptxas 13 made
+ * of one instruction of PTX each; the upper half has the width. */
+START_TEST(sorts_of_instructions)
+{
+	static const struct {
+		const char *said;
+		uint16_t low;
+		uint32_t tensor, async, atomic;
+	} single[] = {
+		{ "HGMMA.64x8x16.F32", 0x79f0, 1, 0, 0 },
+		{ "IGMMA.64x8x32.S8.S8", 0x79f1, 1, 0, 0 },
+		{ "BGMMA.64x8x256.AND.POPC", 0x79f2, 1, 0, 0 },
+		{ "QGMMA.64x8x32.F32.E4M3.E4M3", 0x79f3, 1, 0, 0 },
+		{ "HMMA.SP.16832.F32", 0x723c, 1, 0, 0 },
+		{ "IMMA.16832.S8.S8", 0x7237, 1, 0, 0 },
+		{ "DMMA.884", 0x723f, 1, 0, 0 },
+		{ "BMMA.168256.XOR.POPC", 0x723d, 1, 0, 0 },
+		{ "QMMA.16832.F32.E4M3.E4M3", 0x727a, 1, 0, 0 },
+		{ "HFMA2.MMA", 0x7435, 0, 0, 0 },
+		{ "REDUX.SUM", 0x73c4, 0, 0, 0 },
+		{ "UBLKCP.S.G", 0x73ba, 0, 1, 0 },
+		{ "ATOMG.E.ADD.STRONG.GPU", 0x09a8, 0, 0, 1 },
+		{ "ATOMG.E.CAS.STRONG.GPU", 0x73a9, 0, 0, 1 },
+		{ "ATOM.E.ADD.STRONG.GPU", 0x098a, 0, 0, 1 },
+		{ "ATOM.E.CAS.STRONG.GPU", 0x738b, 0, 0, 1 },
+		{ "ATOMS.ADD", 0x038c, 0, 0, 1 },
+		{ "ATOMS.CAS", 0x738d, 0, 0, 1 },
+		{ "RED.E.ADD.STRONG.GPU", 0x098e, 0, 0, 1 },
+	};
+	static const uint32_t widths[8] = { 1, 1, 2, 2, 4, 8, 16, 0 };
+	static const uint32_t bytes_of[MPK_CUBIN_WIDTHS] = { 1, 2, 4, 8, 16, 0 };
+	struct mpk_cubin_instructions n;
+	struct mpk_span code;
+	uint8_t one[16];
+	unsigned sm;
+
+	code = code_of(DATA "sums_spill.sm_90.cubin", "sums", &sm);
+	ck_assert(mpk_cubin_count_instructions(sm, code, &n));
+	ck_assert_uint_eq(n.all, 636);
+	ck_assert_uint_eq(n.loads[MPK_CUBIN_GLOBAL][MPK_CUBIN_4B], 76);
+	ck_assert_uint_eq(n.stores[MPK_CUBIN_GLOBAL][MPK_CUBIN_4B], 32);
+	ck_assert_uint_eq(n.loads[MPK_CUBIN_LOCAL][MPK_CUBIN_4B], 70);
+	ck_assert_uint_eq(n.stores[MPK_CUBIN_LOCAL][MPK_CUBIN_4B], 64);
+	ck_assert_uint_eq(n.tensor + n.async + n.atomic, 0);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(single); i++) {
+		memset(one, 0, sizeof one);
+		one[0] = (uint8_t)single[i].low;
+		one[1] = (uint8_t)(single[i].low >> 8);
+		ck_assert(mpk_cubin_count_instructions(90, mpk_span_of(one, sizeof one), &n));
+		ck_assert_msg(n.all == 1 && n.tensor == single[i].tensor &&
+				      n.async == single[i].async && n.atomic == single[i].atomic,
+			      "%s", single[i].said);
+	}
+	/* LDG.E and its widths */
+	for (unsigned w = 0; w < 8; w++) {
+		memset(one, 0, sizeof one);
+		one[0] = 0x81;
+		one[1] = 0x79;
+		one[9] = (uint8_t)(w << 1 | 0x11);
+		ck_assert(mpk_cubin_count_instructions(90, mpk_span_of(one, sizeof one), &n));
+		for (unsigned k = 0; k < MPK_CUBIN_WIDTHS; k++)
+			ck_assert_uint_eq(n.loads[MPK_CUBIN_GLOBAL][k], bytes_of[k] == widths[w]);
+	}
+	n.all = 7;
+	ck_assert(!mpk_cubin_count_instructions(60, code, &n));
+	ck_assert(!mpk_cubin_count_instructions(80, mpk_span_of(code.data, code.len - 1), &n));
+	ck_assert_uint_eq(n.all, 7);
+}
+END_TEST
+
 static enum mpk_code try_cubin(struct mpk_span bytes, struct mpk_error *err)
 {
 	struct mpk_arena a = { 0 };
@@ -396,6 +468,7 @@ int main(void)
 	tcase_add_test(tc, refuses);
 	tcase_add_test(tc, attributes);
 	tcase_add_test(tc, local_memory);
+	tcase_add_test(tc, sorts_of_instructions);
 	tcase_add_loop_test(tc, hostile, 0, (int)MPK_ARRAY_COUNT(files));
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);

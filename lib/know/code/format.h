@@ -96,6 +96,9 @@ struct mpk_code_format {
 			    struct mpk_strbuf *out);
 	void (*kernel_json)(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct mpk_json_at *at);
+	/* What its instructions do, a line of its own without its end; nothing where that is not known. */
+	void (*kernel_work)(const struct mpk_code_info *info, size_t kernel,
+			    struct mpk_strbuf *out);
 	/* The kernel's "parameters", or NULL: apart, because images for several devices have mostly the same. */
 	void (*params_json)(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct mpk_json_at *at);

@@ -133,8 +133,9 @@ void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const
 	if (!node->show_info || !table)
 		return;
 	mark = marks[mpk_node_info_defines(node->info, table, index)];
+	/* the page, which wants no indentation, has no room for what instructions do */
 	mpk_code_figure_lines(mpk_node_code(node->info, table, index), table->functions[index].key,
-			      indent, out);
+			      indent, indent[0] != '\0', out);
 	if (mark)
 		mpk_strbuf_printf(out, "%s%s\n", indent, mark);
 	finding_lines(node, index, mark != NULL, indent, out);

@@ -85,7 +85,7 @@ static void embedded_put_kernels(const struct mpk_view *view, const struct mpk_v
 		mpk_strbuf_puts(out, "  ");
 		mpk_escape(out, name);
 		mpk_strbuf_putc(out, '\n');
-		mpk_code_figure_lines(&c->code, name, "    ", out);
+		mpk_code_figure_lines(&c->code, name, "    ", true, out);
 	}
 }
 

@@ -108,12 +108,23 @@ enum { PARAMS_KEPT = 4 }; /* machine code of one vendor's, of another's, PTX */
 /* What goes with each run of code that has a kernel. */
 struct figures {
 	const char *indent;
+	bool with_work;
 	struct mpk_strbuf *out;
 	struct mpk_json *j;
 	struct mpk_json_at *list;
 	struct params params[PARAMS_KEPT];
 	size_t params_count, count;
 };
+
+static void put_work(const struct mpk_code_info *code, size_t kernel, const struct figures *f)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
+
+	code->format->kernel_work(code, kernel, &line);
+	if (line.len)
+		mpk_strbuf_printf(f->out, "%s  %s\n", f->indent, mpk_strbuf_text(&line));
+	f->out->failed |= line.failed;
+}
 
 /* A format that knows no figures of its kernels gets no line. */
 static void figure_line(const struct mpk_code_info *code, size_t kernel, void *arg)
@@ -125,6 +136,8 @@ static void figure_line(const struct mpk_code_info *code, size_t kernel, void *a
 	mpk_strbuf_puts(f->out, f->indent);
 	mpk_code_kernel_text(code, kernel, f->out);
 	mpk_strbuf_putc(f->out, '\n');
+	if (f->with_work && code->format->kernel_work)
+		put_work(code, kernel, f);
 }
 
 /* Images for thirty devices have the same parameters, which would be most of the document. */
@@ -176,9 +189,9 @@ static void figure_object(const struct mpk_code_info *code, size_t kernel, void 
 }
 
 void mpk_code_figure_lines(const struct mpk_code_info *code, struct mpk_span kernel,
-			   const char *indent, struct mpk_strbuf *out)
+			   const char *indent, bool with_work, struct mpk_strbuf *out)
 {
-	struct figures f = { .indent = indent, .out = out };
+	struct figures f = { .indent = indent, .with_work = with_work, .out = out };
 
 	if (code)
 		mpk_code_info_each(code, kernel, figure_line, &f);

@@ -41,9 +41,10 @@ const struct mpk_code_info *mpk_node_code(const struct mpk_node_info *info,
 
 /* mpk_code_figure_lines - append a line of what code, and one of what each of its images, tells of a kernel
  * mpk_code_figures_json - put "figures", the same, an object for each run of code
- * @code    NULL: there is none */
+ * @code    NULL: there is none
+ * @with_work  below each line what the instructions do, where the format tells it */
 void mpk_code_figure_lines(const struct mpk_code_info *code, struct mpk_span kernel,
-			   const char *indent, struct mpk_strbuf *out);
+			   const char *indent, bool with_work, struct mpk_strbuf *out);
 void mpk_code_figures_json(const struct mpk_code_info *code, struct mpk_span kernel,
 			   struct mpk_json *j, struct mpk_json_at *at);
 

@@ -305,7 +305,7 @@ static void kernels_put_known(struct mpk_page *page, const struct kernels_of *of
 	if (of->table)
 		mpk_node_kernel_lines(of->n, index, "", &lines);
 	else
-		mpk_code_figure_lines(&of->c->code, name, "", &lines);
+		mpk_code_figure_lines(&of->c->code, name, "", false, &lines);
 	kernels_put_lines(page, row, &lines);
 	put.list = mpk_json_array(&page->json, row, NULL);
 	if (of->table && of->n->info)

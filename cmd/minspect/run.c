@@ -477,11 +477,19 @@ void run_request_fini(struct run_request *r)
 enum mpk_code run_file_open(const char *action, const char *name, struct minspect_file *file,
 			    struct mpk_error *err)
 {
+	struct mpk_file_identity identity;
+
 	if (strcmp(name, "-") == 0)
 		return mpk_fail(err, MPK_E_USAGE, "%s needs a file, not standard input", action);
 
 	enum mpk_code code = minspect_file_open(name, file, err);
 
+	/* The loader opens it once more, and what was read of a pipe is gone then. */
+	if (code == MPK_OK && file->map.origin && !mpk_mapping_identity(&file->map, &identity)) {
+		code = mpk_fail(err, MPK_E_USAGE, "%s needs a file, not a pipe or a device", action);
+		mpk_error_at_file(err, name);
+		return code;
+	}
 	/* The dynamic loader opens files by their path, and a member of an archive has none. */
 	if (file->in_zip || file->library_count) {
 		code = mpk_fail(err, MPK_E_USAGE,

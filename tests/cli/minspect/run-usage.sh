@@ -11,5 +11,9 @@ minspect --run add $lib --rtol -1 || echo $?
 minspect --run add $lib --output 0=@ || echo $?
 minspect --run add $lib $lib || echo $?
 minspect --run add - || echo $?
+# a pipe is read once alone
+mkfifo pipe
+cat $lib >pipe &
+minspect --run add pipe || echo $?
 minspect "--$(printf 'x\033[31m')" || echo $?
 minspect "$(printf 'x\033[31m\302\233')" || echo $?

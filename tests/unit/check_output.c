@@ -456,6 +456,56 @@ START_TEST(tap_sees_every_byte)
 }
 END_TEST
 
+/* The private copy of a sparse file: what nobody changed of a hole stays one and is not read, what was changed is there. */
+START_TEST(private_holes)
+{
+	const uint64_t far = UINT64_C(1) << 36, middle = far / 2;
+	struct mpk_output *o = NULL;
+	struct mpk_private p = { 0 };
+	struct mpk_mapping m = { 0 };
+	struct stat st;
+	char got[8] = { 0 };
+	int in = open("in", O_RDWR | O_CREAT, 0600), out;
+
+	ck_assert_int_eq(pwrite(in, "begin", 5, 0), 5);
+	ck_assert_int_eq(pwrite(in, "middle", 6, (off_t)middle), 6);
+	ck_assert_int_eq(ftruncate(in, (off_t)far), 0);
+	close(in);
+	ck_assert_int_eq(mpk_mapping_open("in", &m, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_private_open(&m, mpk_span_of(NULL, 0), &p, NULL), MPK_OK);
+	ck_assert_uint_eq(mpk_private_hole(mpk_span_of(p.data, p.len)), 0);
+	ck_assert_uint_gt(mpk_private_hole(mpk_span_of(p.data + (16 << 20), p.len - (16 << 20))),
+			  1 << 30);
+	ck_assert_uint_eq(mpk_private_hole(mpk_span_of(p.data + (16 << 20), 1000)), 1000);
+	/* the mapping itself is no private copy */
+	ck_assert_uint_eq(mpk_private_hole(mpk_span_of(m.bytes.data + (16 << 20), 1000)), 0);
+	/* at the end of a hole, before and behind its edge */
+	ck_assert_int_eq(mpk_private_touch(&p, middle - 3, 6, NULL), MPK_OK);
+	memcpy(p.data + middle - 3, "MIDDLE", 6);
+	ck_assert_int_eq(mpk_private_touch(&p, 0, 5, NULL), MPK_OK);
+	memcpy(p.data, "BEGIN", 5);
+	ck_assert_uint_eq(mpk_private_hole(mpk_span_of(p.data + (16 << 20), 1000)), 0);
+	ck_assert_uint_gt(mpk_private_hole(mpk_span_of(p.data + middle + (16 << 20), far / 4)),
+			  1 << 30);
+
+	/* the part whose hole is whole; that before it would be read to its end */
+	ck_assert_int_eq(mpk_output_open("out", 0600, &o, NULL), MPK_OK);
+	ck_assert_int_eq(
+		mpk_output_write(o, mpk_span_of(p.data + middle - 4096, far - middle + 4096), NULL),
+		MPK_OK);
+	ck_assert_int_eq(mpk_output_commit(o, NULL), MPK_OK);
+	mpk_private_close(&m, &p);
+	mpk_mapping_close(&m);
+	out = open("out", O_RDONLY);
+	ck_assert_int_eq(fstat(out, &st), 0);
+	ck_assert_uint_eq((uint64_t)st.st_size, far - middle + 4096);
+	ck_assert_int_lt(st.st_blocks, (4 << 20) / 512);
+	ck_assert_int_eq(pread(out, got, 6, 4096 - 3), 6);
+	ck_assert_str_eq(got, "MIDDLE");
+	close(out);
+}
+END_TEST
+
 START_TEST(copy_of_short_file_fails)
 {
 	struct mpk_error err = { 0 };
@@ -567,6 +617,7 @@ int main(void)
 	tcase_add_test(copy, copy_from_pipe);
 	tcase_add_test(copy, copy_sparse);
 	tcase_add_test(copy, copy_keeps_holes);
+	tcase_add_test(copy, private_holes);
 	tcase_add_loop_test(copy, tap_sees_every_byte, 0, 4);
 	tcase_add_test(copy, copy_of_short_file_fails);
 	suite_add_tcase(suite, copy);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/span.h"
+#include "io/mapping.h"
 #include "io/reader.h"
 
 /* --- what file systems are good at ------------------------------------------------ */
@@ -499,9 +500,17 @@ static enum mpk_code write_long(int out, struct mpk_span bytes, const struct mpk
 	for (size_t at = 0, n; at < bytes.len; at += n, c.to += n) {
 		const uint8_t *data = bytes.data + at;
 		size_t most = (size_t)min_u64(bytes.len - at, STEP_BYTES);
-		bool zero = here >= 0 && most >= CHUNK_BYTES && is_zero(data, CHUNK_BYTES);
+		bool zero;
 
 		MPK_TRY(check_stopped(err));
+		/* what is a hole of the file is not even read */
+		n = here >= 0 ? mpk_private_hole(mpk_span_of(data, most)) : 0;
+		c.left = n;
+		if (n >= CHUNK_BYTES && copy_hole(&c, n)) {
+			c.to -= n; /* which the loop adds */
+			continue;
+		}
+		zero = here >= 0 && most >= CHUNK_BYTES && is_zero(data, CHUNK_BYTES);
 		for (n = (size_t)min_u64(CHUNK_BYTES, most);
 		     n + CHUNK_BYTES <= most && is_zero(data + n, CHUNK_BYTES) == zero;)
 			n += CHUNK_BYTES;

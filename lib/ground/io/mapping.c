@@ -468,65 +468,6 @@ bool mpk_mapping_of(const uint8_t *at, int *fd, uint64_t *off)
 	return found;
 }
 
-/* Everything but the whole pages inside the kept part; for a small part, everything. */
-static bool allow_changes(const struct mpk_private *p)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t head = (p->keep_off + page - 1) / page * page;
-	size_t tail = (p->keep_off + p->keep_len) / page * page;
-
-	if (tail < head)
-		head = tail = 0;
-	/* qemu's emulation of the call refuses a range of no pages. */
-	return (!head || mprotect(p->data, head, PROT_READ | PROT_WRITE) == 0) &&
-	       (tail == p->len ||
-		mprotect(p->data + tail, p->len - tail, PROT_READ | PROT_WRITE) == 0);
-}
-
-/* A second mapping of the same file: the first must stay as the file is, since views of it
- * are written to the output. */
-enum mpk_code mpk_private_open(const struct mpk_mapping *m, struct mpk_span keep,
-			       struct mpk_private *out, struct mpk_error *err)
-{
-	struct mpk_private p = { .data = (uint8_t *)(uintptr_t)m->bytes.data,
-				 .len = m->bytes.len,
-				 .keep_off = keep.len ? (size_t)(keep.data - m->bytes.data) : 0,
-				 .keep_len = keep.len };
-	bool has_second = m->fd >= 0 && p.len;
-
-	if (has_second && m->mapped)
-		p.data = mmap(NULL, p.len, PROT_READ, MAP_PRIVATE, m->fd, 0);
-	else if (has_second) {
-		/* Small files are in memory that was allocated: there is nothing to map a second
-		 * time. */
-		uint8_t *data = malloc(m->bytes.len);
-
-		if (data)
-			memcpy(data, m->bytes.data, m->bytes.len);
-		p.data = data;
-	}
-	if (p.data == MAP_FAILED)
-		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot map");
-	MPK_TRY_ALLOC(p.data, err);
-	if (m->mapped && p.len && !allow_changes(&p)) {
-		int saved = errno;
-
-		mpk_private_close(m, &p);
-		return mpk_fail_errno(err, MPK_E_IO, saved, "cannot map");
-	}
-	*out = p;
-	return MPK_OK;
-}
-
-void mpk_private_close(const struct mpk_mapping *m, struct mpk_private *p)
-{
-	if (p->data && p->data != m->bytes.data && m->mapped)
-		(void)munmap(p->data, p->len);
-	else if (p->data != m->bytes.data)
-		free(p->data);
-	memset(p, 0, sizeof *p);
-}
-
 void mpk_mapping_close(struct mpk_mapping *m)
 {
 	if (m->input_bytes)

@@ -101,7 +101,8 @@ void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope);
 struct mpk_private {
 	uint8_t *data;
 	size_t len;
-	size_t keep_off, keep_len; /* bytes of m that stay unchangeable */
+	size_t keep_off, keep_len;       /* bytes of m that stay unchangeable */
+	struct mpk_private_holes *holes; /* of a sparse file; NULL: there are none */
 };
 
 /* mpk_private_open - make the bytes of m changeable
@@ -113,6 +114,15 @@ struct mpk_private {
 enum mpk_code mpk_private_open(const struct mpk_mapping *m, struct mpk_span keep,
 			       struct mpk_private *out, struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_private_close(const struct mpk_mapping *m, struct mpk_private *p);
+
+/* mpk_private_touch - before bytes are changed: holes of the file are not writable until then
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_private_touch(const struct mpk_private *p, uint64_t off, uint64_t len,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_private_hole - how many bytes at the beginning of a part of an open one are a hole of its file that nobody
+ * changed: zeros that need not be read; 0 of other memory */
+size_t mpk_private_hole(struct mpk_span part);
 
 /* mpk_mapping_close - release; safe on a zeroed or closed mapping */
 void mpk_mapping_close(struct mpk_mapping *m);

@@ -123,6 +123,7 @@ enum mpk_code mpk_patch_put(const struct mpk_patch *p, uint64_t base, struct mpk
 	if (off < end && off + f.size > p->file->keep_off)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off,
 				       "the blob symbol covers headers or symbols of the file");
+	MPK_TRY(mpk_private_touch(p->file, off, f.size, err));
 	return mpk_patch_store(p, p->file->data + base, f, v, err);
 }
 

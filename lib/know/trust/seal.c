@@ -147,6 +147,7 @@ enum mpk_code mpk_origin_void(const struct mpk_private *file, bool *had, struct 
 		if (off < keep_end && end > file->keep_off)
 			return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off,
 					       "a note of mpack stands within the blob");
+		MPK_TRY(mpk_private_touch(file, off, e.ranges[i].len, err));
 		memset(file->data + off, 0, (size_t)e.ranges[i].len);
 	}
 	if (had)

@@ -198,16 +198,21 @@ struct renewal {
 };
 
 /* in the private copy of the file, whose views the rope has */
-static void renew(const struct mpk_packed *s, const struct renewal *r,
-		  const uint8_t digest[MPK_XXH128_BYTES])
+static enum mpk_code renew(const struct mpk_packed *s, const struct renewal *r,
+			   const uint8_t digest[MPK_XXH128_BYTES], struct mpk_error *err)
 {
 	char text[MPK_DIGEST_TEXT];
 
 	(void)mpk_digest_print(digest, MPK_XXH128_BYTES, text);
-	if (r->has_digits)
+	if (r->has_digits) {
+		MPK_TRY(mpk_private_touch(s->file, s->note.digits_off, DIGITS, err));
 		memcpy(s->file->data + s->note.digits_off, text, DIGITS);
-	if (r->has_id)
+	}
+	if (r->has_id) {
+		MPK_TRY(mpk_private_touch(s->file, s->note.id_off, MPK_NOTE_ID_HALF, err));
 		memcpy(s->file->data + s->note.id_off, digest, MPK_NOTE_ID_HALF);
+	}
+	return MPK_OK;
 }
 
 /* Bytes of the file that were written before they were renewed. */
@@ -228,7 +233,7 @@ static enum mpk_code write_following(const struct mpk_packed *s, const struct re
 	MPK_TRY(write_followed(f, o, digest, old, err));
 	if (f->old)
 		MPK_TRY(mpk_note_compare(&s->note, old, err));
-	renew(s, r, digest);
+	MPK_TRY(renew(s, r, digest, err));
 	if (r->has_digits)
 		MPK_TRY(write_again(o, s->file->data + s->note.digits_off, DIGITS, r->digits_at,
 				    err));
@@ -261,7 +266,7 @@ enum mpk_code mpk_packed_write(const struct mpk_packed *s, struct mpk_output *o,
 			MPK_TRY(mpk_note_compare(&s->note, digest, err));
 		}
 		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, s->blob, NULL, digest, err));
-		renew(s, &r, digest);
+		MPK_TRY(renew(s, &r, digest, err));
 		return mpk_output_write_rope(o, s->rope, NULL, err);
 	}
 	return write_following(s, &r, &follow, o, err);

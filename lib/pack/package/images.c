@@ -321,6 +321,8 @@ static enum mpk_code place_container(const struct mpk_image *image, size_t index
 			"it would be larger than its room, by %llu bytes, as small as the same packing makes it: leave out what it has for debuggers (-lineinfo, -g), or link the library anew",
 			(unsigned long long)(content->len - room));
 	MPK_TRY(mpk_rope_load(content, out->arena, &flat, err));
+	MPK_TRY(mpk_private_touch(file, d->off, flat.len > d->bytes.len ? flat.len : d->bytes.len,
+				  err));
 	memcpy(file->data + d->off, flat.data, flat.len);
 	if (flat.len < d->bytes.len)
 		memset(file->data + d->off + flat.len, 0, d->bytes.len - flat.len);

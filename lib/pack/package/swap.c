@@ -415,6 +415,7 @@ enum mpk_code mpk_swap_code(const struct mpk_image *image, const struct mpk_priv
 	if (at->off < keep_end && at->off + at->room_bytes > file->keep_off)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", at->off,
 				       "the blob covers the code of " MPK_SWAP_CODE "%s", at->name);
+	MPK_TRY(mpk_private_touch(file, at->off, at->room_bytes, err));
 	memcpy(file->data + at->off, bytes.data, bytes.len);
 	memset(file->data + at->off + bytes.len, 0, (size_t)at->room_bytes - bytes.len);
 	return MPK_OK;

@@ -486,7 +486,8 @@ enum mpk_code run_file_open(const char *action, const char *name, struct minspec
 
 	/* The loader opens it once more, and what was read of a pipe is gone then. */
 	if (code == MPK_OK && file->map.origin && !mpk_mapping_identity(&file->map, &identity)) {
-		code = mpk_fail(err, MPK_E_USAGE, "%s needs a file, not a pipe or a device", action);
+		code = mpk_fail(err, MPK_E_USAGE, "%s needs a file, not a pipe or a device",
+				action);
 		mpk_error_at_file(err, name);
 		return code;
 	}

@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "canon/canon.h"
 #include "canon/internal/canon.h"
+#include "elf/reader.h"
 
 enum { DIGEST = MPK_DIGEST_BYTES };
 
@@ -243,6 +244,75 @@ START_TEST(words_of_ptx)
 }
 END_TEST
 
+/* The first attribute of an entry's parameters, of 12 bytes, made one that lists the functions outside which a kernel
+ * calls: numbers of symbols, whose names count and not the numbers.
+ * Returns  its data */
+static uint8_t *externs(uint8_t *bytes, size_t len)
+{
+	static const uint8_t parameter[] = { 0x04, 0x17, 12, 0 };
+
+	for (size_t i = 0; i + sizeof parameter + 12 <= len; i += 4) {
+		if (memcmp(bytes + i, parameter, sizeof parameter) != 0)
+			continue;
+		bytes[i + 1] = 0x0f;
+		memset(bytes + i + 4, 0, 12);
+		return bytes + i + 4;
+	}
+	ck_abort_msg("there is no parameter");
+	return NULL;
+}
+
+/* Lets a symbol and the next, which nothing else names, change their places. */
+static void swap_symbols(uint8_t *bytes, size_t len, size_t at)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	uint8_t kept[24], *entry = NULL;
+	GElf_Shdr h;
+
+	ck_assert_int_eq(mpk_elf_open(mpk_span_of(bytes, len), 0, &elf, NULL), MPK_OK);
+	for (size_t i = 1; i < elf.section_count; i++) {
+		ck_assert_int_eq(mpk_elf_section(&elf, i, &h, NULL), MPK_OK);
+		if (h.sh_type == SHT_SYMTAB)
+			entry = bytes + h.sh_offset + at * sizeof kept;
+	}
+	ck_assert_ptr_nonnull(entry);
+	memcpy(kept, entry, sizeof kept);
+	memcpy(entry, entry + sizeof kept, sizeof kept);
+	memcpy(entry + sizeof kept, kept, sizeof kept);
+}
+
+START_TEST(externs_are_symbols)
+{
+	struct mpk_span good = robust_load(&arena, DEVICE "shape.sm_90.cubin");
+	uint8_t *bytes = (uint8_t *)mpk_arena_copy(&arena, good.data, good.len), *data;
+	struct mpk_canon_rows none, one, other;
+
+	ck_assert_ptr_nonnull(bytes);
+	data = externs(bytes, good.len);
+	none = digests(mpk_span_of(bytes, good.len));
+	for (size_t word = 0; word < 3; word++) {
+		bool differs = false;
+
+		/* some other symbol is another function */
+		for (uint8_t symbol = 1; symbol < 26 && !differs; symbol++) {
+			data[4 * word] = symbol;
+			one = digests(mpk_span_of(bytes, good.len));
+			differs = !same_kernel(&none, &one, "stack");
+		}
+		ck_assert(differs);
+		/* and one symbol under another number is the same */
+		data[4 * word] = 4;
+		one = digests(mpk_span_of(bytes, good.len));
+		swap_symbols(bytes, good.len, 4);
+		data[4 * word] = 5;
+		other = digests(mpk_span_of(bytes, good.len));
+		swap_symbols(bytes, good.len, 4);
+		ck_assert(same_kernel(&one, &other, "stack"));
+		memset(data + 4 * word, 0, 4);
+	}
+}
+END_TEST
+
 /* --- hostile bytes ------------------------------------------------------------------------------------ */
 
 static enum mpk_code try_code(struct mpk_span bytes, struct mpk_error *err)
@@ -323,6 +393,7 @@ int main(void)
 	tcase_add_test(t, graphs_take_linear_time);
 	tcase_add_test(t, line_tables_are_noise);
 	tcase_add_test(t, words_of_ptx);
+	tcase_add_test(t, externs_are_symbols);
 	tcase_add_loop_test(t, damage, 0, MPK_ARRAY_COUNT(files));
 	tcase_add_loop_test(t, each_bit_of_code_counts, 0, MPK_ARRAY_COUNT(machine));
 	suite_add_tcase(suite, t);

@@ -249,7 +249,7 @@ static void add_note(const char *name, uint32_t type, struct mpk_span content)
 	struct mpk_span bytes = read_file(name);
 	FILE *f = fopen(name, "r+");
 
-	file = (struct mpk_private){ (uint8_t *)(uintptr_t)bytes.data, bytes.len, 0, 0 };
+	file = (struct mpk_private){ .data = (uint8_t *)(uintptr_t)bytes.data, .len = bytes.len };
 	ck_assert_msg(mpk_elf_append(&file, &note, 1, &arena, &more, &err) == MPK_OK, "%s",
 		      err.text);
 	ck_assert_ptr_nonnull(f);
@@ -329,7 +329,7 @@ START_TEST(emptied)
 	take_fixture(files[0], "f");
 	ck_assert_int_eq(seal("f", &key, text), MPK_OK);
 	bytes = read_file("f");
-	file = (struct mpk_private){ (uint8_t *)(uintptr_t)bytes.data, bytes.len, 0, 0 };
+	file = (struct mpk_private){ .data = (uint8_t *)(uintptr_t)bytes.data, .len = bytes.len };
 	o = origin_of(bytes);
 	file.keep_off = (size_t)o.seal.off;
 	file.keep_len = 8;

@@ -541,6 +541,15 @@ START_TEST(symbols)
 	ck_assert_str_eq(symbol_of("struct S { }; __global__ void k(S a, const S *b, float4 c, "
 				   "half d, __nv_bfloat16 *e, void *f) {}"),
 			 "_Z1k1SPKS_6float46__halfP13__nv_bfloat16Pv");
+	/* as many namespaces as are listed, and one more */
+	ck_assert_str_eq(symbol_of("namespace a { namespace b { namespace c { namespace d { "
+				   "__global__ void k(int) {} } } } }"),
+			 "_ZN1a1b1c1d1kEi");
+	ck_assert_str_eq(symbol_of("namespace a { namespace b { namespace c { namespace d { "
+				   "namespace e { __global__ void k(int) {} } } } } }"),
+			 "none");
+	ck_assert_str_eq(symbol_of("namespace a { namespace { __global__ void k(int) {} } }"),
+			 "none");
 	/* not to be told by words */
 	ck_assert_str_eq(symbol_of("template <class T> __global__ void k(T *a) {}"), "none");
 	ck_assert_str_eq(symbol_of("static __global__ void k(int a) {}"), "none");

@@ -23,9 +23,9 @@ static const struct {
 	{ { 0xee9b92a42cca0ed8, 0x14b7d14a5a1d5e81 },
 	  { 0x1a00b8890ec122c3, 0x2650c581860803e8 },
 	  { 0x2dc1de10189b6617, 0x91dddc51094f8b58 } },
-	{ { 0x628248194e39e3d0, 0x6247699553cf7ff9 },
-	  { 0x5a747e71a01bb250, 0x16bf0e5d2f25bb55 },
-	  { 0x4792708c068df2c1, 0x07945393ecdc8756 } },
+	{ { 0x9690d94d64a7767e, 0x2c186f8f22085adf },
+	  { 0x0095aebd54898624, 0x72cb744aaae0410d },
+	  { 0x914b5a537592ea8f, 0x22caf7bc1f132ec2 } },
 };
 
 static uint64_t hash(const struct mpk_strbuf *text)

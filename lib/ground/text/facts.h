@@ -31,10 +31,8 @@ struct mpk_figure_value {
  * mpk_figure_told - a value that is known if the file tells it */
 static inline struct mpk_figure_value mpk_figure_of(uint64_t number)
 {
-	const uint64_t most = (UINT64_C(1) << 56) - 1;
-
-	return (struct mpk_figure_value){ MPK_FIGURE_KNOWN,
-					  (number < most ? number : most) & most };
+	return (struct mpk_figure_value){ MPK_FIGURE_KNOWN, (number >> 56 ? UINT64_MAX : number) &
+								    ((UINT64_C(1) << 56) - 1) };
 }
 
 static inline struct mpk_figure_value mpk_figure_told(bool told, uint64_t number)

@@ -21,18 +21,17 @@
  * such as the depth of a recursion. Unknown is not 0, which would pass for the best value. */
 enum mpk_figure_state { MPK_FIGURE_NONE, MPK_FIGURE_KNOWN, MPK_FIGURE_UNKNOWN };
 
-/* Eight bytes: a file may have tens of thousands of kernels, each with all figures. */
-struct mpk_figure_value {
+/* Packed, in nine bytes: a file may have tens of thousands of kernels, each with all figures. */
+struct __attribute__((packed)) mpk_figure_value {
 	enum mpk_figure_state state : 8;
-	uint64_t number : 56; /* 0 unless it is known */
+	uint64_t number; /* 0 unless it is known */
 };
 
-/* mpk_figure_of - a value that is known; beyond 56 bits, which no device has, it is the highest
+/* mpk_figure_of - a value that is known
  * mpk_figure_told - a value that is known if the file tells it */
 static inline struct mpk_figure_value mpk_figure_of(uint64_t number)
 {
-	return (struct mpk_figure_value){ MPK_FIGURE_KNOWN, (number >> 56 ? UINT64_MAX : number) &
-								    ((UINT64_C(1) << 56) - 1) };
+	return (struct mpk_figure_value){ MPK_FIGURE_KNOWN, number };
 }
 
 static inline struct mpk_figure_value mpk_figure_told(bool told, uint64_t number)

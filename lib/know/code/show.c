@@ -49,7 +49,7 @@ bool mpk_figures_differ(const struct mpk_figures *a, const struct mpk_figures *b
 void mpk_figure_put(enum mpk_figure figure, struct mpk_figure_value value, struct mpk_strbuf *out)
 {
 	if (value.state == MPK_FIGURE_KNOWN)
-		mpk_strbuf_printf(out, "%" PRIu64 "%s", (uint64_t)value.number,
+		mpk_strbuf_printf(out, "%" PRIu64 "%s", value.number,
 				  rows[figure].is_bytes     ? " B"
 				  : rows[figure].is_percent ? " %"
 							    : "");
@@ -63,7 +63,7 @@ void mpk_figure_put_change(enum mpk_figure figure, struct mpk_figure_value befor
 {
 	if (rows[figure].is_percent && before.state == MPK_FIGURE_KNOWN &&
 	    after.state == MPK_FIGURE_KNOWN)
-		mpk_strbuf_printf(out, "%" PRIu64, (uint64_t)before.number);
+		mpk_strbuf_printf(out, "%" PRIu64, before.number);
 	else
 		mpk_figure_put(figure, before, out);
 	mpk_strbuf_puts(out, " -> ");
@@ -283,7 +283,7 @@ void mpk_code_put_registers(struct mpk_figure_value n, const char *what, struct 
 void mpk_code_put_bytes(struct mpk_figure_value n, const char *what, struct mpk_strbuf *out)
 {
 	if (n.state == MPK_FIGURE_KNOWN)
-		mpk_strbuf_printf(out, ", %" PRIu64 " B %s", (uint64_t)n.number, what);
+		mpk_strbuf_printf(out, ", %" PRIu64 " B %s", n.number, what);
 	else
 		mpk_strbuf_printf(out, ", %s unknown", what);
 }

@@ -33,8 +33,8 @@ static void put_gate_change(const struct mpk_gate_finding *f, struct mpk_strbuf 
 	if (f->measure < MPK_FIGURE_COUNT)
 		mpk_figure_put_change((enum mpk_figure)f->measure, f->before, f->after, out);
 	else
-		mpk_strbuf_printf(out, "%" PRIu64 " B -> %" PRIu64 " B", (uint64_t)f->before.number,
-				  (uint64_t)f->after.number);
+		mpk_strbuf_printf(out, "%" PRIu64 " B -> %" PRIu64 " B", f->before.number,
+				  f->after.number);
 	if (f->before.number && f->after.state == MPK_FIGURE_KNOWN) {
 		mpk_strbuf_puts(out, " (");
 		mpk_figure_put_percent(f->before, f->after, out);

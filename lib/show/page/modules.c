@@ -257,7 +257,7 @@ static void kernels_put_figures(const struct mpk_code_info *code, size_t kernel,
 	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
 		mpk_strbuf_putc(&text, '|');
 		if (figures.values[i].state == MPK_FIGURE_KNOWN)
-			mpk_strbuf_printf(&text, "%" PRIu64, (uint64_t)figures.values[i].number);
+			mpk_strbuf_printf(&text, "%" PRIu64, figures.values[i].number);
 		else if (figures.values[i].state == MPK_FIGURE_UNKNOWN)
 			mpk_strbuf_putc(&text, '?');
 	}

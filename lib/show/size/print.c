@@ -303,7 +303,7 @@ static void put_row(struct mpk_strbuf *out, const struct mpk_view *view, struct 
 	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
 		mpk_strbuf_putc(out, ',');
 		if (r.figures && r.figures->values[i].state == MPK_FIGURE_KNOWN)
-			mpk_strbuf_printf(out, "%" PRIu64, (uint64_t)r.figures->values[i].number);
+			mpk_strbuf_printf(out, "%" PRIu64, r.figures->values[i].number);
 		else if (r.figures && r.figures->values[i].state)
 			mpk_strbuf_puts(out, "unknown");
 	}

@@ -126,7 +126,9 @@ static void release(void *context, struct mpkr_device where, void *data, size_t 
 /* What a call brings to the device lies in memory of the caller, up to a budget of its own. */
 START_TEST(device_memory_of_the_caller)
 {
-	static _Alignas(64) float a[COUNT], b[COUNT], c[COUNT];
+	static _Alignas(64) float a[COUNT];
+	static _Alignas(64) float b[COUNT];
+	static _Alignas(64) float c[COUNT];
 	static const int64_t shape[] = { COUNT };
 	struct mpkr_memory memory = {
 		.size = sizeof memory, .allocate = allocate, .release = release, .context = &live

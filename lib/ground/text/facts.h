@@ -22,10 +22,10 @@
 enum mpk_figure_state { MPK_FIGURE_NONE, MPK_FIGURE_KNOWN, MPK_FIGURE_UNKNOWN };
 
 /* Packed, in nine bytes: a file may have tens of thousands of kernels, each with all figures. */
-struct __attribute__((packed)) mpk_figure_value {
+struct mpk_figure_value {
 	enum mpk_figure_state state : 8;
 	uint64_t number; /* 0 unless it is known */
-};
+} __attribute__((packed));
 
 /* mpk_figure_of - a value that is known
  * mpk_figure_told - a value that is known if the file tells it */

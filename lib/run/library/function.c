@@ -6,7 +6,6 @@
  */
 #include "library/internal/library.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -40,9 +39,10 @@ static enum mpk_code list_name(struct mpkr_model *model, struct mpk_span name, b
 
 /* An executable reads its names when it is opened, which a look-up of anything does. One that cannot be
  * opened has none here; finding a function of it says why. */
-static enum mpk_code add_executable(struct mpkr_model *model, struct mpk_node_module *node,
-				    struct mpk_error *err)
+static enum mpk_code add_executable(struct mpk_module *module, void *arg, struct mpk_error *err)
 {
+	struct mpk_node_module *node = (struct mpk_node_module *)module;
+	struct mpkr_model *model = arg;
 	struct mpk_function *none = NULL;
 	struct mpk_error why = { 0 };
 	struct mpk_span name;
@@ -58,20 +58,6 @@ static enum mpk_code add_executable(struct mpkr_model *model, struct mpk_node_mo
 	return MPK_OK;
 }
 
-static enum mpk_code add_executables(struct mpkr_model *model, struct mpk_error *err)
-{
-	struct mpk_module **modules;
-	enum mpk_code code = MPK_OK;
-	size_t count;
-
-	MPK_TRY(mpk_library_modules(model->library, &modules, &count, err));
-	for (size_t i = 0; i < count && code == MPK_OK; i++)
-		if (modules[i])
-			code = add_executable(model, (struct mpk_node_module *)modules[i], err);
-	free(modules);
-	return code;
-}
-
 /* Fill the list of functions, if it is not; the model is locked. */
 static enum mpk_code run_list(struct mpkr_model *model, struct mpk_error *err)
 {
@@ -79,7 +65,7 @@ static enum mpk_code run_list(struct mpkr_model *model, struct mpk_error *err)
 
 	if (model->is_listed)
 		return MPK_OK;
-	MPK_TRY(add_executables(model, err));
+	MPK_TRY(mpk_library_each_module(model->library, add_executable, model, err));
 	for (size_t i = 0; i < code->function_count; i++)
 		if (!code->functions[i].alias_of)
 			MPK_TRY(list_name(model, mpk_span_str(code->functions[i].name), false,
@@ -261,10 +247,8 @@ int mpkr_find(mpkr_model *model, const char *name, mpkr_function **out, struct m
 	struct mpk_error failure;
 	enum mpk_code code;
 
-	if (!model || !out) {
-		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
-		return mpk_run_report(&failure, err);
-	}
+	if (!model || !out)
+		return mpk_run_misuse("a pointer that is needed is NULL", err);
 	before = mpk_run_lock(model);
 	code = find_function(model, name, out, &failure);
 	mpk_run_unlock(model, before);

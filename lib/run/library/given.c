@@ -382,10 +382,8 @@ int mpkr_find_kernel(mpkr_model *model, const char *name, const struct mpkr_laun
 	struct mpk_error failure;
 	enum mpk_code code;
 
-	if (!model || !name || !out) {
-		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
-		return mpk_run_report(&failure, err);
-	}
+	if (!model || !name || !out)
+		return mpk_run_misuse("a pointer that is needed is NULL", err);
 	before = mpk_run_lock(model);
 	code = find_launched(model, name, launch, out, &failure);
 	mpk_run_unlock(model, before);

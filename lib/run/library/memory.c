@@ -4,7 +4,6 @@
  * What a call will take follows from the code of the model (program/memory.h), read once more for each question: the
  * program that runs keeps nothing of its plan.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "executor/machine.h"
@@ -84,15 +83,12 @@ int mpkr_memory_now(mpkr_model *model, int32_t device_type, struct mpkr_usage *o
 		    struct mpkr_error *err)
 {
 	struct mpkr_usage now = { 0 };
-	struct mpk_error failure;
 	struct mpk_memory *m;
 	uint64_t held;
 
-	if (!model || !out || out->size < sizeof out->size) {
-		(void)mpk_fail(&failure, MPK_E_USAGE,
-			       "a pointer that is needed is NULL, or a size is not set");
-		return mpk_run_report(&failure, err);
-	}
+	if (!model || !out || out->size < sizeof out->size)
+		return mpk_run_misuse("a pointer that is needed is NULL, or a size is not set",
+				      err);
 	m = mpk_devices_memory(mpk_runtime_devices(model->runtime), device_type == MPK_DL_CPU);
 	now.weight_bytes = atomic_load(&m->of[MPK_PURPOSE_WEIGHTS]);
 	now.cache_bytes = atomic_load(&m->of[MPK_PURPOSE_CACHE]);
@@ -162,9 +158,10 @@ static void answer(struct question *q, const struct mpk_model_memory *m)
 	}
 }
 
-static enum mpk_code ask_module(struct question *q, const struct mpk_node_module *node,
-				struct mpk_error *err)
+static enum mpk_code ask_module(struct mpk_module *module, void *arg, struct mpk_error *err)
 {
+	const struct mpk_node_module *node = (const struct mpk_node_module *)module;
+	struct question *q = arg;
 	struct mpk_model_memory m = { 0 };
 	struct mpk_payload payload;
 
@@ -179,16 +176,7 @@ static enum mpk_code ask_module(struct question *q, const struct mpk_node_module
 static enum mpk_code ask_modules(struct question *q, struct mpkr_model *model,
 				 struct mpk_error *err)
 {
-	struct mpk_module **modules;
-	enum mpk_code code = MPK_OK;
-	size_t count;
-
-	MPK_TRY(mpk_library_modules(model->library, &modules, &count, err));
-	for (size_t i = 0; i < count && code == MPK_OK; i++)
-		if (modules[i])
-			code = ask_module(q, (struct mpk_node_module *)modules[i], err);
-	free(modules);
-	MPK_TRY(code);
+	MPK_TRY(mpk_library_each_module(model->library, ask_module, q, err));
 	if (q->is_found)
 		return MPK_OK;
 	return mpk_fail(

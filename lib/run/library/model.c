@@ -499,10 +499,8 @@ int mpkr_session(mpkr_function *function, mpkr_function **out, struct mpkr_error
 	enum mpk_code code;
 	bool is_calling;
 
-	if (!function || !out) {
-		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
-		return mpk_run_report(&failure, err);
-	}
+	if (!function || !out)
+		return mpk_run_misuse("a pointer that is needed is NULL", err);
 	/* a call under way may exchange the machine; not where the application asks from within it */
 	is_calling = mpk_run_enter(function, NULL) != MPK_OK;
 	before = mpk_run_lock(function->model);

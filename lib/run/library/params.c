@@ -436,8 +436,10 @@ static enum mpk_code use_signature(struct use *u, const struct mpk_signature *s,
 }
 
 /* Executables that do not load say why when a function is found. */
-static enum mpk_code use_module(struct use *u, struct mpk_node_module *node, struct mpk_error *err)
+static enum mpk_code use_module(struct mpk_module *module, void *arg, struct mpk_error *err)
 {
+	struct mpk_node_module *node = (struct mpk_node_module *)module;
+	struct use *u = arg;
 	struct mpk_function *none = NULL;
 	const struct mpk_signature *s;
 	struct mpk_error why = { 0 };
@@ -477,18 +479,8 @@ static enum mpk_code use_late(void *user, struct mpk_span name, struct mpk_tenso
 
 static enum mpk_code use_file(struct mpkr_model *model, struct use *u, struct mpk_error *err)
 {
-	struct mpk_module **modules;
-	enum mpk_code code;
-	size_t count;
-
 	MPK_TRY(mpk_relay_bind_library(model->library, use_late, u, err));
-	MPK_TRY(mpk_library_modules(model->library, &modules, &count, err));
-	code = MPK_OK;
-	for (size_t i = 0; i < count && code == MPK_OK; i++)
-		if (modules[i])
-			code = use_module(u, (struct mpk_node_module *)modules[i], err);
-	free(modules);
-	MPK_TRY(code);
+	MPK_TRY(mpk_library_each_module(model->library, use_module, u, err));
 	return u->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
@@ -576,10 +568,8 @@ int mpkr_bind_weights(mpkr_model *model, const char *path, size_t *count, struct
 	enum mpk_code code;
 	size_t bound = 0;
 
-	if (!model || !path) {
-		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
-		return mpk_run_report(&failure, err);
-	}
+	if (!model || !path)
+		return mpk_run_misuse("a pointer that is needed is NULL", err);
 	before = mpk_run_lock(model);
 	code = bind_file(model, path, &bound, &failure);
 	mpk_run_unlock(model, before);

@@ -196,11 +196,9 @@ int mpkr_profile_at(mpkr_model *model, size_t i, struct mpkr_profile_row *out,
 	struct mpk_error failure;
 	enum mpk_code code;
 
-	if (!model || !out || out->size < sizeof out->size) {
-		(void)mpk_fail(&failure, MPK_E_USAGE,
-			       "a pointer that is needed is NULL, or a size is not set");
-		return mpk_run_report(&failure, err);
-	}
+	if (!model || !out || out->size < sizeof out->size)
+		return mpk_run_misuse("a pointer that is needed is NULL, or a size is not set",
+				      err);
 	(void)pthread_mutex_lock(&model->profile.lock);
 	code = row_at(&model->profile, i, &row, &failure);
 	(void)pthread_mutex_unlock(&model->profile.lock);

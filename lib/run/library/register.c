@@ -195,10 +195,8 @@ int mpkr_value_function(mpkr_function *function, mpkr_value **out, struct mpkr_e
 	struct mpk_error failure;
 	enum mpk_code code;
 
-	if (!function || !out) {
-		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
-		return mpk_run_report(&failure, err);
-	}
+	if (!function || !out)
+		return mpk_run_misuse("a pointer that is needed is NULL", err);
 	made.function = mpk_function_hold(function->function);
 	code = mpk_run_value(function->model, made, out, &failure);
 	if (code == MPK_OK)

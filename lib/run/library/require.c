@@ -4,7 +4,6 @@
  * The names come from the file alone, so that a model is asked before anything of it is found and whether or not it can
  * be run here. What is there is asked each time: the application may have registered more.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
@@ -41,14 +40,10 @@ int mpkr_metadata(mpkr_model *model, const char **out, struct mpkr_error *err)
 	struct mpk_error failure;
 	enum mpk_code code = MPK_OK;
 
-	if (!model || !out) {
-		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
-		return mpk_run_report(&failure, err);
-	}
-	if (pthread_mutex_lock(&model->first->lock) != 0) {
-		(void)mpk_fail(&failure, MPK_E_USAGE, "a call of the model is under way");
-		return mpk_run_report(&failure, err);
-	}
+	if (!model || !out)
+		return mpk_run_misuse("a pointer that is needed is NULL", err);
+	if (pthread_mutex_lock(&model->first->lock) != 0)
+		return mpk_run_misuse("a call of the model is under way", err);
 	before = mpk_run_lock(model);
 	if (!model->metadata)
 		code = call_metadata(model, &model->metadata, &failure);
@@ -112,9 +107,10 @@ static bool file_has(const struct mpkr_model *model, struct mpk_span name)
 	return false;
 }
 
-static enum mpk_code put_functions(struct mpkr_model *model, const struct mpk_node_module *node,
-				   struct mpk_error *err)
+static enum mpk_code put_functions(struct mpk_module *module, void *arg, struct mpk_error *err)
 {
+	const struct mpk_node_module *node = (const struct mpk_node_module *)module;
+	struct mpkr_model *model = arg;
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_payload payload;
 
@@ -136,20 +132,12 @@ static enum mpk_code put_functions(struct mpkr_model *model, const struct mpk_no
 
 static enum mpk_code list_required(struct mpkr_model *model, struct mpk_error *err)
 {
-	struct mpk_module **modules;
-	enum mpk_code code = MPK_OK;
-	size_t count;
-
 	if (model->is_required_listed)
 		return MPK_OK;
 	MPK_TRY(put_devices(model, err));
-	MPK_TRY(mpk_library_modules(model->library, &modules, &count, err));
-	for (size_t i = 0; i < count && code == MPK_OK; i++)
-		if (modules[i])
-			code = put_functions(model, (struct mpk_node_module *)modules[i], err);
-	free(modules);
-	model->is_required_listed = code == MPK_OK;
-	return code;
+	MPK_TRY(mpk_library_each_module(model->library, put_functions, model, err));
+	model->is_required_listed = true;
+	return MPK_OK;
 }
 
 static enum mpk_code required_at(struct mpkr_model *model, size_t i, struct mpkr_requirement *out,
@@ -185,11 +173,9 @@ int mpkr_requirement_at(mpkr_model *model, size_t i, struct mpkr_requirement *ou
 	struct mpk_error failure;
 	enum mpk_code code;
 
-	if (!model || !out || out->size < sizeof out->size) {
-		(void)mpk_fail(&failure, MPK_E_USAGE,
-			       "a pointer that is needed is NULL, or a size is not set");
-		return mpk_run_report(&failure, err);
-	}
+	if (!model || !out || out->size < sizeof out->size)
+		return mpk_run_misuse("a pointer that is needed is NULL, or a size is not set",
+				      err);
 	before = mpk_run_lock(model);
 	code = required_at(model, i, &found, &failure);
 	mpk_run_unlock(model, before);

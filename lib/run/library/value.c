@@ -89,6 +89,14 @@ int mpk_run_report(const struct mpk_error *err, struct mpkr_error *out)
 	return out->code;
 }
 
+int mpk_run_misuse(const char *text, struct mpkr_error *out)
+{
+	struct mpk_error failure;
+
+	(void)mpk_fail(&failure, MPK_E_USAGE, "%s", text);
+	return mpk_run_report(&failure, out);
+}
+
 enum { ITEMS_MAX = 1 << 20 }; /* of a tuple */
 
 enum mpk_code mpk_run_value(struct mpkr_model *model, struct mpk_value v, struct mpkr_value **out,

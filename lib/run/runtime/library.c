@@ -363,6 +363,23 @@ enum mpk_code mpk_library_modules(struct mpk_library *lib, struct mpk_module ***
 	return MPK_OK;
 }
 
+enum mpk_code mpk_library_each_module(struct mpk_library *lib,
+				      enum mpk_code (*fn)(struct mpk_module *module, void *arg,
+							  struct mpk_error *err),
+				      void *arg, struct mpk_error *err)
+{
+	struct mpk_module **modules;
+	enum mpk_code code = MPK_OK;
+	size_t count;
+
+	MPK_TRY(mpk_library_modules(lib, &modules, &count, err));
+	for (size_t i = 0; i < count && code == MPK_OK; i++)
+		if (modules[i])
+			code = fn(modules[i], arg, err);
+	free(modules);
+	return code;
+}
+
 /* What the loaders of all modules have. All were asked for the name that nobody has: those that can be
  * made ready are. */
 static void add_all_loaded(struct names *n, struct mpk_library *lib)

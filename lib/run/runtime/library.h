@@ -244,6 +244,13 @@ struct mpk_module *mpk_library_root(struct mpk_library *library);
 enum mpk_code mpk_library_modules(struct mpk_library *library, struct mpk_module ***out,
 				  size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_library_each_module - hand fn those that there are, until one fails
+ * Returns  MPK_OK; what fn returned; MPK_E_NOMEM */
+enum mpk_code mpk_library_each_module(struct mpk_library *library,
+				      enum mpk_code (*fn)(struct mpk_module *module, void *arg,
+							  struct mpk_error *err),
+				      void *arg, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_library_find - the function a user named
  * It is, of these the first that is there: the function of this name of an executable in the tree, of
  * several the first; the host function of this name or symbol; for "main", "__tvm_main__" and

@@ -132,7 +132,6 @@ static bool batch_settle(struct batch *b, size_t i, const struct mpk_report_mess
 		shares |= item->call->is_out[k] && mpk_reply_shares(&item->call->args[k]);
 	if (i != b->first && !shares) {
 		mpk_call_result_fini(&item->result);
-		item->result = (struct mpk_call_result){ 0 };
 		item->error = (struct mpk_error){ 0 };
 		b->is_known[i] = false;
 	}

@@ -481,6 +481,11 @@ struct mpkr_result *mpk_run_result(struct mpkr_model *model, struct mpk_tensor *
  * Returns  its enum mpkr_code */
 int mpk_run_report(const struct mpk_error *err, struct mpkr_error *out);
 
+/* mpk_run_misuse - the same of a call that is none
+ * @text    what is wrong with it
+ * Returns  MPKR_E_USAGE */
+int mpk_run_misuse(const char *text, struct mpkr_error *out);
+
 /* --- standalone libraries: what their code calls ---------------------------------------------- */
 
 /* mpack writes the declarations of mpkr_... into the source of each library (pack/package/standalone.c). */

@@ -16,6 +16,8 @@
 
 #include "base/compiler.h"
 
+struct mpk_error;
+
 enum mpk_stream { MPK_STDOUT, MPK_STDERR };
 
 /* mpk_print, mpk_print_text - write a text and flush it
@@ -25,7 +27,6 @@ int mpk_print_text(enum mpk_stream stream, const char *text, size_t len);
 
 /* mpk_print_error - the error of an errno that these two have returned. EFBIG is also that standard output is a file,
  * and the text would be more than may be written (base/account.h) */
-struct mpk_error;
 void mpk_print_error(int failed, struct mpk_error *err);
 
 /* mpk_print_by_lines - standard output is flushed at each line end, also of code that is called in this

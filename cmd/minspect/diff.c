@@ -152,6 +152,14 @@ static enum mpk_code open_in_archive(struct older *older, const char *key,
 	return minspect_file_open_library(&older->archive, at, path, false, out, err);
 }
 
+/* "FILE(PREFIX)", or the file alone where it has one model; NULL: memory is out */
+static const char *name_model(struct older *older, size_t i)
+{
+	return older->prefix_count < 2
+		       ? older->name
+		       : mpk_arena_printf(&older->arena, "%s(%s)", older->name, older->prefixes[i]);
+}
+
 /* The model of the same prefix, where one of the two files has several; the file that is compared with all models has them
  * at hand only then. */
 static enum mpk_code open_model(struct older *older, const struct minspect_look *l,
@@ -191,7 +199,7 @@ static enum mpk_code open_model(struct older *older, const struct minspect_look 
 	older->is_prefix_met[at] = true;
 	if (older->prefix_count < 2)
 		return MPK_OK;
-	name = mpk_arena_printf(&older->arena, "%s(%s)", older->name, older->prefixes[at]);
+	name = name_model(older, at);
 	MPK_TRY_ALLOC(name, err);
 	minspect_file_close(out);
 	return minspect_file_open(name, out, err);
@@ -512,10 +520,7 @@ static int diff_removed(const struct minspect_options *o, struct minspect_look *
 	for (size_t i = 0; i < older->prefix_count; i++) {
 		if (older->is_prefix_met[i])
 			continue;
-		gone.name = older->prefix_count < 2
-				    ? older->name
-				    : mpk_arena_printf(&older->arena, "%s(%s)", older->name,
-						       older->prefixes[i]);
+		gone.name = name_model(older, i);
 		gone.name = gone.name ? gone.name : "";
 		if (l->json)
 			l->at = mpk_json_object(l->json, l->files, NULL);

@@ -120,7 +120,9 @@ START_TEST(who_chooses_the_block)
 	static const struct {
 		const char *target;
 		uint32_t asked;
-		struct mpk_occupancy_launch launch;
+		struct {
+			uint32_t block[3], max_threads[3];
+		} launch;
 		uint32_t threads;
 		enum mpk_block_from from;
 		uint32_t percent;
@@ -141,7 +143,8 @@ START_TEST(who_chooses_the_block)
 		struct mpk_occupancy_need need = { .threads = cases[i].asked, .registers = 80 };
 		struct mpk_occupancy_kernel k = { 0 };
 
-		ck_assert(mpk_occupancy_of_kernel(cases[i].target, &need, &cases[i].launch, &k));
+		ck_assert(mpk_occupancy_of_kernel(cases[i].target, &need, cases[i].launch.block,
+						  cases[i].launch.max_threads, &k));
 		ck_assert_msg(k.threads == cases[i].threads && k.block_from == cases[i].from &&
 				      k.percent == cases[i].percent,
 			      "case %zu: %u threads from %d, %u %%", i, k.threads,
@@ -154,15 +157,15 @@ END_TEST
 /* More shared memory than any block can have: no launch, and the least size tells why. */
 START_TEST(a_kernel_that_cannot_be_launched_has_no_warps)
 {
+	static const uint32_t open[3] = { 0 };
 	struct mpk_occupancy_need need = { .shared_bytes = 1 << 20 };
 	struct mpk_occupancy_kernel k = { 0 };
 
-	ck_assert(mpk_occupancy_of_kernel("sm_80", &need, &(struct mpk_occupancy_launch){ 0 }, &k));
+	ck_assert(mpk_occupancy_of_kernel("sm_80", &need, open, open, &k));
 	ck_assert_uint_eq(k.percent, 0);
 	ck_assert_uint_eq(k.threads, 32);
 	ck_assert_int_eq(k.now.limit, MPK_OCCUPANCY_SHARED);
-	ck_assert(
-		!mpk_occupancy_of_kernel("sm_999", &need, &(struct mpk_occupancy_launch){ 0 }, &k));
+	ck_assert(!mpk_occupancy_of_kernel("sm_999", &need, open, open, &k));
 }
 END_TEST
 

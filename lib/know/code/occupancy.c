@@ -330,10 +330,10 @@ static uint32_t product(const uint32_t n[3])
 }
 
 bool mpk_occupancy_of_kernel(const char *target, struct mpk_occupancy_need *need,
-			     const struct mpk_occupancy_launch *launch,
+			     const uint32_t block[3], const uint32_t max_threads[3],
 			     struct mpk_occupancy_kernel *out)
 {
-	uint32_t bound = product(launch->max_threads), required = product(launch->block);
+	uint32_t bound = product(max_threads), required = product(block);
 	uint32_t most = mpk_occupancy_max_threads(target);
 	struct mpk_occupancy_kernel k = { .block_from = need->threads ? MPK_BLOCK_GIVEN
 							: required    ? MPK_BLOCK_REQUIRED

@@ -87,12 +87,6 @@ enum mpk_block_from {
 /* By value, as JSON has them: "best", "registers". */
 extern const char *const mpk_block_from_words[], *const mpk_occupancy_limit_words[];
 
-/* What a kernel says of its blocks; zeros: nothing. */
-struct mpk_occupancy_launch {
-	uint32_t block[3];       /* the only size that it runs with */
-	uint32_t max_threads[3]; /* the product is its launch bound */
-};
-
 struct mpk_occupancy_kernel {
 	uint32_t threads; /* of a block */
 	enum mpk_block_from block_from;
@@ -102,10 +96,12 @@ struct mpk_occupancy_kernel {
 
 /* mpk_occupancy_of_kernel - the occupancy of a kernel whose block size is chosen first: the one that was asked for,
  * else the one that it requires, else its launch bound, else the one that runs the most warps
+ * @block   what the kernel requires; zeros: nothing
+ * @max_threads the product is its launch bound; zeros: it has none
  * @need    threads 0: none was asked for. Receives the size that was chosen, and one register where there was none.
  * Returns  as mpk_occupancy_compute; out is as it was where that is false */
 bool mpk_occupancy_of_kernel(const char *target, struct mpk_occupancy_need *need,
-			     const struct mpk_occupancy_launch *launch,
+			     const uint32_t block[3], const uint32_t max_threads[3],
 			     struct mpk_occupancy_kernel *out);
 
 /* mpk_occupancy_percent - warps of max_warps, rounded to the nearest whole number */

@@ -8,7 +8,6 @@
 #include "code/show.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "text/phrase.h"
 
@@ -186,7 +185,6 @@ static bool occupancy_of(const struct mpk_code_info *info, size_t kernel,
 {
 	const struct mpk_code_kernel *k = &info->kernels[kernel];
 	const struct mpk_figure_value *f = figures->values;
-	struct mpk_occupancy_launch launch;
 	struct mpk_occupancy_need need = {
 		.registers = (uint32_t)f[MPK_FIGURE_REGISTERS].number,
 		.sgprs = (uint32_t)f[MPK_FIGURE_SCALAR_REGISTERS].number,
@@ -197,11 +195,9 @@ static bool occupancy_of(const struct mpk_code_info *info, size_t kernel,
 	};
 
 	*out = (struct mpk_occupancy_kernel){ 0 };
-	memcpy(launch.block, k->block, sizeof launch.block);
-	memcpy(launch.max_threads, k->max_threads, sizeof launch.max_threads);
 	return f[MPK_FIGURE_REGISTERS].state == MPK_FIGURE_KNOWN &&
 	       f[MPK_FIGURE_SHARED].state != MPK_FIGURE_UNKNOWN &&
-	       mpk_occupancy_of_kernel(info->target, &need, &launch, out);
+	       mpk_occupancy_of_kernel(info->target, &need, k->block, k->max_threads, out);
 }
 
 bool mpk_code_occupancy(const struct mpk_code_info *info, size_t kernel,

@@ -101,11 +101,11 @@ static const struct standalone_object callers[] = { [MPK_GEN_LEGACY] = OBJECT_OF
 						    [MPK_GEN_HYBRID] = OBJECT_OF(hybrid),
 						    [MPK_GEN_CURRENT] = OBJECT_OF(ffi) };
 
-/* The launch functions of a standalone package: what calls kernels is rows of the loader's tables, and what calls C
- * functions is code, as in any package. */
+/* Launch functions by what becomes of them: those of a standalone package that call kernels are rows of the loader's
+ * tables; those that call C functions, and all of other packages, are code. */
 struct split {
-	struct mpk_launch *kernels, *host; /* in the arena */
-	size_t kernel_count, host_count;
+	struct mpk_launch *rows, *code; /* in the arena */
+	size_t row_count, code_count;
 	bool needs[MPK_ARRAY_COUNT(drivers)];
 };
 
@@ -113,16 +113,16 @@ static enum mpk_code split(const struct mpk_package *p, struct mpk_arena *arena,
 			   struct mpk_error *err)
 {
 	*out = (struct split){
-		.kernels = mpk_arena_array(arena, p->launch_count + 1, sizeof *out->kernels),
-		.host = mpk_arena_array(arena, p->launch_count + 1, sizeof *out->host),
+		.rows = mpk_arena_array(arena, p->launch_count + 1, sizeof *out->rows),
+		.code = mpk_arena_array(arena, p->launch_count + 1, sizeof *out->code),
 	};
-	MPK_TRY_ALLOC(out->kernels && out->host, err);
+	MPK_TRY_ALLOC(out->rows && out->code, err);
 	for (size_t i = 0; i < p->launch_count; i++) {
 		const struct mpk_launch *l = &p->launches[i];
 		size_t k = 0;
 
 		if (l->on_host || !p->manifest.standalone) {
-			out->host[out->host_count++] = *l;
+			out->code[out->code_count++] = *l;
 			continue;
 		}
 		while (k < MPK_ARRAY_COUNT(drivers) && drivers[k].device_type != l->device_type)
@@ -131,7 +131,7 @@ static enum mpk_code split(const struct mpk_package *p, struct mpk_arena *arena,
 			return mpk_fail(err, MPK_E_UNSUPPORTED,
 					"standalone libraries are for cuda and opencl kernels");
 		out->needs[k] = true;
-		out->kernels[out->kernel_count++] = *l;
+		out->rows[out->row_count++] = *l;
 	}
 	return MPK_OK;
 }
@@ -381,15 +381,15 @@ static enum mpk_code functions(const struct split *s, const struct mpk_generate_
 	enum mpk_launch_mode mode = how->system_lib ? MPK_LAUNCH_SYSTEM_LIB : MPK_LAUNCH_IMPORTS;
 	struct mpk_host_unit unit;
 
-	if (s->kernel_count) {
-		MPK_TRY(mpk_launch_build_entries(s->kernels, s->kernel_count, arena, &unit, err));
+	if (s->row_count) {
+		MPK_TRY(mpk_launch_build_entries(s->rows, s->row_count, arena, &unit, err));
 		MPK_TRY(print_unit(&unit, how->via_c, LAUNCH_C, LAUNCH_LL, arena, &out[(*used)++],
 				   err));
 	}
-	if (s->host_count) {
-		bool alone = !s->kernel_count;
+	if (s->code_count) {
+		bool alone = !s->row_count;
 
-		MPK_TRY(mpk_launch_build(s->host, s->host_count, mode, how->prefix, arena, &unit,
+		MPK_TRY(mpk_launch_build(s->code, s->code_count, mode, how->prefix, arena, &unit,
 					 err));
 		MPK_TRY(print_unit(&unit, how->via_c, alone ? LAUNCH_C : HOST_C,
 				   alone ? LAUNCH_LL : HOST_LL, arena, &out[(*used)++], err));
@@ -427,8 +427,7 @@ static enum mpk_code loader(const struct mpk_package *p, const struct split *s,
 				      err);
 		}
 
-		MPK_TRY(mpk_launch_put_rows(s->kernels, s->kernel_count, &by_name, arena, &text,
-					    err));
+		MPK_TRY(mpk_launch_put_rows(s->rows, s->row_count, &by_name, arena, &text, err));
 	}
 	MPK_TRY(generate_keep(&text, LOADER, arena, &out[(*used)++], err));
 	if (!how->has_loader)
@@ -523,5 +522,5 @@ enum mpk_code mpk_generate(const struct mpk_package *package,
 	MPK_TRY(split(package, arena, &s, err));
 	if (!how->only_check)
 		MPK_TRY(functions(&s, how, arena, out, count, err));
-	return s.kernel_count ? loader(package, &s, how, arena, out, count, err) : MPK_OK;
+	return s.row_count ? loader(package, &s, how, arena, out, count, err) : MPK_OK;
 }

@@ -40,7 +40,6 @@ static bool row_of(const struct mpk_listed_kernel *k, const struct mpk_occupancy
 	static const struct mpk_kernel_facts none = { 0 };
 	const struct mpk_figure_value *f = k->figures.values;
 	const struct mpk_kernel_facts *launch = k->facts ? k->facts : &none;
-	struct mpk_occupancy_launch blocks;
 	struct mpk_occupancy_kernel found;
 	struct mpk_occupancy_need need = {
 		.threads = ask->threads,
@@ -53,10 +52,8 @@ static bool row_of(const struct mpk_listed_kernel *k, const struct mpk_occupancy
 	};
 	struct mpk_occupancy_step step;
 
-	memcpy(blocks.block, launch->block, sizeof blocks.block);
-	memcpy(blocks.max_threads, launch->max_threads, sizeof blocks.max_threads);
 	if (f[MPK_FIGURE_REGISTERS].state != MPK_FIGURE_KNOWN ||
-	    !mpk_occupancy_of_kernel(device, &need, &blocks, &found))
+	    !mpk_occupancy_of_kernel(device, &need, launch->block, launch->max_threads, &found))
 		return false;
 	mpk_occupancy_next(device, &need, found.block_from != MPK_BLOCK_BEST, 0, &step);
 	*out = (struct mpk_occupancy_row){

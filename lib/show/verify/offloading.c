@@ -19,6 +19,7 @@
 #include "base/vec.h"
 #include "elf/linking.h"
 #include "elf/symbols.h"
+#include "object/exports.h"
 #include "offload/offload.h"
 #include "text/escape.h"
 #include "verify/verify.h"
@@ -287,7 +288,7 @@ static void check_image(struct offloading *o, const struct mpk_image_device *d, 
 
 	if (!is_binary) {
 		/* SYCL's sections have images without a container */
-		if (o->calls[1] && strncmp(d->section, "__CLANG_OFFLOAD_BUNDLE__sycl-", 29) == 0)
+		if (o->calls[1] && mpk_name_starts(d->section, "__CLANG_OFFLOAD_BUNDLE__sycl-"))
 			judge_image(o, &runtimes[1], d, "", way_to(o, true, address, 0));
 		return;
 	}

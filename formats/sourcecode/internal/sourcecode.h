@@ -123,4 +123,12 @@ struct mpk_source_code_directive {
 bool mpk_source_code_next_directive(struct mpk_span s, size_t *at,
 				    struct mpk_source_code_directive *out);
 
+/* mpk_cfunction_value_read - what the declaration of a parameter or a result says
+ * "void *x" says nothing of its elements: its dtype is left to a person.
+ * @others  the parameters before it, which extents of arrays may name
+ * @out     views of text; refusal says why the value cannot be passed, else NULL */
+void mpk_cfunction_value_read(struct mpk_span text, struct mpk_source_code_index *index,
+			      const struct mpk_cfunction_value *others, size_t count,
+			      struct mpk_cfunction_value *out);
+
 #endif

@@ -24,6 +24,19 @@ struct mpk_resolve {
 /* mpk_resolve_finding - report an error, with the function's name in front */
 void mpk_resolve_finding(struct mpk_resolve *r, struct mpk_error *err);
 
+/* mpk_resolve_array - count elements of the arena, at least one
+ * Returns  NULL, and sets r->nomem, without memory */
+void *mpk_resolve_array(struct mpk_resolve *r, size_t count, size_t size);
+
+/* mpk_resolve_params - parse the parameters and temporaries of the function, and bind the variables of their shapes */
+void mpk_resolve_params(struct mpk_resolve *r);
+
+/* mpk_resolve_args - compare the arguments of a step with what its kernel or C function takes, and resolve the
+ * extents and tags of a kernel; mistakes are reported
+ * @kernel  NULL: it is not known, and only names are checked */
+void mpk_resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *m,
+		      const struct mpk_manifest_function *kernel, struct mpk_launch_step *step);
+
 #define MPK_COMPLAIN(r, position, ...)                                                             \
 	do {                                                                                       \
 		struct mpk_error complaint_;                                                       \

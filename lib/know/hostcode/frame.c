@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* frame.c - the effect of x86-64 instructions on registers, the stack and memory beside it
+ *
+ * Compilers set up the arguments of calls with few instructions: moves, lea, additions, xor of a
+ * register with itself, push and pop, and moves of 16 bytes. Of every other instruction only its
+ * outputs count.
+ */
+#include <string.h>
+
+#include "base/cursor.h"
+#include "hostcode/internal/frame.h"
+
+static struct mpk_content new_thing(struct mpk_frame *f)
+{
+	return (struct mpk_content){ MPK_CONTENT_THING, f->things++, 0 };
+}
+
+static struct mpk_content number(uint64_t value)
+{
+	return (struct mpk_content){ MPK_CONTENT_NUMBER, value, 0 };
+}
+
+/* A call leaves everything as it was except the registers that its caller saves. */
+static bool step_call(struct mpk_frame *f, const struct mpk_x86 *i)
+{
+	static const uint8_t saved_by_caller[] = { 0, 1, 2, 6, 7, 8, 9, 10, 11 };
+
+	if (i->map || (i->opcode != 0xe8 && (i->opcode != 0xff || (i->reg & 7) != 2)))
+		return false;
+	for (size_t r = 0; r < sizeof saved_by_caller; r++)
+		f->regs[saved_by_caller[r]] = new_thing(f);
+	memset(f->vectors, 0, sizeof f->vectors);
+	return true;
+}
+
+/* --- memory -------------------------------------------------------------------------------- */
+
+enum { NEAR = 64 }; /* slots that are tried for a word */
+
+/* Returns the slot of a place, or one to use for it: a free one, or another that is forgotten. */
+static struct mpk_frame_word *frame_word_at(const struct mpk_frame *f, struct mpk_content place)
+{
+	uint64_t hash = (place.a * 0x9e3779b97f4a7c15u ^ (uint64_t)place.b) * 0xff51afd7ed558ccdu;
+	size_t first = (size_t)(hash >> 40), i = 0;
+	struct mpk_frame_word *w;
+
+	do {
+		w = &f->words[(first + i) % MPK_FRAME_WORDS];
+	} while (w->round == f->round && (w->base.a != place.a || w->base.b != place.b) &&
+		 ++i < NEAR);
+	return w;
+}
+
+/* Returns the value there; NULL: unknown. */
+static const struct mpk_content *frame_find(const struct mpk_frame *f, struct mpk_content place)
+{
+	const struct mpk_frame_word *w = frame_word_at(f, place);
+
+	return w->round == f->round && w->base.a == place.a && w->base.b == place.b ? &w->held
+										    : NULL;
+}
+
+static struct mpk_content moved(struct mpk_content c, int64_t by)
+{
+	if (c.kind == MPK_CONTENT_THING)
+		c.b = (int64_t)((uint64_t)c.b + (uint64_t)by);
+	else
+		c.a += (uint64_t)by;
+	return c;
+}
+
+static void put_word(struct mpk_frame *f, struct mpk_content place, struct mpk_content held)
+{
+	struct mpk_frame_word *w;
+
+	if (f->word_count == MPK_FRAME_WORDS / 4 * 3) { /* Searches get long, so everything is
+							 * forgotten. */
+		f->round++;
+		f->word_count = 0;
+	}
+	w = frame_word_at(f, place);
+	f->word_count += w->round != f->round;
+	*w = (struct mpk_frame_word){ place, held, f->round };
+}
+
+void mpk_frame_put(struct mpk_frame *f, struct mpk_content place, struct mpk_content held,
+		   unsigned bytes)
+{
+	struct mpk_content last = { .kind = MPK_CONTENT_HALF };
+
+	if (place.kind == MPK_CONTENT_ADDRESS && held.kind == MPK_CONTENT_NAMED) {
+		f->named_at = place.a;
+		f->named_by = held.a;
+	}
+	if (place.kind != MPK_CONTENT_THING)
+		return;
+	if (held.kind == MPK_CONTENT_NUMBER) {
+		last = number(held.a >> 32);
+		held = number(held.a & UINT32_MAX);
+	}
+	put_word(f, place, held);
+	if (bytes == 8)
+		put_word(f, moved(place, 4), last);
+}
+
+/* Eight bytes are a value stored as such, or two numbers. */
+static struct mpk_content join_words(struct mpk_content first, struct mpk_content last,
+				     struct mpk_content otherwise)
+{
+	if (first.kind == MPK_CONTENT_NUMBER && last.kind == MPK_CONTENT_NUMBER)
+		return number(last.a << 32 | first.a);
+	if (first.kind == MPK_CONTENT_NUMBER || first.kind == MPK_CONTENT_HALF ||
+	    last.kind != MPK_CONTENT_HALF)
+		return otherwise;
+	return first;
+}
+
+struct mpk_content mpk_frame_at(struct mpk_frame *f, struct mpk_content place, unsigned bytes)
+{
+	struct mpk_content made = new_thing(f), first;
+	const struct mpk_content *held, *last;
+
+	if (place.kind == MPK_CONTENT_ADDRESS)
+		return (struct mpk_content){ MPK_CONTENT_LOADED, place.a, 0 };
+	if (place.kind != MPK_CONTENT_THING)
+		return made;
+	held = frame_find(f, place);
+	if (!held) { /* Reading it twice gives the same value. */
+		mpk_frame_put(f, place, made, bytes);
+		return made;
+	}
+	first = *held;
+	if (bytes == 4)
+		return first.kind == MPK_CONTENT_HALF ? made : first;
+	last = frame_find(f, moved(place, 4));
+	return join_words(first, last ? *last : made, made);
+}
+
+/* Returns the address of an operand in memory. */
+static struct mpk_content frame_place(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next)
+{
+	struct mpk_content base;
+
+	if (i->is_indexed)
+		return new_thing(f);
+	if (i->is_rip)
+		return (struct mpk_content){ MPK_CONTENT_ADDRESS, next + (uint64_t)(int64_t)i->disp,
+					     0 };
+	base = f->regs[i->rm];
+	return base.kind == MPK_CONTENT_THING || base.kind == MPK_CONTENT_ADDRESS
+		       ? moved(base, i->disp)
+		       : new_thing(f);
+}
+
+static void forget_place(struct mpk_frame *f, struct mpk_content place, unsigned bytes)
+{
+	for (unsigned at = 0; at < bytes; at += 4)
+		mpk_frame_put(f, moved(place, at), new_thing(f), 4);
+}
+
+/* --- vectors ------------------------------------------------------------------------------- */
+
+static void load_vector(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next, bool is_half)
+{
+	struct mpk_content place = frame_place(f, i, next);
+	struct mpk_span bytes;
+	uint64_t off;
+
+	f->vectors[i->reg].is_known = false;
+	if (place.kind != MPK_CONTENT_ADDRESS ||
+	    !mpk_elf_at_address(f->elf, place.a, &bytes, &off) || bytes.len < 16)
+		return;
+	f->vectors[i->reg].is_known = true;
+	f->vectors[i->reg].low = mpk_load_u64(bytes.data);
+	f->vectors[i->reg].high = is_half ? 0 : mpk_load_u64(bytes.data + 8);
+}
+
+static void store_vector(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next, bool is_half)
+{
+	struct mpk_content place = frame_place(f, i, next);
+
+	if (!f->vectors[i->reg].is_known || i->is_vex) {
+		forget_place(f, place, i->is_vex ? 64 : is_half ? 8 : 16);
+		return;
+	}
+	mpk_frame_put(f, place, number(f->vectors[i->reg].low), 8);
+	if (!is_half)
+		mpk_frame_put(f, moved(place, 8), number(f->vectors[i->reg].high), 8);
+}
+
+/* Handles SSE instructions; returns false for those that write general registers. */
+static bool step_vector(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next)
+{
+	uint8_t op = i->opcode;
+	bool scalar = i->prefix == 0xf2 || i->prefix == 0xf3, loads, stores, half;
+
+	if (i->map != 1 || !((op >= 0x10 && op <= 0x17) || (op >= 0x28 && op <= 0x2f) ||
+			     (op >= 0x50 && op <= 0x7f) || op >= 0xd0 || op == 0xc2 || op == 0xc6))
+		return false;
+	if (op == 0x2c || op == 0x2d || op == 0x50 || op == 0xd7 || (op == 0x7e && !scalar))
+		return false;
+	loads = op == 0x10 || op == 0x28 || op == 0x6f || op == 0x7e;
+	stores = op == 0x11 || op == 0x13 || op == 0x17 || op == 0x29 || op == 0x2b || op == 0x7f ||
+		 op == 0xd6 || op == 0xe7;
+	half = op == 0x13 || op == 0x17 || op == 0x7e || op == 0xd6 ||
+	       (scalar && (op == 0x10 || op == 0x11));
+	if (stores && i->is_memory) {
+		store_vector(f, i, next, half);
+	} else if ((op == 0x57 || op == 0xef) && !i->is_memory && i->rm == i->reg && !i->is_vex) {
+		f->vectors[i->reg].is_known = true;
+		f->vectors[i->reg].low = f->vectors[i->reg].high = 0;
+	} else if (loads && i->is_memory && !i->is_vex) {
+		load_vector(f, i, next, half);
+	} else {
+		f->vectors[i->reg].is_known = false;
+		f->vectors[i->rm].is_known &= i->is_memory;
+	}
+	return true;
+}
+
+/* --- the others ---------------------------------------------------------------------------- */
+
+/* Returns what a move of 32 bits leaves of a value. */
+static struct mpk_content as_wide(struct mpk_frame *f, const struct mpk_x86 *i,
+				  struct mpk_content c)
+{
+	if (i->wide)
+		return c;
+	return c.kind == MPK_CONTENT_NUMBER ? number(c.a & UINT32_MAX) : new_thing(f);
+}
+
+static void write_operand(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next,
+			  struct mpk_content c)
+{
+	if (i->is_memory)
+		mpk_frame_put(f, frame_place(f, i, next), c, i->wide ? 8 : 4);
+	else
+		f->regs[i->rm] = c;
+}
+
+/* add and sub of a constant. */
+static void step_add(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next)
+{
+	int64_t by = (i->reg & 7) == 0 ? (int64_t)i->imm : (int64_t)(0 - i->imm);
+	struct mpk_content c = new_thing(f);
+
+	if (!i->is_memory && i->wide && ((i->reg & 7) == 0 || (i->reg & 7) == 5))
+		c = moved(f->regs[i->rm], by);
+	if (c.kind != MPK_CONTENT_THING && c.kind != MPK_CONTENT_NUMBER &&
+	    c.kind != MPK_CONTENT_ADDRESS)
+		c = new_thing(f);
+	write_operand(f, i, next, c);
+}
+
+/* Instructions that only read operands: cmp, test, bt, and those without operands that count. */
+static bool step_reads(const struct mpk_x86 *i)
+{
+	unsigned operation = i->reg & 7;
+
+	if (!i->has_modrm)
+		return i->map != 0 || i->opcode < 0x50 || i->opcode > 0x5f;
+	if (i->map == 1)
+		return i->opcode == 0xa3 || (i->opcode == 0xba && operation == 4) ||
+		       (i->opcode & 0xf8) == 0x18;
+	if (i->map)
+		return false;
+	return (i->opcode >= 0x38 && i->opcode <= 0x3b) || i->opcode == 0x84 || i->opcode == 0x85 ||
+	       (i->opcode >= 0x80 && i->opcode <= 0x83 && operation == 7) ||
+	       ((i->opcode == 0xf6 || i->opcode == 0xf7) && operation < 2);
+}
+
+/* Instructions without a ModRM byte: push, pop, a constant, and the few that write rax and rdx. */
+static bool step_plain(struct mpk_frame *f, const struct mpk_x86 *i)
+{
+	struct mpk_content *stack = &f->regs[MPK_X86_RSP];
+
+	if (i->has_modrm || i->map)
+		return false;
+	if (i->opcode >= 0x50 && i->opcode <= 0x57) {
+		*stack = moved(*stack, -8);
+		mpk_frame_put(f, *stack, f->regs[i->rm], 8);
+	} else if (i->opcode >= 0x58 && i->opcode <= 0x5f) {
+		struct mpk_content held = mpk_frame_at(f, *stack, 8);
+
+		*stack = moved(*stack, 8);
+		f->regs[i->rm] = held;
+	} else if (i->opcode >= 0xb8 && i->opcode <= 0xbf) {
+		f->regs[i->rm] = number(i->wide ? i->imm : i->imm & UINT32_MAX);
+	} else if (i->opcode >= 0xb0 && i->opcode <= 0xb7) {
+		f->regs[i->rm] = new_thing(f);
+	} else {
+		f->regs[MPK_X86_RAX] = new_thing(f);
+		if (i->opcode == 0x99)
+			f->regs[MPK_X86_RDX] = new_thing(f);
+	}
+	return true;
+}
+
+static bool step_move(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next)
+{
+	struct mpk_content c;
+
+	if (i->map || !i->has_modrm || i->prefix)
+		return false;
+	switch (i->opcode) {
+	case 0x89:
+		write_operand(f, i, next, as_wide(f, i, f->regs[i->reg]));
+		return true;
+	case 0x8b:
+		c = i->is_memory ? mpk_frame_at(f, frame_place(f, i, next), i->wide ? 8 : 4)
+				 : f->regs[i->rm];
+		f->regs[i->reg] = as_wide(f, i, c);
+		return true;
+	case 0x8d:
+		f->regs[i->reg] = frame_place(f, i, next);
+		return true;
+	case 0xc7:
+		write_operand(f, i, next, number(i->wide ? i->imm : i->imm & UINT32_MAX));
+		return true;
+	case 0x31:
+	case 0x33:
+		if (i->is_memory || i->rm != i->reg)
+			return false;
+		f->regs[i->reg] = number(0);
+		return true;
+	case 0x81:
+	case 0x83:
+		if ((i->reg & 7) == 7)
+			return false;
+		step_add(f, i, next);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Opcodes for which ModRM's register is an operation number, or unused. */
+static bool is_group(const struct mpk_x86 *i)
+{
+	uint8_t op = i->opcode;
+
+	if (i->map == 0)
+		return (op >= 0x80 && op <= 0x83) || op == 0x8f || (op & 0xfe) == 0xc0 ||
+		       (op & 0xfe) == 0xc6 || (op >= 0xd0 && op <= 0xdf) || op >= 0xf6;
+	return i->map == 1 && (op < 2 || (op >= 0x90 && op <= 0x9f) || op == 0xae || op == 0xba);
+}
+
+void mpk_frame_step(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next)
+{
+	if (step_call(f, i) || (step_reads(i) && i->has_modrm))
+		return;
+	if (step_move(f, i, next) || step_plain(f, i) || step_vector(f, i, next) || !i->has_modrm)
+		return;
+	/* whichever operand it writes */
+	if (i->is_memory)
+		forget_place(f, frame_place(f, i, next), 8);
+	else
+		f->regs[i->rm] = new_thing(f);
+	if (!is_group(i))
+		f->regs[i->reg] = new_thing(f);
+	if (!i->map && (i->opcode & 0xfe) == 0xf6) { /* multiplication and division */
+		f->regs[MPK_X86_RAX] = new_thing(f);
+		f->regs[MPK_X86_RDX] = new_thing(f);
+	}
+}

@@ -12,8 +12,8 @@
 #include "common/print.h"
 #include "list/list.h"
 #include "list/templates.h"
-#include "list/totals.h"
 #include "minspect/document.h"
+#include "minspect/listing.h"
 #include "minspect/run.h"
 #include "model/node_info.h"
 #include "pt2/pt2.h"
@@ -25,12 +25,11 @@
 
 /* --- zip archives ----------------------------------------------------------------------------- */
 
-/* Opens one library of the archive and says in a line what it holds. A library that cannot be
+/* Opens one library of the archive and says in a row what it holds. A library that cannot be
  * read does not end the listing. */
-static int list_library(struct minspect_look *l, size_t i, struct mpk_table *table,
-			struct mpk_totals *totals, struct mpk_json_at *list)
+static int list_library(struct minspect_look *l, size_t i, struct minspect_listing *listing,
+			struct mpk_json_at *list)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	const struct mpk_zip_member *m = &l->file->libraries[i];
 	const char *name = minspect_zip_member(l->file, i, &scratch);
@@ -44,7 +43,8 @@ static int list_library(struct minspect_look *l, size_t i, struct mpk_table *tab
 	if (!name)
 		return mpk_diag_error((mpk_fail_nomem(&err), &err));
 	mpk_progress_all_next(m->plain);
-	code = minspect_file_open_library(l->file, i, name, true, &file, &err);
+	/* for a text kernels are counted, which reads most of a library */
+	code = minspect_file_open_library(l->file, i, name, l->json != NULL, &file, &err);
 	bool is_empty = code == MPK_E_NO_BLOB;
 	if (code == MPK_OK || is_empty)
 		code = mpk_view_init(&view, name, file.bytes.len, &file.image, &file.tree,
@@ -57,20 +57,16 @@ static int list_library(struct minspect_look *l, size_t i, struct mpk_table *tab
 			mpk_answer_brief.json(&view, l->json, o);
 		else
 			mpk_json_error(l->json, o, "error", &err);
+	} else if (code == MPK_OK) {
+		code = minspect_listing_add(listing, m->name, m->plain, &view, &err);
 	} else {
-		if (code == MPK_OK)
-			code = mpk_totals_add(totals, &view, &err);
-		if (code == MPK_OK)
-			mpk_answer_brief.line(&view, minspect_style(), &text);
-		else
-			mpk_strbuf_printf(&text, "cannot be read: %s", err.text);
-	}
-	/* of very many libraries only the largest have lines */
-	if (!l->json && table) {
-		mpk_table_row(table);
-		mpk_table_cell(table, "%s", MPK_SIZE(m->plain));
-		mpk_table_cell(table, "%s", MPK_QUOTE(m->name));
-		mpk_table_cell(table, "%s", mpk_strbuf_text(&text));
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+		struct mpk_error memory = { 0 };
+
+		mpk_strbuf_printf(&text, "cannot be read: %s", err.text);
+		if (minspect_listing_add_text(listing, m->name, m->plain, mpk_strbuf_text(&text),
+					      &memory) != MPK_OK)
+			status = mpk_diag_error(&memory);
 	}
 	if (code != MPK_OK)
 		status = mpk_diag_error(&err);
@@ -80,7 +76,7 @@ static int list_library(struct minspect_look *l, size_t i, struct mpk_table *tab
 
 /* @pt2     NULL: it is no package of PyTorch */
 static void put_archive(const struct minspect_file *f, const struct mpk_pt2 *pt2,
-			const struct mpk_totals *totals, struct mpk_strbuf *out)
+			const struct minspect_listing *listing, struct mpk_strbuf *out)
 {
 	size_t libraries = f->library_count - f->device_count;
 	uint64_t plain = 0;
@@ -99,11 +95,12 @@ static void put_archive(const struct minspect_file *f, const struct mpk_pt2 *pt2
 	if (f->device_count)
 		mpk_strbuf_printf(out, ", %zu %s of GPU code", f->device_count,
 				  f->device_count == 1 ? "file" : "files");
+	if (!f->device_count)
+		minspect_listing_put_machine(listing, out);
 	mpk_strbuf_printf(out, " (%s)", MPK_SIZE(plain));
-	if (!f->device_count && totals->files)
-		mpk_strbuf_printf(out, ", %zu with GPU code", totals->files);
+	if (!f->device_count && listing->totals.files)
+		mpk_strbuf_printf(out, ", %zu with GPU code", listing->totals.files);
 	mpk_strbuf_puts(out, "; look at one as FILE!/MEMBER\n");
-	mpk_answer_totals.text(totals, minspect_style(), out);
 }
 
 static enum mpk_code read_package(const struct minspect_file *f, struct mpk_arena *arena, bool *is,
@@ -116,38 +113,10 @@ static enum mpk_code read_package(const struct minspect_file *f, struct mpk_aren
 	return mpk_pt2_read(f->bytes, members, count, arena, is, out, err);
 }
 
-enum { LIBRARIES_SHOWN = 40 };
-
-static int smaller_first(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* How large a library of an archive must be to have a line; without memory for that all are large enough. */
-static uint64_t least_shown(const struct minspect_file *f)
-{
-	size_t n = f->library_count;
-	uint64_t least = 0, *sizes = n > LIBRARIES_SHOWN ? calloc(n, sizeof *sizes) : NULL;
-
-	for (size_t i = 0; sizes && i < n; i++)
-		sizes[i] = f->libraries[i].plain;
-	if (sizes) {
-		qsort(sizes, n, sizeof *sizes, smaller_first);
-		least = sizes[n - LIBRARIES_SHOWN];
-	}
-	free(sizes);
-	return least;
-}
-
 static int list_archive(struct minspect_look *l)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	MPK_CLEANUP(mpk_totals_fini) struct mpk_totals totals = { 0 };
-	uint64_t least = least_shown(l->file);
-	size_t room = LIBRARIES_SHOWN, left_out = 0;
-	struct mpk_table table = { .right = 1 };
+	MPK_CLEANUP(minspect_listing_fini) struct minspect_listing listing = { 0 };
 	struct mpk_json_at *list = NULL;
 	struct mpk_error err = { 0 };
 	int status = MPK_EXIT_OK;
@@ -168,21 +137,15 @@ static int list_archive(struct minspect_look *l)
 		if (!mpk_view_chooses(&l->choice, l->file->libraries[i].name))
 			continue;
 
-		bool is_shown = l->is_whole || (room && l->file->libraries[i].plain >= least);
-		int got = list_library(l, i, is_shown ? &table : NULL, &totals, list);
+		int got = list_library(l, i, &listing, list);
 
-		room -= is_shown && room;
-		left_out += !is_shown;
 		status = status ? status : got;
 	}
 	if (!l->json) {
 		minspect_separate(l);
-		put_archive(l->file, is_package ? &pt2 : NULL, &totals, l->out);
-		mpk_table_print(&table, "  ", l->out);
-		if (left_out)
-			mpk_strbuf_printf(l->out, "  and %zu smaller ones: --all\n", left_out);
+		put_archive(l->file, is_package ? &pt2 : NULL, &listing, l->out);
+		minspect_listing_put(&listing, l->is_whole, l->out);
 	}
-	mpk_table_fini(&table);
 	if (is_package && l->json)
 		mpk_answer_package.json(&pt2, l->json, l->at);
 	else if (is_package)
@@ -298,6 +261,65 @@ static enum mpk_code call_metadata(const struct minspect_options *o, struct mins
 
 /* --- the actions -------------------------------------------------------------------------- */
 
+/* Several files by themselves: in full as long as that is no more than people read, else in rows. */
+struct files {
+	struct minspect_aside aside;
+	struct minspect_listing listing;
+	bool is_whole; /* each is printed in full as it is found */
+};
+
+static void files_fini(struct files *f)
+{
+	minspect_aside_fini(&f->aside);
+	minspect_listing_fini(&f->listing);
+}
+
+/* The name of a file below the folder that was named. */
+static const char *name_below(const struct minspect_look *l)
+{
+	return l->file->name + l->folder_len;
+}
+
+static int summarize_one_of(const struct minspect_options *o, struct minspect_look *l,
+			    struct files *f)
+{
+	struct mpk_error err = { 0 };
+
+	minspect_answer_aside(o, l, &f->aside, &mpk_answer_summary, l->view);
+	if (minspect_listing_add(&f->listing, mpk_span_str(name_below(l)), l->file->bytes.len,
+				 l->view, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	return MPK_EXIT_OK;
+}
+
+static void sum_files(const struct minspect_options *o, struct minspect_look *l)
+{
+	struct files *f = l->user;
+	size_t len = o->folder_lens && o->file_count ? o->folder_lens[0] : 0;
+	uint64_t bytes = 0;
+
+	if (l->json || !f->listing.count)
+		return;
+	if (!f->aside.is_too_much) {
+		minspect_aside_print(l, &f->aside);
+		return;
+	}
+	for (size_t i = 0; i < f->listing.count; i++)
+		bytes += f->listing.items[i].bytes;
+	minspect_separate(l);
+	if (len) {
+		mpk_escape(l->out, mpk_span_of(o->files[0], len > 1 ? len - 1 : len));
+		mpk_strbuf_puts(l->out, ": ");
+	}
+	mpk_put_count(l->out, f->listing.count, "file");
+	minspect_listing_put_machine(&f->listing, l->out);
+	mpk_strbuf_printf(l->out, ", %s", MPK_SIZE(bytes));
+	if (f->listing.totals.files)
+		mpk_strbuf_printf(l->out, ", %zu with GPU code", f->listing.totals.files);
+	mpk_strbuf_puts(l->out, "; each in full: --all\n");
+	minspect_listing_put(&f->listing, false, l->out);
+}
+
 static int summarize(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
@@ -312,6 +334,11 @@ static int summarize(const struct minspect_options *o, struct minspect_look *l)
 	if (mpk_common.verbose && (mpk_view_show_info(l->view, true, &err) != MPK_OK ||
 				   mpk_verify_kernels(l->view, &err) != MPK_OK))
 		return mpk_diag_error(&err);
+
+	struct files *f = l->user;
+
+	if (l->in_set && !l->json && !f->is_whole)
+		return summarize_one_of(o, l, f);
 	minspect_answer(o, l, &mpk_answer_summary, l->view);
 	return MPK_EXIT_OK;
 }
@@ -519,9 +546,13 @@ int minspect_show(const struct minspect_options *o)
 						       .each_model = true,
 						       .archive = list_archive,
 						       .weights = list_weights,
+						       .sum = sum_files,
+						       .sum_of_set = true,
 						       .is_cut = true };
+	MPK_CLEANUP(files_fini) struct files f = { 0 };
 
-	return minspect_each(o, &action, NULL);
+	f.is_whole = minspect_is_whole(o) || mpk_common.verbose > 0;
+	return minspect_each(o, &action, &f);
 }
 
 int minspect_functions(const struct minspect_options *o)

@@ -2,6 +2,8 @@
 /* summary.c - what a file is, in a page; and in half a line, for the list of an archive */
 #include <elf.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "code/format.h"
 #include "list/list.h"
@@ -338,12 +340,83 @@ static void put_kinds(const struct mpk_view *view, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, shown ? ")" : "");
 }
 
+enum { FAMILY_NAMES = 3 };
+
+/* How long the part is that devices of a family have alike: "sm_", "compute_", "gfx11"; 0: it is of none */
+static size_t family_length(const char *target)
+{
+	size_t digits;
+
+	if (strncmp(target, "sm_", 3) == 0)
+		return 3;
+	if (strncmp(target, "compute_", 8) == 0)
+		return 8;
+	if (strncmp(target, "gfx", 3) != 0)
+		return 0;
+	digits = strspn(target + 3, "0123456789");
+	return digits > 2 ? 3 + digits - 2 : 0;
+}
+
+static int by_target(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+	size_t m = family_length(*x), n = family_length(*y);
+
+	/* machine code of CUDA, what is compiled from, then those of other makers */
+	if ((m == 3) != (n == 3))
+		return m == 3 ? -1 : 1;
+	return mpk_natural_compare(*x, *y);
+}
+
+/* Some of one family that follow each other: "sm_60-sm_90 (7)", "gfx11.. 8", and few by their names */
+static void put_family(const char *const *names, size_t count, struct mpk_strbuf *out)
+{
+	size_t len = family_length(names[0]);
+
+	for (size_t i = 0; i < count && count <= FAMILY_NAMES; i++) {
+		mpk_strbuf_puts(out, i ? ", " : "");
+		mpk_escape(out, mpk_span_str(names[i]));
+	}
+	if (count <= FAMILY_NAMES)
+		return;
+	mpk_escape(out, mpk_span_of(names[0],
+				    strncmp(names[0], "gfx", 3) == 0 ? len : strlen(names[0])));
+	if (strncmp(names[0], "gfx", 3) == 0) {
+		mpk_strbuf_printf(out, ".. %zu", count);
+		return;
+	}
+	mpk_strbuf_puts(out, "-");
+	mpk_escape(out, mpk_span_str(names[count - 1]));
+	mpk_strbuf_printf(out, " (%zu)", count);
+}
+
+static void put_families(const char **names, size_t count, struct mpk_strbuf *out)
+{
+	size_t n = 0, put = 0, at, end;
+
+	qsort(names, count, sizeof *names, by_target);
+	for (size_t i = 0; i < count; i++)
+		if (!n || strcmp(names[n - 1], names[i]) != 0)
+			names[n++] = names[i];
+	for (at = 0; at < n && put < MPK_NAMES_SHOWN; at = end, put++) {
+		size_t len = family_length(names[at]);
+
+		for (end = at + 1; len && end < n && family_length(names[end]) == len &&
+				   strncmp(names[at], names[end], len) == 0;)
+			end++;
+		mpk_strbuf_puts(out, put ? ", " : " for ");
+		put_family(names + at, end - at, out);
+	}
+	if (at < n)
+		mpk_strbuf_printf(out, " and %zu more", n - at);
+}
+
 /* Devices alone, without counts and sizes, as the line is one of many. */
 static void put_gpu(const struct mpk_view *view, const char *before, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_device_rows rows;
-	const char *title;
+	const char *title, **names;
 
 	if (!view->image->device_count)
 		return;
@@ -353,29 +426,25 @@ static void put_gpu(const struct mpk_view *view, const char *before, struct mpk_
 	}
 	title = mpk_device_title(view->image);
 	mpk_strbuf_printf(out, "%s%s", before, title ? title : "GPU code");
-	if (title && rows.count && !*rows.items[0].target)
+	if (!rows.count || (title && !*rows.items[0].target))
 		return; /* it is for no GPU in particular */
-	for (size_t i = 0; i < rows.count && i < MPK_NAMES_SHOWN; i++) {
-		mpk_strbuf_puts(out, i ? ", " : " for ");
-		mpk_escape(out, mpk_span_str(*rows.items[i].target ? rows.items[i].target
-								   : rows.items[i].what));
-	}
-	mpk_put_more(out, rows.count);
+	names = mpk_arena_array(&scratch, rows.count, sizeof *names);
+	out->failed |= !names;
+	for (size_t i = 0; names && i < rows.count; i++)
+		names[i] = *rows.items[i].target ? rows.items[i].target : rows.items[i].what;
+	if (names)
+		put_families(names, rows.count, out);
 }
 
-/* What there is none of is left out. A file without any of it has a sentence that says so. */
+/* What there is none of is left out, so that nothing is put of a file without any of it. */
 static void brief_line(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_view *view = what;
 	const struct mpk_image *image = view->image;
-	size_t start;
+	/* what comes after this has a comma before it, unless it is the first */
+	size_t start = out->len;
 
 	(void)style;
-	if (image->format != MPK_FILE_DEVICE)
-		mpk_strbuf_printf(
-			out, "%s: ", image->machine_name ? image->machine_name : "any machine");
-	/* what comes after this has a comma before it, unless it is the first */
-	start = out->len;
 	if (view->count) {
 		mpk_put_count(out, view->count, "module");
 		put_kinds(view, out);
@@ -389,8 +458,6 @@ static void brief_line(const void *what, struct mpk_style style, struct mpk_strb
 		mpk_put_count(out, image->embedded_count, "embedded cubin");
 	}
 	put_gpu(view, out->len > start ? ", " : "", out);
-	if (out->len == start)
-		mpk_strbuf_puts(out, "no module of TVM, nothing to call, no GPU code");
 }
 
 static void brief_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)

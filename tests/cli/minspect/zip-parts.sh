@@ -54,7 +54,7 @@ minspect --max-memory 24MiB good.whl || echo "status $?"
 cat >measure.py <<'PY'
 import os
 output = [(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)]
-pid = os.posix_spawnp("minspect", ["minspect", "packed.whl"], os.environ, file_actions=output)
+pid = os.posix_spawnp("minspect", ["minspect", "--json", "packed.whl"], os.environ, file_actions=output)
 _, status, usage = os.wait4(pid, 0)
 peak = usage.ru_maxrss / 1024
 print("packed.whl", "status %d" % status, "ok" if peak < 80 else "%.0f MiB, its largest library has 160" % peak)

@@ -444,6 +444,7 @@ install: all install-run $(COMPLETIONS) $(MESSAGES_PAGE)
 	$(Q)$(call stripped,$(patsubst $(O)/libexec/%,'$(DESTDIR)$(LIBEXECDIR)/%',$(TOML_SO) $(LLVM_SO))):
 	$(Q)$(INSTALL) -D -m 644 scripts/cmake/mpack-config.cmake '$(DESTDIR)$(LIBDIR)/cmake/mpack/mpack-config.cmake'
 	$(Q)$(INSTALL) -D -m 644 scripts/bazel/mpack.bzl '$(DESTDIR)$(DATADIR)/mpack/bazel/mpack.bzl'
+	$(Q)$(INSTALL) -D scripts/ci/review '$(DESTDIR)$(DATADIR)/mpack/ci/review'
 	$(Q)for f in $(MAN_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(MANDIR)/man'$${f##*.}/$${f##*/} || exit; done
 	$(Q)for f in $(SCHEMA_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(DATADIR)/mpack/schema/'$${f##*/} || exit; done
 
@@ -452,7 +453,7 @@ uninstall: uninstall-run
 	rm -f '$(DESTDIR)$(BINDIR)/mpack' '$(DESTDIR)$(BINDIR)/minspect' \
 		'$(DESTDIR)$(COMPLETIONDIR)/mpack' '$(DESTDIR)$(COMPLETIONDIR)/minspect' \
 		'$(DESTDIR)$(FISHDIR)/mpack.fish' '$(DESTDIR)$(FISHDIR)/minspect.fish' '$(DESTDIR)$(ZSHDIR)/_minspect'
-	rm -rf '$(DESTDIR)$(LIBEXECDIR)/mpack' '$(DESTDIR)$(LIBEXECDIR)/minspect' '$(DESTDIR)$(DATADIR)/mpack/schema' '$(DESTDIR)$(DATADIR)/mpack/bazel'
+	rm -rf '$(DESTDIR)$(LIBEXECDIR)/mpack' '$(DESTDIR)$(LIBEXECDIR)/minspect' '$(DESTDIR)$(DATADIR)/mpack/schema' '$(DESTDIR)$(DATADIR)/mpack/bazel' '$(DESTDIR)$(DATADIR)/mpack/ci'
 	rm -f $(foreach f,$(notdir $(MAN_FILES)),'$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(f)))/$(f)')
 	$(Q)sh scripts/remove-folders '$(DESTDIR)' '$(PREFIX)' '$(BINDIR)' '$(COMPLETIONDIR)' '$(FISHDIR)' '$(ZSHDIR)' '$(LIBEXECDIR)' \
 		'$(DATADIR)/mpack' $(sort $(foreach f,$(MAN_FILES),'$(MANDIR)/man$(subst .,,$(suffix $(f)))')) \

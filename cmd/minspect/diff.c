@@ -25,6 +25,7 @@
 #include "minspect/document.h"
 #include "tar/tar.h"
 #include "text/escape.h"
+#include "text/markup.h"
 #include "text/phrase.h"
 #include "text/table.h"
 #include "zip/zip.h"
@@ -388,33 +389,43 @@ static void put_summary(const struct minspect_options *o, struct minspect_look *
 	const struct minspect_set_changes *c = &older->changes;
 	struct mpk_strbuf *out = l->out;
 
-	if (!older->are_sets || l->json || o->markdown || !c->count)
+	if (!older->are_sets || l->json || !c->count)
 		return;
-	mpk_escape(out, mpk_span_str(older->old_set.name));
-	mpk_strbuf_puts(out, " -> ");
-	mpk_escape(out, mpk_span_str(older->new_set.name));
-	mpk_strbuf_printf(out, ": %s -> ", MPK_SIZE(older->old_set.bytes));
+	if (o->markdown) {
+		mpk_strbuf_puts(out, "### ");
+		mpk_markdown_code(out, mpk_span_str(older->new_set.name));
+		mpk_strbuf_puts(out, " against ");
+		mpk_markdown_code(out, mpk_span_str(older->old_set.name));
+		mpk_strbuf_puts(out, "\n\n");
+	} else {
+		mpk_escape(out, mpk_span_str(older->old_set.name));
+		mpk_strbuf_puts(out, " -> ");
+		mpk_escape(out, mpk_span_str(older->new_set.name));
+		mpk_strbuf_puts(out, ": ");
+	}
+	mpk_strbuf_printf(out, "%s -> ", MPK_SIZE(older->old_set.bytes));
 	mpk_strbuf_printf(out, "%s; ", MPK_SIZE(older->new_set.bytes));
 	mpk_put_count(out, c->added, "file");
 	mpk_strbuf_printf(out, " added, %zu removed, %zu changed, %zu equal\n", c->removed,
 			  c->changed, c->equal);
+	mpk_strbuf_puts(out, o->markdown ? "\n" : "");
 }
 
 /* The summary comes first; of all that is printed as it is found, its totals come last. */
 static void put_first(const struct minspect_options *o, struct minspect_look *l)
 {
-	if (o->all)
+	if (o->all && !o->markdown)
 		put_summary(o, l);
 }
 
 static void put_head(const struct minspect_options *o, struct minspect_look *l)
 {
 	const struct older *older = l->user;
+	size_t len = l->out->len;
 
 	put_summary(o, l);
-	if (older->are_sets)
-		minspect_totals_put(&older->totals, l->out);
-	mpk_strbuf_puts(l->out, older->changes.count ? "\n" : "");
+	minspect_totals_put(&older->totals, o->markdown, l->out);
+	mpk_strbuf_puts(l->out, older->changes.count || l->out->len > len ? "\n" : "");
 }
 
 static void put_last(const struct minspect_options *o, struct minspect_look *l)
@@ -422,7 +433,7 @@ static void put_last(const struct minspect_options *o, struct minspect_look *l)
 	const struct older *older = l->user;
 
 	if (o->all && older->are_sets && !l->json && !o->markdown)
-		minspect_totals_put(&older->totals, l->out);
+		minspect_totals_put(&older->totals, false, l->out);
 }
 
 /* A difference was said of the file that is looked at. */
@@ -636,7 +647,7 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 		code = minspect_compare(l, &other, o->ignore != NULL, &found, &err);
 	if (code == MPK_OK && l->file->image.by_prefix)
 		leave_shared(l->user, &found);
-	if (code == MPK_OK && ((struct older *)l->user)->are_sets)
+	if (code == MPK_OK && (((struct older *)l->user)->are_sets || (o->markdown && !o->ignore)))
 		code = minspect_totals_add(&((struct older *)l->user)->totals, &found, &err);
 
 	/* Of many files that differ a text says once what is missing. */
@@ -720,7 +731,7 @@ int minspect_diff(const struct minspect_options *o)
 	action.takes_libraries = action.takes_any =
 		!older.is_folder && !older.is_archive && o->file_count == 1 && !o->ignore;
 	action.each_model = action.takes_libraries;
-	action.head = older.are_sets && !o->json && !o->markdown ? put_head : NULL;
+	action.head = !o->json && (older.are_sets || o->markdown) ? put_head : NULL;
 	older.totals.arena = &older.arena;
 
 	int status = minspect_each(o, &action, &older);

@@ -8,6 +8,7 @@
 #include "answer/answer.h"
 #include "code/show.h"
 #include "text/escape.h"
+#include "text/markup.h"
 #include "text/phrase.h"
 
 /* "cubin sm_90" without what it is. */
@@ -93,23 +94,41 @@ static enum mpk_code add_worse(struct minspect_diff_totals *t, const struct mpk_
 	return MPK_OK;
 }
 
+static uint64_t order_of(struct mpk_figure_value v)
+{
+	return v.state == MPK_FIGURE_KNOWN ? v.number : UINT64_MAX;
+}
+
 static enum mpk_code add_kernel(struct minspect_diff_totals *t, const struct mpk_difference *item,
 				struct mpk_error *err)
 {
 	const struct mpk_figure_change *worst = NULL;
+	bool more = false, less = false;
 	uint64_t most = 0;
 
 	t->added += item->sign == MPK_DIFF_ADDED;
 	t->removed += item->sign == MPK_DIFF_REMOVED;
 	t->changed += item->sign == MPK_DIFF_CHANGED && !item->same_code;
 	for (size_t i = 0; i < item->figure_count; i++) {
-		uint64_t weight = weight_of(&item->figures[i]);
+		const struct mpk_figure_change *c = &item->figures[i];
+		uint64_t weight = weight_of(c);
 
+		/* a number that nobody knows is more than any */
+		if (c->figure == MPK_FIGURE_STACK || c->figure == MPK_FIGURE_SPILLED_REGISTERS) {
+			more |= order_of(c->after) > order_of(c->before);
+			less |= order_of(c->after) < order_of(c->before);
+		}
+		if (c->figure == MPK_FIGURE_OCCUPANCY) {
+			t->occupancy_more += c->after.number > c->before.number;
+			t->occupancy_less += c->after.number < c->before.number;
+		}
 		if (weight > most) {
 			most = weight;
 			worst = &item->figures[i];
 		}
 	}
+	t->spills_more += more;
+	t->spills_less += less && !more;
 	t->worse_count += worst != NULL;
 	return worst ? add_worse(t, item, worst, most, err) : MPK_OK;
 }
@@ -128,42 +147,77 @@ enum mpk_code minspect_totals_add(struct minspect_diff_totals *t, const struct m
 	return MPK_OK;
 }
 
-static void put_devices(const struct minspect_diff_totals *t, bool added, bool *any,
-			struct mpk_strbuf *out)
+static void put_devices(const struct minspect_diff_totals *t, bool added, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < t->device_count; i++) {
 		size_t n = added ? t->devices[i].added : t->devices[i].removed;
 
 		if (!n)
 			continue;
-		mpk_strbuf_puts(out, *any ? ", " : "  devices  ");
+		mpk_strbuf_puts(out, out->len ? ", " : "");
 		mpk_strbuf_puts(out, added ? "+ " : "- ");
 		mpk_escape(out, mpk_span_str(t->devices[i].name));
 		mpk_strbuf_printf(out, " (%zu)", n);
-		*any = true;
 	}
 }
 
-void minspect_totals_put(const struct minspect_diff_totals *t, struct mpk_strbuf *out)
+/* "occupancy of 2 kernels less, of 1 more" */
+static void put_moves(const char *what, size_t worse, const char *worse_word, size_t better,
+		      const char *better_word, struct mpk_strbuf *out)
 {
-	size_t shown = 0;
-	bool any = false;
-
-	put_devices(t, true, &any, out);
-	put_devices(t, false, &any, out);
-	mpk_strbuf_puts(out, any ? "\n" : "");
-	if (t->added || t->removed || t->changed) {
-		mpk_strbuf_puts(out, "  kernels  + ");
-		mpk_put_number(out, t->added);
-		mpk_strbuf_puts(out, ", - ");
-		mpk_put_number(out, t->removed);
-		mpk_strbuf_puts(out, ", ");
-		mpk_put_number(out, t->changed);
-		mpk_strbuf_puts(out, " changed, each on each device\n");
+	if (!worse && !better)
+		return;
+	mpk_strbuf_printf(out, "%s%s of ", out->len ? "; " : "", what);
+	if (worse) {
+		mpk_put_count(out, worse, "kernel");
+		mpk_strbuf_printf(out, " %s", worse_word);
 	}
+	if (better) {
+		mpk_strbuf_puts(out, worse ? ", of " : "");
+		mpk_put_count(out, better, "kernel");
+		mpk_strbuf_printf(out, " %s", better_word);
+	}
+}
+
+/* Nothing where the line is empty, which is so again afterwards. */
+static void put_line(const char *title, bool is_markdown, struct mpk_strbuf *line,
+		     struct mpk_strbuf *out)
+{
+	if (line->len && is_markdown) {
+		mpk_strbuf_printf(out, "- %s: ", title);
+		mpk_markdown_said(out, mpk_strbuf_text(line));
+		mpk_strbuf_putc(out, '\n');
+	} else if (line->len)
+		mpk_strbuf_printf(out, "  %-7s  %s\n", title, mpk_strbuf_text(line));
+	out->failed |= line->failed;
+	line->len = 0;
+}
+
+void minspect_totals_put(const struct minspect_diff_totals *t, bool is_markdown,
+			 struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
+	size_t shown = 0;
+
+	put_devices(t, true, &line);
+	put_devices(t, false, &line);
+	put_line("devices", is_markdown, &line, out);
+	if (t->added || t->removed || t->changed) {
+		mpk_strbuf_puts(&line, "+ ");
+		mpk_put_number(&line, t->added);
+		mpk_strbuf_puts(&line, ", - ");
+		mpk_put_number(&line, t->removed);
+		mpk_strbuf_puts(&line, ", ");
+		mpk_put_number(&line, t->changed);
+		mpk_strbuf_puts(&line, " changed, each on each device");
+	}
+	put_line("kernels", is_markdown, &line, out);
+	put_moves("stack or spills", t->spills_more, "more", t->spills_less, "less", &line);
+	put_moves("occupancy", t->occupancy_less, "less", t->occupancy_more, "more", &line);
+	put_line("figures", is_markdown, &line, out);
 	for (; shown < MINSPECT_WORST && t->worst[shown].weight; shown++)
-		mpk_strbuf_printf(out, "%s%s", shown ? "; " : "  worse    ", t->worst[shown].text);
+		mpk_strbuf_printf(&line, "%s%s", shown ? "; " : "", t->worst[shown].text);
 	if (t->worse_count > shown)
-		mpk_strbuf_printf(out, " and %zu more", t->worse_count - shown);
-	mpk_strbuf_puts(out, t->worse_count ? "\n" : "");
+		mpk_strbuf_printf(&line, " and %zu more", t->worse_count - shown);
+	put_line("worse", is_markdown, &line, out);
 }

@@ -28,6 +28,8 @@ struct minspect_diff_totals {
 	size_t device_count;
 	size_t added, removed, changed; /* kernels */
 	size_t worse_count;             /* kernels of which a figure grew */
+	/* kernels whose stack or spilled registers grew or shrank, and whose occupancy did */
+	size_t spills_more, spills_less, occupancy_more, occupancy_less;
 	struct minspect_worse worst[MINSPECT_WORST];
 };
 
@@ -36,7 +38,9 @@ struct minspect_diff_totals {
 enum mpk_code minspect_totals_add(struct minspect_diff_totals *t, const struct mpk_diff *diff,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* minspect_totals_put - append a line each of devices, kernels and what got worse, as far as there are such */
-void minspect_totals_put(const struct minspect_diff_totals *t, struct mpk_strbuf *out);
+/* minspect_totals_put - append a line each of devices, kernels, figures and what got worse, as far as there are such
+ * @is_markdown  items of a list for a pull request */
+void minspect_totals_put(const struct minspect_diff_totals *t, bool is_markdown,
+			 struct mpk_strbuf *out);
 
 #endif

@@ -643,6 +643,9 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 		out.take = mpk_lines_put;
 		out.arg = &lines;
 	}
+	/* What is known last stands first: of Markdown all is kept, for it is not cut. */
+	if (o->markdown && action->head)
+		out.take = NULL;
 	if (is_for_people && action->is_cut && !minspect_is_whole(o)) {
 		lines.take = cut_piece;
 		lines.arg = &cutting;
@@ -673,6 +676,14 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	}
 	if (lines.take == cut_piece && action->head)
 		put_head(&k, &cutting, &out, &lines);
+	if (o->markdown && action->head) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf body = out;
+
+		out = (struct mpk_strbuf){ .take = write_piece, .arg = &failed };
+		action->head(o, &l);
+		mpk_strbuf_put(&out, mpk_strbuf_text(&body), body.len);
+		out.failed |= body.failed;
+	}
 	if (lines.take == cut_piece) {
 		/* What was left out, and no limit to what comes after it. */
 		mpk_lines_put(mpk_strbuf_text(&out), out.len, &lines);

@@ -119,18 +119,41 @@ static enum mpk_code parse_file(const struct parser *p, struct mpk_json_value va
 	return MPK_OK;
 }
 
+/* What an object of a baseline gives each measure by its name. */
+enum rule { RULE_TOLERANCE, RULE_LEAST, RULE_MOST, RULE_COUNT };
+
+static const char *const rules[] = { "tolerance", "least", "most" };
+
+static enum mpk_code parse_measure(const struct parser *p, enum rule rule, unsigned measure,
+				   struct mpk_json_value value, struct mpk_baseline *out)
+{
+	if (rule == RULE_LEAST)
+		return number_of(p, value, "\"least\" has no whole number from 0 on",
+				 &out->least[measure]);
+	out->has_most[measure] |= rule == RULE_MOST;
+	if (rule == RULE_MOST)
+		return number_of(p, value, "\"most\" has no whole number from 0 on",
+				 &out->most[measure]);
+	if (!mpk_json_value_f64(value, &out->tolerance[measure]) || out->tolerance[measure] < 0)
+		return no_baseline(p, "a tolerance is no number of percent from 0 on");
+	out->has_tolerance[measure] = true;
+	return MPK_OK;
+}
+
 /* Unknown names are refused: a misspelt one would otherwise allow nothing and say nothing. */
-static enum mpk_code parse_tolerance(const struct parser *p, struct mpk_json_value value,
-				     struct mpk_baseline *out)
+static enum mpk_code parse_rule(const struct parser *p, enum rule rule, struct mpk_json_value value,
+				struct mpk_baseline *out)
 {
 	enum mpk_json_type type = mpk_json_value_type(value);
 	struct mpk_json_items items = mpk_json_items(value);
-	struct mpk_json_value percent;
+	bool met[MPK_MEASURE_COUNT] = { false };
+	struct mpk_json_value number;
 	const char *key;
 
 	if (type != MPK_JSON_NONE && type != MPK_JSON_OBJECT)
-		return no_baseline(p, "\"tolerance\" is no object");
-	while (mpk_json_next(&items, &percent)) {
+		return mpk_fail(p->err, MPK_E_CORRUPT, "this is no baseline: \"%s\" is no object",
+				rules[rule]);
+	while (mpk_json_next(&items, &number)) {
 		unsigned i = 0;
 
 		while (i < MPK_MEASURE_COUNT && !mpk_json_value_is(items.key, measure_word(i)))
@@ -138,13 +161,34 @@ static enum mpk_code parse_tolerance(const struct parser *p, struct mpk_json_val
 		MPK_TRY(mpk_json_value_text(items.key, p->arena, &key, p->err));
 		if (i == MPK_MEASURE_COUNT)
 			return mpk_fail(p->err, MPK_E_CORRUPT,
-					"\"tolerance\" of '%s', which nothing here measures",
+					"\"%s\" of '%s', which nothing here measures", rules[rule],
 					MPK_QUOTE(mpk_span_str(key)));
-		if (out->has_tolerance[i])
-			return mpk_fail(p->err, MPK_E_CORRUPT, "\"tolerance\" of '%s' twice", key);
-		if (!mpk_json_value_f64(percent, &out->tolerance[i]) || out->tolerance[i] < 0)
-			return no_baseline(p, "a tolerance is no number of percent from 0 on");
-		out->has_tolerance[i] = true;
+		if (met[i])
+			return mpk_fail(p->err, MPK_E_CORRUPT, "\"%s\" of '%s' twice", rules[rule],
+					key);
+		met[i] = true;
+		MPK_TRY(parse_measure(p, rule, i, number, out));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code parse_keep(const struct parser *p, struct mpk_json_value value,
+				struct mpk_baseline *out)
+{
+	enum mpk_json_type type = mpk_json_value_type(value);
+	struct mpk_json_items items = mpk_json_items(value);
+	struct mpk_json_value word;
+
+	if (type != MPK_JSON_NONE && type != MPK_JSON_ARRAY)
+		return no_baseline(p, "\"keep\" is no list");
+	while (mpk_json_next(&items, &word)) {
+		if (mpk_json_value_is(word, "targets"))
+			out->keeps_targets = true;
+		else if (mpk_json_value_is(word, "kernels"))
+			out->keeps_kernels = true;
+		else
+			return no_baseline(p,
+					   "\"keep\" takes the words \"targets\" and \"kernels\"");
 	}
 	return MPK_OK;
 }
@@ -179,7 +223,9 @@ enum mpk_code mpk_baseline_parse(struct mpk_span text, struct mpk_arena *arena,
 		return no_baseline(p, no_version);
 	if (mpk_json_value_type(files) != MPK_JSON_ARRAY)
 		return no_baseline(p, "it has no list \"files\"");
-	MPK_TRY(parse_tolerance(p, mpk_json_value_get(root, "tolerance"), &b));
+	for (enum rule rule = 0; rule < RULE_COUNT; rule++)
+		MPK_TRY(parse_rule(p, rule, mpk_json_value_get(root, rules[rule]), &b));
+	MPK_TRY(parse_keep(p, mpk_json_value_get(root, "keep"), &b));
 	b.count = mpk_json_value_count(files);
 	list = mpk_arena_array(p->arena, b.count, sizeof *list);
 	MPK_TRY_ALLOC(list, p->err);
@@ -346,6 +392,23 @@ static void baseline_json(const void *what, struct mpk_json *j, struct mpk_json_
 	for (unsigned i = 0; i < MPK_MEASURE_COUNT; i++)
 		if (b->has_tolerance[i])
 			put_percent(j, o, measure_word(i), b->tolerance[i]);
+	o = NULL;
+	for (unsigned i = 0; i < MPK_MEASURE_COUNT; i++)
+		if (b->least[i])
+			mpk_json_u64(j, o = o ? o : mpk_json_object(j, at, rules[RULE_LEAST]),
+				     measure_word(i), b->least[i]);
+	o = NULL;
+	for (unsigned i = 0; i < MPK_MEASURE_COUNT; i++)
+		if (b->has_most[i])
+			mpk_json_u64(j, o = o ? o : mpk_json_object(j, at, rules[RULE_MOST]),
+				     measure_word(i), b->most[i]);
+	if (b->keeps_targets || b->keeps_kernels) {
+		list = mpk_json_array(j, at, "keep");
+		if (b->keeps_targets)
+			mpk_json_text(j, list, NULL, "targets");
+		if (b->keeps_kernels)
+			mpk_json_text(j, list, NULL, "kernels");
+	}
 	list = mpk_json_array(j, at, "files");
 	for (size_t i = 0; i < b->count; i++) {
 		const struct mpk_baseline_file *f = &b->files[i];
@@ -435,11 +498,35 @@ static bool gate_judge(struct judge *j, const struct mpk_listed_kernel *kernel, 
 	return worse;
 }
 
+/* Of a value, whatever it was before; what nobody knows is within no limit. Returns whether it is beyond one. */
+static bool judge_limits(struct judge *j, const struct mpk_listed_kernel *kernel, unsigned measure,
+			 struct mpk_figure_value now)
+{
+	bool is_known = now.state == MPK_FIGURE_KNOWN;
+	uint64_t least = j->baseline->least[measure], most = j->baseline->most[measure];
+	bool is_less = least && (!is_known || now.number < least);
+	bool is_more = j->baseline->has_most[measure] && (!is_known || now.number > most);
+
+	if (now.state == MPK_FIGURE_NONE || (!is_less && !is_more))
+		return false;
+	gate_add(j, (struct mpk_gate_finding){ .verdict = MPK_GATE_LIMIT,
+					       .kernel = kernel,
+					       .measure = measure,
+					       .word = measure_word(measure),
+					       .before = now,
+					       .after = now,
+					       .is_least = is_less,
+					       .limit = is_less ? least : most });
+	j->gate->worse = true;
+	return true;
+}
+
 /* Bytes of files are always known, so that they go through the same rule as figures. */
 static void judge_size(struct judge *j, unsigned measure, uint64_t before, uint64_t after)
 {
 	if (before != after)
 		(void)gate_judge(j, NULL, measure, mpk_figure_of(before), mpk_figure_of(after));
+	(void)judge_limits(j, NULL, measure, mpk_figure_of(after));
 }
 
 /* Only figures that are a cost or a gain: more registers are worse, but not every number of a kernel is
@@ -449,10 +536,13 @@ static void judge_kernel(struct judge *j, const struct mpk_listed_kernel *before
 {
 	bool worse = false;
 
+	if (!before)
+		gate_add_whole(j, MPK_GATE_NEW, now);
 	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
 		const struct mpk_figure_row *row = mpk_figure_row((enum mpk_figure)i);
 
-		if ((row->is_cost || row->is_gain) &&
+		worse |= judge_limits(j, now, i, now->figures.values[i]);
+		if (before && (row->is_cost || row->is_gain) &&
 		    mpk_figures_differ(&before->figures, &now->figures, (enum mpk_figure)i))
 			worse |= gate_judge(j, now, i, before->figures.values[i],
 					    now->figures.values[i]);
@@ -474,14 +564,38 @@ static void judge_kernels(struct judge *j, const struct mpk_kernel_list *before,
 		const struct mpk_listed_kernel *k = &now->items[i];
 
 		j->failed |= mpk_strmap_put(&new, k->key, i, &at) < 0;
-		if (mpk_strmap_find(&old, k->key, &at))
-			judge_kernel(j, &before->items[at], k);
-		else
-			gate_add_whole(j, MPK_GATE_NEW, k);
+		judge_kernel(j, mpk_strmap_find(&old, k->key, &at) ? &before->items[at] : NULL, k);
 	}
-	for (size_t i = 0; i < before->count; i++)
-		if (!mpk_strmap_find(&new, before->items[i].key, &at))
-			gate_add_whole(j, MPK_GATE_GONE, &before->items[i]);
+	for (size_t i = 0; i < before->count; i++) {
+		if (mpk_strmap_find(&new, before->items[i].key, &at))
+			continue;
+		gate_add_whole(j, j->baseline->keeps_kernels ? MPK_GATE_LOST : MPK_GATE_GONE,
+			       &before->items[i]);
+		j->gate->worse |= j->baseline->keeps_kernels;
+		j->gate->worse_kernels += j->baseline->keeps_kernels;
+	}
+}
+
+/* Devices that had code and have none: they come before the kernels, as all that is said of the file. */
+static void judge_targets(struct judge *j, const struct mpk_kernel_list *before,
+			  const struct mpk_kernel_list *now)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap met = { 0 };
+
+	for (size_t i = 0; i < now->count; i++)
+		j->failed |= mpk_strmap_put(&met, mpk_span_str(now->items[i].target), 0, NULL) < 0;
+	for (size_t i = 0; i < before->count; i++) {
+		const char *target = before->items[i].target;
+		int put = mpk_strmap_put(&met, mpk_span_str(target), 0, NULL);
+
+		j->failed |= put < 0;
+		if (put <= 0 || !target[0])
+			continue;
+		gate_add(j, (struct mpk_gate_finding){ .verdict = MPK_GATE_LOST,
+						       .target = target,
+						       .measure = MPK_MEASURE_COUNT });
+		j->gate->worse = true;
+	}
 }
 
 enum mpk_code mpk_gate_compare(const struct mpk_baseline *b, const struct mpk_baseline_file *now,
@@ -498,6 +612,8 @@ enum mpk_code mpk_gate_compare(const struct mpk_baseline *b, const struct mpk_ba
 				MPK_QUOTE(mpk_span_str(now->name)));
 	judge_size(&j, MPK_MEASURE_FILE_BYTES, before->file_bytes, now->file_bytes);
 	judge_size(&j, MPK_MEASURE_BLOB_BYTES, before->blob_bytes, now->blob_bytes);
+	if (b->keeps_targets)
+		judge_targets(&j, &before->kernels, &now->kernels);
 	judge_kernels(&j, &before->kernels, &now->kernels);
 	*out = gate;
 	out->items = mpk_arena_keep(arena, gate.items, gate.count, sizeof *gate.items);

@@ -2,7 +2,8 @@
 /* gate.h - minspect --baseline: kernels that need more than they did, found without a GPU
  *
  * A baseline is a JSON document (schema minspect-baseline.schema.json) with the figures of each kernel of
- * some files, and how far each may grow. A file is held against it: what got worse, better, new or lost.
+ * some files, how far each may grow, and what none may pass or lose. A file is held against it: what got worse, better,
+ * new or lost.
  */
 #ifndef MPK_GATE_GATE_H
 #define MPK_GATE_GATE_H
@@ -24,7 +25,12 @@ struct mpk_baseline_file {
 struct mpk_baseline {
 	bool has_tolerance[MPK_MEASURE_COUNT];
 	double tolerance[MPK_MEASURE_COUNT]; /* percent by which each may grow; 0 where not given */
-	struct mpk_baseline_file *files;     /* in arena */
+	/* limits to what a file or kernel measures, new ones too; least is 0 where there is none */
+	bool has_most[MPK_MEASURE_COUNT];
+	uint64_t least[MPK_MEASURE_COUNT], most[MPK_MEASURE_COUNT];
+	bool keeps_targets;              /* a device for which no kernel is left is worse */
+	bool keeps_kernels;              /* and so is a kernel that is gone */
+	struct mpk_baseline_file *files; /* in arena */
 	size_t count, room;
 	bool is_sorted; /* by name, each of which is there once */
 };
@@ -59,15 +65,20 @@ enum mpk_gate_verdict {
 	MPK_GATE_BETTER,
 	MPK_GATE_NEW, /* a kernel that the baseline has not */
 	MPK_GATE_GONE,
+	MPK_GATE_LIMIT, /* less than the least or more than the most, whatever it was before */
+	MPK_GATE_LOST,  /* a device that no kernel is for any more, or a kernel that must stay */
 };
 
 struct mpk_gate_finding {
 	enum mpk_gate_verdict verdict;
 	const struct mpk_listed_kernel *kernel; /* NULL: the file itself */
-	unsigned measure;                       /* MPK_MEASURE_COUNT: of NEW and GONE */
+	const char *target;                     /* of a device that is lost; else NULL */
+	unsigned measure;                       /* MPK_MEASURE_COUNT: of NEW, GONE and LOST */
 	const char *word; /* of the measure: "registers", ..., "file_bytes", "blob_bytes" */
 	struct mpk_figure_value before, after;
 	double tolerance; /* percent that were allowed */
+	bool is_least;    /* of LIMIT: limit is the least that is allowed, not the most */
+	uint64_t limit;
 };
 
 struct mpk_gate {
@@ -89,7 +100,7 @@ enum mpk_code mpk_gate_compare(const struct mpk_baseline *b, const struct mpk_ba
 
 /* of struct mpk_gate: a line for the file, and one for each kernel and verdict; the findings in JSON
  * (minspect-gate.schema.json); a <testsuite> of JUnit, with a test for the sizes of the file and one for each of
- * its kernels: what got worse is a failure */
+ * its kernels: what got worse is a failure; Markdown for a pull request, what got worse first */
 extern const struct mpk_answer mpk_answer_gate;
 
 #endif

@@ -432,7 +432,7 @@ $(MESSAGES_PAGE): scripts/check-messages $(wildcard lib/show/explain/*.def)
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D) && python3 scripts/check-messages --page > $@
 
-install: all install-run $(COMPLETIONS) $(MESSAGES_PAGE)
+install: all install-run $(if $(PY_INSTALLED),install-python) $(COMPLETIONS) $(MESSAGES_PAGE)
 	$(Q)$(INSTALL) -d '$(DESTDIR)$(BINDIR)'
 	$(Q)$(INSTALL) $(O)/bin/mpack $(O)/bin/minspect '$(DESTDIR)$(BINDIR)'
 	$(Q)$(call stripped,'$(DESTDIR)$(BINDIR)/mpack' '$(DESTDIR)$(BINDIR)/minspect'):
@@ -448,7 +448,7 @@ install: all install-run $(COMPLETIONS) $(MESSAGES_PAGE)
 	$(Q)for f in $(MAN_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(MANDIR)/man'$${f##*.}/$${f##*/} || exit; done
 	$(Q)for f in $(SCHEMA_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(DATADIR)/mpack/schema/'$${f##*/} || exit; done
 
-uninstall: uninstall-run
+uninstall: uninstall-run uninstall-python
 	rm -rf '$(DESTDIR)$(LIBDIR)/cmake/mpack'
 	rm -f '$(DESTDIR)$(BINDIR)/mpack' '$(DESTDIR)$(BINDIR)/minspect' \
 		'$(DESTDIR)$(COMPLETIONDIR)/mpack' '$(DESTDIR)$(COMPLETIONDIR)/minspect' \

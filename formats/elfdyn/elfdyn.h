@@ -36,6 +36,7 @@ struct mpk_slot {
 
 struct mpk_elfdyn_segment {
 	uint64_t address, off, file_bytes, memory_bytes;
+	bool is_code; /* may be executed */
 };
 
 /* An entry of the dynamic section. */
@@ -69,6 +70,10 @@ struct mpk_elfdyn {
  *          MPK_E_CORRUPT with the offset in "file"; MPK_E_NOMEM */
 enum mpk_code mpk_elfdyn_read(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_elfdyn *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_elfdyn_all_symbols - object with the symbols that only linkers and debuggers read, static functions among them;
+ * as it is where the file has none, or none that can be read */
+struct mpk_elfdyn mpk_elfdyn_all_symbols(const struct mpk_elfdyn *object);
 
 /* mpk_elfdyn_source - its symbols, for mpk_symbols_survey and mpk_exports_read; borrows object */
 struct mpk_symbol_source mpk_elfdyn_source(const struct mpk_elfdyn *object);

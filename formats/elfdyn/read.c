@@ -152,7 +152,8 @@ static enum mpk_code read_segments(struct mpk_elfdyn *d, const header_t *h, stru
 			return elfdyn_corrupt(h->e_phoff + i * sizeof s,
 					      "a segment ends beyond the end of the file", err);
 		d->loads[d->load_count++] =
-			(struct mpk_elfdyn_segment){ s.p_vaddr, s.p_offset, s.p_filesz, s.p_memsz };
+			(struct mpk_elfdyn_segment){ s.p_vaddr, s.p_offset, s.p_filesz, s.p_memsz,
+						     (s.p_flags & PF_X) != 0 };
 	}
 	return MPK_OK;
 }
@@ -465,6 +466,42 @@ enum mpk_code mpk_elfdyn_read(struct mpk_span bytes, struct mpk_arena *arena,
 	out->slots = s.items;
 	out->slot_count = s.count;
 	return MPK_OK;
+}
+
+/* --- symbols that are not loaded --------------------------------------------------------------- */
+
+static bool section_at(const struct mpk_elfdyn *d, const header_t *h, size_t index, Elf64_Shdr *out,
+		       struct mpk_span *content)
+{
+	struct mpk_span table;
+
+	return mpk_span_sub(d->bytes, h->e_shoff, (uint64_t)h->e_shnum * sizeof *out, &table) &&
+	       entry_at(table, index, out, sizeof *out) &&
+	       mpk_span_sub(d->bytes, out->sh_offset, out->sh_size, content);
+}
+
+struct mpk_elfdyn mpk_elfdyn_all_symbols(const struct mpk_elfdyn *object)
+{
+	struct mpk_span symbols, strings;
+	struct mpk_elfdyn all = *object;
+	const uint8_t *nul;
+	Elf64_Shdr s, names;
+	header_t h;
+
+	memcpy(&h, object->bytes.data, sizeof h);
+	for (size_t i = 0; h.e_shentsize == sizeof s && i < h.e_shnum; i++) {
+		if (!section_at(object, &h, i, &s, &symbols) || s.sh_type != SHT_SYMTAB ||
+		    !section_at(object, &h, s.sh_link, &names, &strings) || !strings.len)
+			continue;
+		nul = memrchr(strings.data, 0, strings.len);
+		if (!nul)
+			continue;
+		all.symbols = symbols;
+		all.symbol_count = symbols.len / sizeof(symbol_t);
+		all.strings = mpk_span_of(strings.data, (size_t)(nul - strings.data) + 1);
+		break;
+	}
+	return all;
 }
 
 /* --- symbols for others ------------------------------------------------------------------------ */

@@ -4,6 +4,7 @@
 # Compiled apart from the programs, for size: each function in a section of its own, so that the linker leaves out what mpk/run.h does not reach. What runs in every call is
 # compiled for speed. Folders that are listed here in vain cost time alone.
 OBJCOPY    ?= objcopy
+READELF    ?= readelf
 LIBDIR     ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 RUN_ROOMS := $(addprefix lib/,ground/base ground/io ground/text know/signature know/program know/code \
@@ -124,11 +125,18 @@ RUN_FILL = sed -e 's|@UP@|$(call UP_FROM,$(1))|' -e 's|@LIBDIR@|$(shell realpath
 	-e 's|@INCLUDEDIR@|$(shell realpath -ms --relative-to='$(PREFIX)' '$(INCLUDEDIR)')|' -e 's|@VERSION@|$(VERSION)|' \
 	-e 's|@POINTER@|$(shell getconf LONG_BIT | awk '{ print $$1 / 8 }')|'
 RUN_CMAKE = $(LIBDIR)/cmake/mpk-run
+# What debuggers and profilers read of a stripped library, by its build id: "ab/cdef.debug" below .build-id of the folder
+# of such files, which gdb is told by "set debug-file-directory".
+DEBUGDIR ?= $(LIBDIR)/debug
+build_id_file = $(shell $(READELF) -n '$(1)' 2>/dev/null | sed -n 's|^ *Build ID: \(..\)\(.*\)|\1/\2.debug|p')
 
 install-run: $(RUN_LIBS)
 	$(Q)$(INSTALL) -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(RUN_CMAKE)' '$(DESTDIR)$(INCLUDEDIR)/mpk'
 	$(Q)$(INSTALL) -m 644 lib/mpk/run.h lib/mpk/run.hpp lib/mpk/standalone.h '$(DESTDIR)$(INCLUDEDIR)/mpk'
 	$(Q)$(INSTALL) -m 644 $(RUN_SO) $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a '$(DESTDIR)$(LIBDIR)'
+	$(if $(STRIP),$(Q)$(INSTALL) -d '$(DESTDIR)$(DEBUGDIR)/.build-id/$(dir $(call build_id_file,$(RUN_SO)))' && \
+		$(OBJCOPY) --only-keep-debug $(RUN_SO) '$(DESTDIR)$(DEBUGDIR)/.build-id/$(call build_id_file,$(RUN_SO))' && \
+		chmod 644 '$(DESTDIR)$(DEBUGDIR)/.build-id/$(call build_id_file,$(RUN_SO))')
 	$(Q)$(call stripped,'$(DESTDIR)$(LIBDIR)/$(notdir $(RUN_SO))'):
 	$(Q)ln -sf $(notdir $(RUN_SO)) '$(DESTDIR)$(LIBDIR)/libmpk-run.so'
 	$(Q)ln -sf libmpkrun.a '$(DESTDIR)$(LIBDIR)/libmpk-run.a' # as pkg-config --static calls it
@@ -143,7 +151,10 @@ $(RUN_SDK): $(RUN_LIBS) $(wildcard lib/mpk/*)
 	$(Q)$(MAKE) --no-print-directory install-run STRIP= O='$(O)' DESTDIR= PREFIX='$(abspath $(O))/sdk' \
 		LIBDIR='$(abspath $(O))/sdk/lib' INCLUDEDIR='$(abspath $(O))/sdk/include'
 
+uninstall-run: RUN_DEBUG := $(DEBUGDIR)/.build-id/$(call build_id_file,$(DESTDIR)$(LIBDIR)/$(notdir $(RUN_SO)))
 uninstall-run:
+	rm -f '$(DESTDIR)$(RUN_DEBUG)'
+	$(Q)sh scripts/remove-folders '$(DESTDIR)' '$(PREFIX)' '$(patsubst %/,%,$(dir $(RUN_DEBUG)))'
 	rm -f '$(DESTDIR)$(INCLUDEDIR)/mpk/run.h' '$(DESTDIR)$(INCLUDEDIR)/mpk/run.hpp' '$(DESTDIR)$(INCLUDEDIR)/mpk/standalone.h' '$(DESTDIR)$(LIBDIR)/pkgconfig/mpk-run.pc' \
 		'$(DESTDIR)$(LIBDIR)/libmpk-run.a' $(foreach f,$(notdir $(RUN_LIBS)),'$(DESTDIR)$(LIBDIR)/$(f)')
 	rm -rf '$(DESTDIR)$(RUN_CMAKE)'

@@ -208,7 +208,10 @@ typedef struct mpkr_function mpkr_function;
 enum mpkr_flag {
 	/* open the file by its path, and not as a copy in memory, so that debuggers and profilers name what runs. Whoever
 	 * else in the process opens the file then has the same library, whose imports lead here */
-	MPKR_BY_PATH = 1
+	MPKR_BY_PATH = 1,
+	/* write names and addresses of the code that is opened as a copy in memory to /tmp/perf-PID.map, where perf(1) looks for
+	 * them; a model opens where that cannot be written, too */
+	MPKR_PERF_MAP = 2
 };
 
 /* Where the tensors of a model lie, and how much memory they may take: weights that are copied, caches, results, what calls

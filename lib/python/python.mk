@@ -37,5 +37,26 @@ wheel: $(WHEEL_EU)
 		$(WHEEL_FILES)
 	$(Q)python3 lib/python/build_wheel.py '$(VERSION)' $(WHEEL_BUILD) out/wheel
 
+# The package where this Python looks for it below PREFIX, when the extension was built with the release; PYTHONDIR= leaves
+# it out. Its programs are those of BINDIR, which PY_PROGRAMS names to it as seen from the package.
+PYTHONDIR ?= $(shell python3 lib/python/place.py '$(PREFIX)' 2>/dev/null)
+PY_INSTALLED = $(if $(and $(PYTHONDIR),$(PY_BUILT),$(filter release deb,$(notdir $(O)))),$(PYTHONDIR)/mpk)
+PY_PROGRAMS ?= $(shell realpath -ms --relative-to='$(PYTHONDIR)/mpk' '$(BINDIR)')
+PY_INFO      = $(PYTHONDIR)/mpk_tools-$(VERSION).egg-info
+PY_FILES    := $(notdir $(wildcard lib/python/mpk/*.py lib/python/mpk/*.pyi lib/python/mpk/py.typed))
+
+install-python: $(PY_CORE)
+	$(Q)$(INSTALL) -d '$(DESTDIR)$(PY_INSTALLED)'
+	$(Q)$(INSTALL) -m 644 $(PY_FILES:%=lib/python/mpk/%) '$(DESTDIR)$(PY_INSTALLED)'
+	$(Q)$(INSTALL) -m 644 $(PY_CORE) '$(DESTDIR)$(PY_INSTALLED)'
+	$(Q)$(call stripped,'$(DESTDIR)$(PY_INSTALLED)/$(notdir $(PY_CORE))'):
+	$(Q)echo 'PROGRAMS = "$(PY_PROGRAMS)"' >'$(DESTDIR)$(PY_INSTALLED)/_place.py'
+	$(Q)printf 'Metadata-Version: 2.1\nName: mpk-tools\nVersion: $(VERSION)\n' >'$(DESTDIR)$(PY_INFO)'
+
+uninstall-python:
+	rm -f $(foreach f,$(PY_FILES) _place.py $(notdir $(PY_CORE)),'$(DESTDIR)$(PYTHONDIR)/mpk/$(f)') '$(DESTDIR)$(PY_INFO)'
+	rm -rf '$(DESTDIR)$(PYTHONDIR)/mpk/__pycache__'
+	$(Q)sh scripts/remove-folders '$(DESTDIR)' '$(PREFIX)' '$(PYTHONDIR)/mpk'
+
 -include $(PY_OBJ:.o=.d)
-.PHONY: python wheel
+.PHONY: python wheel install-python uninstall-python

@@ -12,9 +12,15 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 	if (mpk_elfdyn_read(bytes, arena, &d, NULL) != MPK_OK)
 		return;
 	const struct mpk_symbol_source source = mpk_elfdyn_source(&d);
+	const struct mpk_elfdyn all = mpk_elfdyn_all_symbols(&d);
+	const struct mpk_symbol_source others = mpk_elfdyn_source(&all);
+	struct mpk_symbol s;
 
 	for (size_t i = 0; i < d.slot_count; i++)
 		FUZZ_REQUIRE(d.slots[i].entry < bytes.len);
+	for (size_t i = 0; i < others.count; i++)
+		if (others.get(others.self, i, &s, NULL) == MPK_OK)
+			fuzz_touch(mpk_span_str(s.name));
 	if (mpk_symbols_survey(&source, &found, NULL) == MPK_OK &&
 	    mpk_exports_read(&source, &found, NULL, arena, &exports, NULL) == MPK_OK)
 		fuzz_touch(exports.blob);

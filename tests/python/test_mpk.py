@@ -2,6 +2,7 @@
 """The package mpk: models of the fixtures against what TVM computed, errors, DLPack, threads, the answers of minspect."""
 import gc
 import inspect
+import os
 import pathlib
 import pydoc
 import threading
@@ -229,6 +230,18 @@ def test_values_cross_calls():
     view = model["vm.builtin.attention_kv_cache_view"]
     model.close()
     np.testing.assert_array_equal(view(cache, mpk.shape(4, 2)), rows)
+
+
+def test_tools_are_told_names():
+    path = pathlib.Path(f"/tmp/perf-{os.getpid()}.map")
+    path.unlink(missing_ok=True)
+    mpk.open(RELAX / "gelu.so", by_path=True)
+    assert not path.exists()
+    model = mpk.open(RELAX / "gelu.so", perf_map=True)
+    names = [line.split()[2] for line in path.read_text().splitlines()]
+    path.unlink()
+    assert "__tvm_ffi_gelu" in names
+    assert model.forward(np.zeros((4, 24), "float32")).shape == (4, 24)
 
 
 def test_memory_has_a_budget():

@@ -2,6 +2,7 @@
 /* formats/elfdyn: libraries as the dynamic linker sees them, held against what libelf reads of them, and damaged */
 #include <dlfcn.h>
 #include <elf.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +70,39 @@ START_TEST(agrees_with_libelf)
 }
 END_TEST
 
+static bool has_symbol(const struct mpk_elfdyn *d, const char *name)
+{
+	const struct mpk_symbol_source source = mpk_elfdyn_source(d);
+	struct mpk_error err = { 0 };
+	struct mpk_symbol s;
+
+	for (size_t i = 0; i < source.count; i++) {
+		ck_assert_ok(source.get(source.self, i, &s, &err), err);
+		if (strcmp(s.name, name) == 0 && s.defined)
+			return true;
+	}
+	return false;
+}
+
+/* Static functions are in the table that is not loaded, and that may be missing. */
+START_TEST(symbols_that_are_not_loaded)
+{
+	struct mpk_elfdyn d = read_module(_i), all = mpk_elfdyn_all_symbols(&d), bare;
+	uint8_t *copy = mpk_arena_alloc(&arena, d.bytes.len);
+
+	ck_assert(!has_symbol(&d, "frame_dummy"));
+	ck_assert(has_symbol(&all, "frame_dummy"));
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, d.bytes.data, d.bytes.len);
+	memset(copy + offsetof(Elf64_Ehdr, e_shnum), 0, 2);
+	bare = d;
+	bare.bytes = mpk_span_of(copy, d.bytes.len);
+	all = mpk_elfdyn_all_symbols(&bare);
+	ck_assert_ptr_eq(all.symbols.data, d.symbols.data);
+	ck_assert_uint_eq(all.symbol_count, d.symbol_count);
+}
+END_TEST
+
 /* Each function that is imported has a slot, of the kind that its flags of linking make. */
 START_TEST(every_import_has_a_slot)
 {
@@ -92,6 +126,19 @@ START_TEST(every_import_has_a_slot)
 }
 END_TEST
 
+/* Reads each. */
+static size_t has_any(const struct mpk_elfdyn *d)
+{
+	const struct mpk_symbol_source source = mpk_elfdyn_source(d);
+	struct mpk_symbol s;
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < source.count && i < 1000; i++)
+		if (source.get(source.self, i, &s, NULL) == MPK_OK)
+			bytes += strlen(s.name);
+	return bytes;
+}
+
 static enum mpk_code elfdyn_reader(struct mpk_span bytes, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena own = { 0 };
@@ -103,6 +150,9 @@ static enum mpk_code elfdyn_reader(struct mpk_span bytes, struct mpk_error *err)
 	const struct mpk_symbol_source source = mpk_elfdyn_source(&d);
 
 	MPK_TRY(mpk_symbols_survey(&source, &found, err));
+	const struct mpk_elfdyn all = mpk_elfdyn_all_symbols(&d);
+
+	(void)has_any(&all);
 	return mpk_exports_read(&source, &found, NULL, &own, &exports, err);
 }
 
@@ -155,6 +205,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, NULL, clear);
 	tcase_add_loop_test(tc, agrees_with_libelf, 0, LIBRARIES);
 	tcase_add_loop_test(tc, every_import_has_a_slot, 0, LIBRARIES);
+	tcase_add_loop_test(tc, symbols_that_are_not_loaded, 0, LIBRARIES);
 	tcase_add_loop_test(tc, damaged_libraries_are_refused_or_read, 0, LIBRARIES);
 	suite_add_tcase(s, tc);
 	runner = srunner_create(s);

@@ -911,8 +911,8 @@ START_TEST(options_that_no_driver_mends)
 	ck_fails(mpkr_open(data_path(m->path), &options, &model, &err), MPKR_E_DEVICE,
 		 "there is one CPU, 0, and no CPU 3");
 	options.device = (struct mpkr_device){ 0 };
-	options.flags = 2;
-	ck_fails(mpkr_open(data_path(m->path), &options, &model, &err), MPKR_E_USAGE, "0x2");
+	options.flags = 4;
+	ck_fails(mpkr_open(data_path(m->path), &options, &model, &err), MPKR_E_USAGE, "0x4");
 	/* opened by its path, and once more while that is open */
 	options.flags = MPKR_BY_PATH;
 	for (int i = 0; i < 2; i++) {

@@ -100,8 +100,8 @@ static int take_listener(PyObject *given, PyObject **out)
 
 static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-	static char *names[] = { "path", "device", "threads", "stream",
-				 "log",  "loaded", "budget",  NULL };
+	static char *names[] = { "path",   "device", "threads", "stream", "log",
+				 "loaded", "budget", "flags",   NULL };
 	PyObject *path, *bytes = NULL, *stream = Py_None, *log = Py_None, *hears = Py_None;
 	int device_type = 0, device_id = 0, code;
 	Py_ssize_t threads = 0;
@@ -111,11 +111,12 @@ static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keyword
 	struct mpk_py_open *open;
 	struct model *made;
 	int64_t budget = 0;
+	unsigned flags = 0;
 	PyObject *most = NULL;
 
-	if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|(ii)nOOOO:Model", names, &path,
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|(ii)nOOOOI:Model", names, &path,
 					 &device_type, &device_id, &threads, &stream, &log, &hears,
-					 &most))
+					 &most, &flags))
 		return NULL;
 	if (most && most != Py_None && mpk_py_extent(most, &budget) < 0)
 		return NULL;
@@ -132,6 +133,7 @@ static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keyword
 	options.device.device_type = device_type;
 	options.device.device_id = device_id;
 	options.threads = (unsigned)threads;
+	options.flags = flags;
 	if (stream != Py_None) {
 		options.stream = PyLong_AsVoidPtr(stream);
 		if (!options.stream && PyErr_Occurred())

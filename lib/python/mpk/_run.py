@@ -59,7 +59,7 @@ def _stream_number(stream: Any) -> int | None:
 
 def open(path: str | os.PathLike[str], *, device: str | None = None, threads: int = 0,  # pylint: disable=redefined-builtin
          stream: Any = None, log: Callable[[str], Any] | None = None, loaded: Callable[[int], Any] | None = None,
-         budget: int | None = None) -> Model:
+         budget: int | None = None, by_path: bool = False, perf_map: bool = False) -> Model:
     """Open the library of a model; its constructors run, with the rights of this process.
 
     :param path: a shared library that TVM 0.8 to 0.27, tvm-ffi or mpack wrote
@@ -72,12 +72,15 @@ def open(path: str | os.PathLike[str], *, device: str | None = None, threads: in
     :param loaded: hears how many bytes of weights were brought where they are wanted, each time that some were
     :param budget: bytes that the model's tensors may take, in host memory and on its device each: copied weights, caches,
         results, what calls work with. What needs more raises BudgetError. None: as much as there is
+    :param by_path: open the file itself and no copy of it, so that debuggers and profilers name what runs
+    :param perf_map: write names of code in memory to /tmp/perf-PID.map, where perf(1) looks for them
     :raises OSError: the file is missing; :raises Error: it is none that can be opened here
     """
     kind, _, number = (device or "").partition(":")
     if kind not in _DEVICES or (number and not (number.isascii() and number.isdigit() and len(number) < 6)):
         raise ValueError(f"a device is cpu, cuda, opencl or rocm, with a number after a colon, not '{device}'")
-    return Model(path, (_DEVICES[kind], int(number or 0)), threads, _stream_number(stream), log, loaded, budget)
+    return Model(path, (_DEVICES[kind], int(number or 0)), threads, _stream_number(stream), log, loaded, budget,
+                 int(by_path) | int(perf_map) << 1)
 
 
 @overload

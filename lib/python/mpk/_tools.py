@@ -8,7 +8,11 @@ import subprocess
 import sys
 from typing import Any, NoReturn
 
-_PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "bin")
+try:
+    from ._place import PROGRAMS as _PLACE  # type: ignore[import-not-found, unused-ignore]  # of `make install`
+except ImportError:
+    _PLACE = os.path.join("programs", "bin")  # of a wheel
+_PROGRAMS = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), _PLACE))
 
 
 class ToolError(RuntimeError):

@@ -44,7 +44,7 @@ static enum mpk_code take_options(const struct mpkr_options *from, struct mpkr_o
 		return mpk_fail(err, MPK_E_USAGE, "options of %zu bytes: set their size",
 				from->size);
 	memcpy(out, from, from->size < sizeof *out ? from->size : sizeof *out);
-	if (out->flags & ~(uint32_t)MPKR_BY_PATH)
+	if (out->flags & ~(uint32_t)(MPKR_BY_PATH | MPKR_PERF_MAP))
 		return mpk_fail(err, MPK_E_USAGE, "unknown flags in the options: 0x%x", out->flags);
 	if (out->device.device_id < 0 ||
 	    (out->device.device_type &&
@@ -93,6 +93,7 @@ static enum mpk_code model_open(struct mpk_run_source *source, const struct mpkr
 		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
 	MPK_TRY(take_options(options, &taken, err));
 	source->is_alone |= (taken.flags & MPKR_BY_PATH) != 0;
+	source->runtime.writes_perf_map = (taken.flags & MPKR_PERF_MAP) != 0;
 	source->runtime.threads = taken.threads;
 	source->runtime.loaded = taken.loaded;
 	source->runtime.loaded_user = taken.loaded_context;

@@ -230,6 +230,18 @@ static enum mpk_code open_file(struct mpk_host *host, struct mpk_error *err)
 	return fail_dlopen(text, err);
 }
 
+static void tell_perf(const struct mpk_host *host, const struct mpk_elfdyn *object)
+{
+	struct link_map *map;
+
+	if (!mpk_runtime_options(host->runtime)->writes_perf_map ||
+	    dlinfo(host->handle, RTLD_DI_LINKMAP, &map) != 0)
+		return;
+	(void)pthread_mutex_lock(&file_lock);
+	mpk_perf_map_add(object, (uintptr_t)map->l_addr);
+	(void)pthread_mutex_unlock(&file_lock);
+}
+
 /* Of a large library each process would have a copy: it is shared where that can be. */
 enum mpk_code mpk_object_open(struct mpk_host *host, const struct mpk_elfdyn *object,
 			      unsigned parts, bool needs_copy, bool runs, struct mpk_error *err)
@@ -259,6 +271,7 @@ enum mpk_code mpk_object_open(struct mpk_host *host, const struct mpk_elfdyn *ob
 	host->handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
 	if (host->handle) {
 		host->copy = file;
+		tell_perf(host, object);
 		return MPK_OK;
 	}
 	const char *text = dlerror();

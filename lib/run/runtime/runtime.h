@@ -48,6 +48,7 @@ struct mpk_runtime_options {
 	/* descriptor of an empty file in memory, for the first copy of a library where the process may make
 	 * none; it is taken and -1 written. NULL: it may */
 	int *spare_file;
+	bool writes_perf_map;  /* of copies of libraries: MPKR_PERF_MAP of mpk/run.h */
 	const char *cuda_home; /* a CUDA toolkit, for sources that are compiled; NULL: none */
 	unsigned threads;      /* of parallel loops; 0: one for each core that this process
 				* may use */

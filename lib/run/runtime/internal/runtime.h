@@ -139,6 +139,10 @@ enum mpk_code mpk_object_open(struct mpk_host *host, const struct mpk_elfdyn *ob
 			      unsigned parts, bool needs_copy, bool runs,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_perf_map_add - tell perf(1) the functions of an object that was opened at base, by /tmp/perf-PID.map
+ * One caller at a time in a process. What cannot be written is left out. */
+void mpk_perf_map_add(const struct mpk_elfdyn *object, uintptr_t base);
+
 /* --- what runtimes have in common in their process, and what becomes of it ---
  *
  * Threads, thread keys and memory that threads keep belong to no runtime. When the last one is

@@ -16,8 +16,14 @@ enum {
 	DEMANGLE_SUBSTITUTIONS = 512,
 	DEMANGLE_ARGS = 256,
 	DEMANGLE_DEPTH = 96,
-	DEMANGLE_STEPS = 20000,    /* types that are read; a pack is read once an element */
-	DEMANGLE_TEXT = 256 << 10, /* bytes of all texts that are made on the way */
+	/* Types that are read, a pack once an element, and bytes of all texts that are made on the way: so many, and
+	 * so many more for each byte of the symbol. A file has thousands of symbols, and each may want all. Of 606,000
+	 * symbols of libraries none takes a half of either. */
+	DEMANGLE_STEPS = 512,
+	DEMANGLE_STEPS_BYTE = 4,
+	DEMANGLE_TEXT = 96 << 10,
+	DEMANGLE_TEXT_BYTE = 256,
+	DEMANGLE_TEXT_MAX = 256 << 10,
 };
 
 struct mpk_demangle_arg;
@@ -41,7 +47,8 @@ struct mpk_demangler {
 	size_t at;
 	bool failed;
 	unsigned depth, template_depth;
-	size_t steps, spent;
+	size_t steps_left, text_left;
+	struct mpk_strbuf made; /* the text that is made */
 	struct mpk_arena arena;
 	struct mpk_demangle_form form;
 	struct mpk_demangle_type known[DEMANGLE_SUBSTITUTIONS];
@@ -80,6 +87,14 @@ static const char *demangle_fail(struct mpk_demangler *d)
 	return "";
 }
 
+static bool demangle_spend(struct mpk_demangler *d, size_t bytes)
+{
+	if (d->text_left < bytes)
+		return false;
+	d->text_left -= bytes;
+	return true;
+}
+
 /* A text in the arena, within the limit of all texts; "" after a failure */
 static MPK_PRINTF(2, 3) const char *demangle_text(struct mpk_demangler *d, const char *fmt, ...)
 {
@@ -88,13 +103,14 @@ static MPK_PRINTF(2, 3) const char *demangle_text(struct mpk_demangler *d, const
 
 	if (d->failed)
 		return "";
+	d->made.len = 0;
 	va_start(ap, fmt);
-	text = mpk_arena_vprintf(&d->arena, fmt, ap);
+	mpk_strbuf_vprintf(&d->made, fmt, ap);
 	va_end(ap);
-	if (!text)
+	if (d->made.failed || !demangle_spend(d, d->made.len + 1))
 		return demangle_fail(d);
-	d->spent += strlen(text) + 1;
-	return d->spent > DEMANGLE_TEXT ? demangle_fail(d) : text;
+	text = mpk_arena_copy(&d->arena, mpk_strbuf_text(&d->made), d->made.len);
+	return text ? text : demangle_fail(d);
 }
 
 /* The character so many further on; NUL: there is none */
@@ -641,7 +657,7 @@ static struct mpk_demangle_type demangle_type_read(struct mpk_demangler *d)
 	const char *word = builtin(demangle_peek(d, 0));
 	bool numbered = true;
 
-	if (++d->depth > DEMANGLE_DEPTH || ++d->steps > DEMANGLE_STEPS || !demangle_peek(d, 0)) {
+	if (++d->depth > DEMANGLE_DEPTH || d->steps_left-- == 0 || !demangle_peek(d, 0)) {
 		(void)demangle_fail(d);
 	} else if (word) {
 		d->at++;
@@ -950,8 +966,7 @@ static const char *demangle_other(struct mpk_demangler *d)
 		mpk_arena_keep(&d->arena, d->args, count, sizeof *args);
 	const char *text;
 
-	d->spent += count * sizeof *args;
-	if (!args)
+	if (!args || !demangle_spend(d, count * sizeof *args))
 		return demangle_fail(d);
 	text = demangle_encoding(d, false);
 	for (size_t i = 0; i < count; i++)
@@ -994,11 +1009,20 @@ bool mpk_demangle(struct mpk_span symbol, struct mpk_demangle_form form, struct 
 	d = mpk_arena_alloc(&arena, sizeof *d);
 	if (!d)
 		return false;
-	*d = (struct mpk_demangler){ .s = symbol, .at = 2, .form = form, .arena = arena };
+	*d = (struct mpk_demangler){ .s = symbol,
+				     .at = 2,
+				     .form = form,
+				     .arena = arena,
+				     .steps_left =
+					     DEMANGLE_STEPS + DEMANGLE_STEPS_BYTE * symbol.len,
+				     .text_left = DEMANGLE_TEXT + DEMANGLE_TEXT_BYTE * symbol.len };
+	if (d->text_left > DEMANGLE_TEXT_MAX)
+		d->text_left = DEMANGLE_TEXT_MAX;
 	text = clones(d, demangle_encoding(d, true));
 	known = !d->failed && d->at == d->s.len && !out->failed;
 	if (known)
 		mpk_strbuf_puts(out, text);
+	mpk_strbuf_fini(&d->made);
 	arena = d->arena;
 	mpk_arena_fini(&arena);
 	return known;

@@ -235,6 +235,58 @@ def bundle_names(count):
     return ccob(zlib.compress(plain, 9), len(plain), 0)
 
 
+def doubling(i, count):
+    """A symbol of C++ of which each template argument is the one before, twice."""
+    def number(n):
+        digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        return (number(n // 36) if n > 35 else b"") + digits[n % 36:n % 36 + 1]
+
+    name = b"f%d" % i
+    return b"_Z%d%s1PIiiE1QIS0_S0_E" % (len(name), name) + b"".join(
+        b"S1_IS%s_S%s_E" % (number(n + 1), number(n + 1)) for n in range(1, count))
+
+
+def doubling_ptx(count):
+    return ptx(80).replace(b".visible", b"".join(
+        b".visible .entry %s(.param .u64 a){ret;}\n" % doubling(i, 22) for i in range(count)) + b".visible")
+
+
+def same_member(count, method):
+    """A wheel whose rows all lead to one member."""
+    library = section(".nv_fatbin", fatbin([entry(1, ptx(80, b"//" + b"x" * 400000), 80)]))
+    made = zipped([("%05d.so" % i, b"") for i in range(count)], 0)
+    one = zipped([("00000.so", library)], method)
+    head, table = one[:one.index(b"PK\1\2")], made[made.index(b"PK\1\2"):-22]
+    fields = one[one.index(b"PK\1\2") + 6:][:22]
+    each = 46 + len("00000.so")
+    rows = b"".join(table[at:at + 6] + fields + table[at + 28:at + 42] + bytes(4) + table[at + 46:at + each]
+                    for at in range(0, len(table), each))
+    return head + rows + b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, count, count, len(rows), len(head), 0)
+
+
+def same_image(count):
+    """A bundle whose entries all lead to one image."""
+    image = make.amdgpu([b"k%d" % i for i in range(300)])
+    made = bytearray(bundle([(of_target(b"gfx%x" % (0x900 + i)), b"") for i in range(count)]) + image)
+    at, offset = 32, len(made) - len(image)
+    for _ in range(count):
+        length = struct.unpack_from("<Q", made, at + 16)[0]
+        struct.pack_into("<QQ", made, at, offset, len(image))
+        at += 24 + length
+    return bytes(made)
+
+
+def compressed_sections(zeros, names):
+    """A library with compressed sections of ELF."""
+    content = struct.pack("<IIQQ", 1, 0, zeros, 1) + zlib_of(Long(b"", b"\0", zeros))
+    e = Elf()
+    e.add(".text", PROGBITS, b"\x31\xc0\xc3\x90" * 4, flags=6, align=16)
+    e.add(".nv_fatbin", PROGBITS, fatbin([entry(1, ptx(80), 80)]), align=8)
+    for name in names:
+        e.add(name, PROGBITS, content, flags=0x802 if name == ".nv_fatbin" else 0x800)
+    return e.finish([(1, 5, 0, len(e.data), 4096)])
+
+
 BOMBS = {
     # fatbins: packed texts and machine code, also in every place that a fatbin may be
     "ptx.so": lambda: section(".nv_fatbin", images(1, ptx(90), 28 * MIB, 22, b"{")),
@@ -277,6 +329,12 @@ BOMBS = {
     "bombs.tar": lambda: tarred([("%d.fatbin" % i, images(1, ptx(90), 28 * MIB, 6, b"{")) for i in range(9)]),
     "bombs.a": lambda: arred([(b"%d.o" % i, section(".nv_fatbin", images(1, ptx(90), 28 * MIB, 6, b"{")))
                               for i in range(9)]),
+    # what stands there once and is named very often; compressed sections; names that unpack
+    "same.whl": lambda: same_member(5000, 0),
+    "same-packed.whl": lambda: same_member(5000, 8),
+    "same.hipfb": lambda: same_image(6000),
+    "debug.so": lambda: compressed_sections(150 * MIB, [".debug_info", ".debug_line", ".debug_str", ".nv_fatbin"]),
+    "doubling.ptx": lambda: doubling_ptx(3000),
     # weights
     "zeros.npz": lambda: zipped([("%d.npy" % i, Long(npy_head(30 * MIB), b"\0", 30 * MIB)) for i in range(20)]),
     "tensors.safetensors": lambda: safetensors(["w%d" % i for i in range(8000)]),

@@ -114,6 +114,17 @@ START_TEST(hostile)
 		mpk_strbuf_putc(&symbol, 'P');
 	mpk_strbuf_putc(&symbol, 'i');
 	ck_assert(!mpk_demangle(mpk_span_str(mpk_strbuf_text(&symbol)), whole, &out));
+	/* a pack of 100 that each of 20 parameters repeats; a short symbol may not take as many types as a long one */
+	symbol.len = 0;
+	mpk_strbuf_puts(&symbol, "_Z1fIJ");
+	mpk_strbuf_fill(&symbol, 'i', 100);
+	mpk_strbuf_puts(&symbol, "EEv");
+	for (int i = 0; i < 20; i++)
+		mpk_strbuf_puts(&symbol, "DpT_");
+	ck_assert(!mpk_demangle(mpk_span_str(mpk_strbuf_text(&symbol)), whole, &out));
+	symbol.len -= strlen("DpT_") * 18;
+	symbol.data[symbol.len] = '\0';
+	ck_assert(mpk_demangle(mpk_span_str(mpk_strbuf_text(&symbol)), whole, &out));
 	mpk_strbuf_fini(&symbol);
 	mpk_strbuf_fini(&out);
 }

@@ -58,24 +58,36 @@ void mpk_strbuf_put_span(struct mpk_strbuf *buf, struct mpk_span s)
 	mpk_strbuf_put(buf, (const char *)s.data, s.len);
 }
 
-/* Formats twice: the first time only for the length. */
+/* Formats again where the room that is there does not do. */
+void mpk_strbuf_vprintf(struct mpk_strbuf *buf, const char *fmt, va_list ap)
+{
+	va_list again;
+	size_t room;
+	int n;
+
+	if (!reserve(buf, 0))
+		return;
+	room = buf->cap - buf->len;
+	va_copy(again, ap);
+	n = vsnprintf(buf->data + buf->len, room, fmt, ap);
+	if (n >= 0 && (size_t)n >= room && reserve(buf, (size_t)n))
+		n = vsnprintf(buf->data + buf->len, (size_t)n + 1, fmt, again);
+	va_end(again);
+	if (n < 0)
+		buf->failed = true;
+	if (buf->failed)
+		buf->data[buf->len] = '\0';
+	else
+		buf->len += (size_t)n;
+}
+
 void mpk_strbuf_printf(struct mpk_strbuf *buf, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	int n = vsnprintf(NULL, 0, fmt, ap);
+	mpk_strbuf_vprintf(buf, fmt, ap);
 	va_end(ap);
-	if (n < 0) {
-		buf->failed = true;
-		return;
-	}
-	if (!reserve(buf, (size_t)n))
-		return;
-	va_start(ap, fmt);
-	(void)vsnprintf(buf->data + buf->len, (size_t)n + 1, fmt, ap);
-	va_end(ap);
-	buf->len += (size_t)n;
 }
 
 /* A piece of 1 MiB goes to the taker, so that a listing of gigabytes needs little memory. */

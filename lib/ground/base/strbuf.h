@@ -3,6 +3,7 @@
 #ifndef MPK_BASE_STRBUF_H
 #define MPK_BASE_STRBUF_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -24,13 +25,14 @@ struct mpk_strbuf {
 	void *arg;
 };
 
-/* mpk_strbuf_put, _puts, _putc, _put_span, _printf - append bytes, a string, a character, a
+/* mpk_strbuf_put, _puts, _putc, _put_span, _printf, _vprintf - append bytes, a string, a character, a
  * span, formatted text */
 void mpk_strbuf_put(struct mpk_strbuf *buf, const char *data, size_t len);
 void mpk_strbuf_puts(struct mpk_strbuf *buf, const char *text);
 void mpk_strbuf_putc(struct mpk_strbuf *buf, char c);
 void mpk_strbuf_put_span(struct mpk_strbuf *buf, struct mpk_span s);
 void mpk_strbuf_printf(struct mpk_strbuf *buf, const char *fmt, ...) MPK_PRINTF(2, 3);
+void mpk_strbuf_vprintf(struct mpk_strbuf *buf, const char *fmt, va_list ap) MPK_PRINTF(2, 0);
 
 /* mpk_strbuf_fill - append a character n times */
 void mpk_strbuf_fill(struct mpk_strbuf *buf, char c, size_t n);

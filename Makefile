@@ -181,7 +181,7 @@ $(O)/tests/modules/system.so: tests/modules/system.c
 $(MODULES):
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -g -shared -fPIC $(MODULE_FLAGS) -o $@.new $< && mv -f $@.new $@
-$(O)/tests/unit/check_runtime $(O)/tests/unit/check_batch $(O)/tests/unit/check_elfdyn $(O)/tests/unit/check_run_library $(O)/tests/unit/check_run_calls: | $(MODULES)
+$(O)/tests/unit/check_runtime $(O)/tests/unit/check_batch $(O)/tests/unit/check_call $(O)/tests/unit/check_elfdyn $(O)/tests/unit/check_run_library $(O)/tests/unit/check_run_calls: | $(MODULES)
 # The readers whose calls check_read_once counts.
 COUNTED := ar cubin fatbin graph_json ptx source_code spirv
 $(O)/tests/unit/check_read_once: private ALL_LDFLAGS += $(COUNTED:%=-Wl,--wrap=mpk_%_read)

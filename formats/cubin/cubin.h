@@ -15,6 +15,8 @@
 #include "base/error.h"
 #include "base/rope.h"
 #include "base/span.h"
+#include "dwarf/dwarf.h"
+#include "work/work.h"
 
 struct mpk_cubin_param {
 	uint32_t offset; /* bytes from the first parameter; meaningful up to 32 KiB */
@@ -90,41 +92,40 @@ struct mpk_cubin_local {
  * Format   FORMAT.md 8 */
 bool mpk_cubin_local_accesses(unsigned sm, struct mpk_span code, struct mpk_cubin_local *out);
 
-enum mpk_cubin_space {
-	MPK_CUBIN_GENERIC, /* an address that the hardware tells the space of */
-	MPK_CUBIN_GLOBAL,
-	MPK_CUBIN_SHARED,
-	MPK_CUBIN_LOCAL,
-	MPK_CUBIN_SPACES
-};
-
-/* Of what a thread loads or stores at once. */
-enum mpk_cubin_width {
-	MPK_CUBIN_1B,
-	MPK_CUBIN_2B,
-	MPK_CUBIN_4B,
-	MPK_CUBIN_8B,
-	MPK_CUBIN_16B,
-	MPK_CUBIN_OTHER, /* matrices, and widths that are not known */
-	MPK_CUBIN_WIDTHS
-};
-
-/* Instructions of a kernel as they stand in the code, however often they run. */
-struct mpk_cubin_instructions {
-	uint32_t all;    /* but those that fill up a kernel */
-	uint32_t tensor; /* for tensor cores */
-	uint32_t async;  /* copies between global and shared memory that run on beside the thread */
-	uint32_t atomic;
-	uint32_t loads[MPK_CUBIN_SPACES][MPK_CUBIN_WIDTHS]; /* without constants */
-	uint32_t stores[MPK_CUBIN_SPACES][MPK_CUBIN_WIDTHS];
-};
-
 /* mpk_cubin_count_instructions - count them by what they do
  * @code    machine code of a kernel, instructions in full
  * Returns  false: they are not known for this architecture, which is older than sm_70, or these are no instructions
  * Format   FORMAT.md 9 */
-bool mpk_cubin_count_instructions(unsigned sm, struct mpk_span code,
-				  struct mpk_cubin_instructions *out);
+bool mpk_cubin_count_instructions(unsigned sm, struct mpk_span code, struct mpk_work *out);
+
+/* How the scheduler treats an instruction: from sm_70 on the compiler says so in the instruction itself. */
+struct mpk_cubin_control {
+	uint8_t stall; /* cycles before the warp may issue the next one */
+	bool yield;    /* another warp may issue in between */
+	/* 0 to 5: a scoreboard barrier that is raised until the result is written, or the operands are read; 7: none */
+	uint8_t write, read;
+	uint8_t wait;  /* bit i: waits until barrier i is down */
+	uint8_t reuse; /* bit i: operand i stays in the reuse cache */
+};
+
+/* mpk_cubin_control - take them out of an instruction
+ * @instruction  16 bytes of code for sm_70 or later
+ * Format   FORMAT.md 10 */
+struct mpk_cubin_control mpk_cubin_control(const uint8_t *instruction);
+
+/* mpk_cubin_lines - which source lines the machine code of a cubin is of
+ * @bytes   the whole file; borrowed
+ * @arena   receives rows and names
+ * @out     from and to are offsets in the file, so that kernels are told apart; sorted by address
+ * Returns  MPK_OK, also with none: it was made without -lineinfo and -G; MPK_E_CORRUPT; MPK_E_UNSUPPORTED; MPK_E_NOMEM
+ * Format   FORMAT.md 11 */
+enum mpk_code mpk_cubin_lines(struct mpk_span bytes, struct mpk_arena *arena,
+			      const struct mpk_dwarf_row **out, size_t *count,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_cubin_code - the machine code in a section, ".text.add"
+ * Returns  a view of bytes; empty: there is no such section, or it has no bytes */
+struct mpk_span mpk_cubin_code(struct mpk_span bytes, struct mpk_span section);
 
 /* A section that two cubins do not have alike. */
 struct mpk_cubin_difference {

@@ -1,92 +1,103 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* instructions.c - what the instructions of a kernel do, counted by sort (FORMAT.md 9)
+/* instructions.c - what the instructions of a kernel do, counted by sort, and how they are scheduled (FORMAT.md 9, 10)
  *
  * No instruction is taken apart but for its opcode and the width of its access: a disassembler says the rest. */
 #include "cubin/cubin.h"
 
-#include <string.h>
+#include "base/cursor.h"
 
 enum {
-	INSTRUCTION = 16, /* bytes, from sm_70 on */
-	OPCODE = 0x1ff,   /* without the three bits that tell the form of the operands */
-	NOP = 0x118,      /* fills a kernel up */
-	FORMS = OPCODE + 1,
+	INSTRUCTION = 16,       /* bytes, from sm_70 on */
+	OPCODE = 0x1ff,         /* without the three bits that tell the form of the operands */
+	HAS_WIDTH = MPK_WIDTHS, /* in bits 73-75 */
 };
 
 enum sort { OTHER, FILLING, LOAD, STORE, ATOMIC, TENSOR, ASYNC };
 
-struct row {
-	uint16_t opcode;
-	uint8_t sort, space;
-	bool has_width; /* in bits 73-75 */
-};
-
-static const struct row rows[] = {
-	{ NOP, FILLING, 0, false },
-	{ 0x180, LOAD, MPK_CUBIN_GENERIC, true },  /* LD */
-	{ 0x185, STORE, MPK_CUBIN_GENERIC, true }, /* ST */
-	{ 0x181, LOAD, MPK_CUBIN_GLOBAL, true },   /* LDG */
-	{ 0x186, STORE, MPK_CUBIN_GLOBAL, true },  /* STG */
-	{ 0x184, LOAD, MPK_CUBIN_SHARED, true },   /* LDS */
-	{ 0x188, STORE, MPK_CUBIN_SHARED, true },  /* STS */
-	{ 0x03b, LOAD, MPK_CUBIN_SHARED, false },  /* LDSM: matrices */
-	{ 0x044, STORE, MPK_CUBIN_SHARED, false }, /* STSM */
-	{ 0x183, LOAD, MPK_CUBIN_LOCAL, true },    /* LDL */
-	{ 0x187, STORE, MPK_CUBIN_LOCAL, true },   /* STL */
-	{ 0x18a, ATOMIC, 0, false },               /* ATOM */
-	{ 0x18b, ATOMIC, 0, false },               /* ATOM.CAS */
-	{ 0x18c, ATOMIC, 0, false },               /* ATOMS */
-	{ 0x18d, ATOMIC, 0, false },               /* ATOMS.CAS */
-	{ 0x18e, ATOMIC, 0, false },               /* RED */
-	{ 0x1a3, ATOMIC, 0, false },               /* ATOMG of floating point */
-	{ 0x1a6, ATOMIC, 0, false },               /* REDG */
-	{ 0x1a8, ATOMIC, 0, false },               /* ATOMG */
-	{ 0x1a9, ATOMIC, 0, false },               /* ATOMG.CAS */
-	{ 0x037, TENSOR, 0, false },               /* IMMA */
-	{ 0x03c, TENSOR, 0, false },               /* HMMA */
-	{ 0x03d, TENSOR, 0, false },               /* BMMA */
-	{ 0x03f, TENSOR, 0, false },               /* DMMA */
-	{ 0x07a, TENSOR, 0, false },               /* QMMA */
-	{ 0x07f, TENSOR, 0, false },               /* OMMA */
-	{ 0x1ea, TENSOR, 0, false },               /* UTCHMMA, UTCQMMA, UTCIMMA, UTCOMMA */
-	{ 0x1f0, TENSOR, 0, false },               /* HGMMA */
-	{ 0x1f1, TENSOR, 0, false },               /* IGMMA */
-	{ 0x1f2, TENSOR, 0, false },               /* BGMMA */
-	{ 0x1f3, TENSOR, 0, false },               /* QGMMA */
-	{ 0x1ae, ASYNC, 0, false },                /* LDGSTS */
-	{ 0x1b4, ASYNC, 0, false },                /* UTMALDG */
-	{ 0x1b5, ASYNC, 0, false },                /* UTMASTG */
-	{ 0x1ba, ASYNC, 0, false },                /* UBLKCP */
-	{ 0x1bd, ASYNC, 0, false },                /* STAS */
+/* By opcode; the width of a load or store is one of enum mpk_width or HAS_WIDTH. */
+static const struct row {
+	uint8_t sort, space, width;
+} rows[OPCODE + 1] = {
+	[0x118] = { FILLING, 0, 0 },                            /* NOP */
+	[0x180] = { LOAD, MPK_SPACE_GENERIC, HAS_WIDTH },       /* LD */
+	[0x185] = { STORE, MPK_SPACE_GENERIC, HAS_WIDTH },      /* ST */
+	[0x181] = { LOAD, MPK_SPACE_GLOBAL, HAS_WIDTH },        /* LDG */
+	[0x186] = { STORE, MPK_SPACE_GLOBAL, HAS_WIDTH },       /* STG */
+	[0x17e] = { LOAD, MPK_SPACE_GLOBAL, MPK_WIDTH_32B },    /* LDG.ENL2.256 */
+	[0x17f] = { STORE, MPK_SPACE_GLOBAL, MPK_WIDTH_32B },   /* STG.ENL2.256 */
+	[0x184] = { LOAD, MPK_SPACE_SHARED, HAS_WIDTH },        /* LDS */
+	[0x188] = { STORE, MPK_SPACE_SHARED, HAS_WIDTH },       /* STS */
+	[0x03b] = { LOAD, MPK_SPACE_SHARED, MPK_WIDTH_OTHER },  /* LDSM: matrices */
+	[0x044] = { STORE, MPK_SPACE_SHARED, MPK_WIDTH_OTHER }, /* STSM */
+	[0x183] = { LOAD, MPK_SPACE_LOCAL, HAS_WIDTH },         /* LDL */
+	[0x187] = { STORE, MPK_SPACE_LOCAL, HAS_WIDTH },        /* STL */
+	[0x18a] = { ATOMIC, 0, 0 },                             /* ATOM */
+	[0x18b] = { ATOMIC, 0, 0 },                             /* ATOM.CAS */
+	[0x18c] = { ATOMIC, 0, 0 },                             /* ATOMS */
+	[0x18d] = { ATOMIC, 0, 0 },                             /* ATOMS.CAS */
+	[0x18e] = { ATOMIC, 0, 0 },                             /* RED */
+	[0x1a3] = { ATOMIC, 0, 0 },                             /* ATOMG of floating point */
+	[0x1a6] = { ATOMIC, 0, 0 },                             /* REDG */
+	[0x1a8] = { ATOMIC, 0, 0 },                             /* ATOMG */
+	[0x1a9] = { ATOMIC, 0, 0 },                             /* ATOMG.CAS */
+	[0x037] = { TENSOR, 0, 0 },                             /* IMMA */
+	[0x03c] = { TENSOR, 0, 0 },                             /* HMMA */
+	[0x03d] = { TENSOR, 0, 0 },                             /* BMMA */
+	[0x03f] = { TENSOR, 0, 0 },                             /* DMMA */
+	[0x07a] = { TENSOR, 0, 0 },                             /* QMMA */
+	[0x07f] = { TENSOR, 0, 0 },                             /* OMMA */
+	[0x1ea] = { TENSOR, 0, 0 }, /* UTCHMMA, UTCQMMA, UTCIMMA, UTCOMMA */
+	[0x1f0] = { TENSOR, 0, 0 }, /* HGMMA */
+	[0x1f1] = { TENSOR, 0, 0 }, /* IGMMA */
+	[0x1f2] = { TENSOR, 0, 0 }, /* BGMMA */
+	[0x1f3] = { TENSOR, 0, 0 }, /* QGMMA */
+	[0x1ae] = { ASYNC, 0, 0 },  /* LDGSTS */
+	[0x1b4] = { ASYNC, 0, 0 },  /* UTMALDG */
+	[0x1b5] = { ASYNC, 0, 0 },  /* UTMASTG */
+	[0x1ba] = { ASYNC, 0, 0 },  /* UBLKCP */
+	[0x1bd] = { ASYNC, 0, 0 },  /* STAS */
 };
 
 /* Bits 73-75: signed types have codes of their own up to 16 bits. */
 static unsigned width_of(const uint8_t *instruction)
 {
-	static const uint8_t widths[8] = { MPK_CUBIN_1B,  MPK_CUBIN_1B,   MPK_CUBIN_2B,
-					   MPK_CUBIN_2B,  MPK_CUBIN_4B,   MPK_CUBIN_8B,
-					   MPK_CUBIN_16B, MPK_CUBIN_OTHER };
+	static const uint8_t widths[8] = { MPK_WIDTH_1B,  MPK_WIDTH_1B,   MPK_WIDTH_2B,
+					   MPK_WIDTH_2B,  MPK_WIDTH_4B,   MPK_WIDTH_8B,
+					   MPK_WIDTH_16B, MPK_WIDTH_OTHER };
 
 	return widths[instruction[9] >> 1 & 7];
 }
 
-bool mpk_cubin_count_instructions(unsigned sm, struct mpk_span code,
-				  struct mpk_cubin_instructions *out)
+struct mpk_cubin_control mpk_cubin_control(const uint8_t *instruction)
 {
-	struct mpk_cubin_instructions n = { 0 };
-	const struct row *by_opcode[FORMS] = { 0 };
+	uint64_t bits = mpk_load_u64(instruction + 8) >> 41;
+
+	return (struct mpk_cubin_control){
+		.stall = bits & 15,
+		.yield = !(bits >> 4 & 1),
+		.write = bits >> 5 & 7,
+		.read = bits >> 8 & 7,
+		.wait = bits >> 11 & 63,
+		.reuse = bits >> 17 & 15,
+	};
+}
+
+bool mpk_cubin_count_instructions(unsigned sm, struct mpk_span code, struct mpk_work *out)
+{
+	struct mpk_work n = { .has_stall = true };
 
 	if (sm < 70 || code.len % INSTRUCTION)
 		return false;
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		by_opcode[rows[i].opcode] = &rows[i];
 	for (size_t at = 0; at < code.len; at += INSTRUCTION) {
 		const uint8_t *p = code.data + at;
-		const struct row *row = by_opcode[(p[0] | (unsigned)p[1] << 8) & OPCODE];
-		unsigned width = row && row->has_width ? width_of(p) : MPK_CUBIN_OTHER;
+		const struct row *row = &rows[mpk_load_u16(p) & OPCODE];
+		unsigned width = row->width == HAS_WIDTH ? width_of(p) : row->width;
 
-		n.all += !row || row->sort != FILLING;
-		switch (row ? (enum sort)row->sort : OTHER) {
+		if (row->sort != FILLING) {
+			n.all++;
+			n.stall_cycles += mpk_cubin_control(p).stall;
+		}
+		switch ((enum sort)row->sort) {
 		case LOAD:
 			n.loads[row->space][width]++;
 			break;

@@ -33,7 +33,7 @@ struct mpk_dwarf_row {
  *          functions of a large file would take forever
  * @arena   receives rows and names
  * @out     sorted by address; of rows that overlap the first is first
- * Returns  MPK_OK, also with none, with the first 262144 of more, and when the budget is spent; MPK_E_CORRUPT with the offset in
+ * Returns  MPK_OK, also with none, with the first 1048576 of more, and when the budget is spent; MPK_E_CORRUPT with the offset in
  *          "debug_line"; MPK_E_NOMEM
  * Format   FORMAT.md */
 enum mpk_code mpk_dwarf_rows(const struct mpk_dwarf *d, uint64_t from, uint64_t to,

@@ -25,6 +25,8 @@ struct state {
 	uint64_t file, line;
 };
 
+enum { NAMES_KEPT = 256 };
+
 struct reader {
 	const struct mpk_dwarf *d;
 	uint64_t from, to;
@@ -32,8 +34,11 @@ struct reader {
 	struct mpk_arena *arena;
 	struct mpk_dwarf_row *rows; /* malloc'ed while they grow */
 	size_t count, cap;
-	uint64_t named; /* the file whose name is in name, of the unit at hand */
-	const char *name;
+	/* names of the unit at hand: inlined code goes from file to file and back with each row */
+	struct name {
+		uint64_t file;
+		const char *text; /* NULL: not looked up */
+	} names[NAMES_KEPT];
 };
 
 static void dwarf_reader_fini(struct reader *r)
@@ -110,7 +115,7 @@ static enum mpk_code dwarf_read_text(struct mpk_cursor *c, struct mpk_span *out,
 
 /* --- names: FORMAT.md 2 ----------------------------------------------------------------------- */
 
-enum { NAME_MOST = 4096, ROWS_MOST = 1 << 18 };
+enum { NAME_MOST = 4096, ROWS_MOST = 1 << 20 };
 
 /* Versions 2 to 4: entry `index` of a list of names, from 1; the cursor goes past the list. */
 static enum mpk_code old_list(struct mpk_cursor *c, bool files, uint64_t index,
@@ -250,21 +255,22 @@ static enum mpk_code file_name(struct reader *r, const struct unit *u, uint64_t 
 			       const char **out, struct mpk_error *err)
 {
 	struct mpk_span name = { 0 }, folder = { 0 };
+	struct name *kept = &r->names[file % NAMES_KEPT];
 	uint64_t directory = 0, ignored;
 
-	if (r->named == file && r->name) {
-		*out = r->name;
+	if (kept->file == file && kept->text) {
+		*out = kept->text;
 		return MPK_OK;
 	}
 	if (dwarf_spend(r, 2 * u->names.len))
 		MPK_TRY(find_name(r, u, true, file, &name, &directory, err));
 	if (name.len && name.data[0] != '/' && (directory || u->version >= 5))
 		MPK_TRY(find_name(r, u, false, directory, &folder, &ignored, err));
-	r->name = mpk_arena_printf(r->arena, "%.*s%s%.*s", MPK_SPAN_ARG(folder),
-				   folder.len ? "/" : "", MPK_SPAN_ARG(name));
-	MPK_TRY_ALLOC(r->name, err);
-	r->named = file;
-	*out = r->name;
+	kept->text = mpk_arena_printf(r->arena, "%.*s%s%.*s", MPK_SPAN_ARG(folder),
+				      folder.len ? "/" : "", MPK_SPAN_ARG(name));
+	MPK_TRY_ALLOC(kept->text, err);
+	kept->file = file;
+	*out = kept->text;
 	return MPK_OK;
 }
 
@@ -425,7 +431,7 @@ static enum mpk_code read_unit(struct reader *r, struct mpk_cursor *all, struct 
 	struct run run = { .now = { 0, 1, 1 } };
 	uint8_t opcode;
 
-	r->name = NULL;
+	memset(r->names, 0, sizeof r->names);
 	while (mpk_cursor_left(&u.program)) {
 		MPK_TRY(mpk_read_u8(&u.program, "opcode", &opcode, err));
 		if (opcode >= u.opcode_base) {

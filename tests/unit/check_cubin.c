@@ -394,8 +394,8 @@ START_TEST(sorts_of_instructions)
 		{ "RED.E.ADD.STRONG.GPU", 0x098e, 0, 0, 1 },
 	};
 	static const uint32_t widths[8] = { 1, 1, 2, 2, 4, 8, 16, 0 };
-	static const uint32_t bytes_of[MPK_CUBIN_WIDTHS] = { 1, 2, 4, 8, 16, 0 };
-	struct mpk_cubin_instructions n;
+	static const uint32_t bytes_of[MPK_WIDTHS] = { 1, 2, 4, 8, 16, 32, 0 };
+	struct mpk_work n;
 	struct mpk_span code;
 	uint8_t one[16];
 	unsigned sm;
@@ -403,10 +403,10 @@ START_TEST(sorts_of_instructions)
 	code = code_of(DATA "sums_spill.sm_90.cubin", "sums", &sm);
 	ck_assert(mpk_cubin_count_instructions(sm, code, &n));
 	ck_assert_uint_eq(n.all, 636);
-	ck_assert_uint_eq(n.loads[MPK_CUBIN_GLOBAL][MPK_CUBIN_4B], 76);
-	ck_assert_uint_eq(n.stores[MPK_CUBIN_GLOBAL][MPK_CUBIN_4B], 32);
-	ck_assert_uint_eq(n.loads[MPK_CUBIN_LOCAL][MPK_CUBIN_4B], 70);
-	ck_assert_uint_eq(n.stores[MPK_CUBIN_LOCAL][MPK_CUBIN_4B], 64);
+	ck_assert_uint_eq(n.loads[MPK_SPACE_GLOBAL][MPK_WIDTH_4B], 76);
+	ck_assert_uint_eq(n.stores[MPK_SPACE_GLOBAL][MPK_WIDTH_4B], 32);
+	ck_assert_uint_eq(n.loads[MPK_SPACE_LOCAL][MPK_WIDTH_4B], 70);
+	ck_assert_uint_eq(n.stores[MPK_SPACE_LOCAL][MPK_WIDTH_4B], 64);
 	ck_assert_uint_eq(n.tensor + n.async + n.atomic, 0);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(single); i++) {
 		memset(one, 0, sizeof one);
@@ -424,13 +424,125 @@ START_TEST(sorts_of_instructions)
 		one[1] = 0x79;
 		one[9] = (uint8_t)(w << 1 | 0x11);
 		ck_assert(mpk_cubin_count_instructions(90, mpk_span_of(one, sizeof one), &n));
-		for (unsigned k = 0; k < MPK_CUBIN_WIDTHS; k++)
-			ck_assert_uint_eq(n.loads[MPK_CUBIN_GLOBAL][k], bytes_of[k] == widths[w]);
+		for (unsigned k = 0; k < MPK_WIDTHS; k++)
+			ck_assert_uint_eq(n.loads[MPK_SPACE_GLOBAL][k], bytes_of[k] == widths[w]);
 	}
+	/* LDG.E.ENL2.256, STG.E.ENL2.256 */
+	memset(one, 0, sizeof one);
+	one[0] = 0x7e;
+	one[1] = 0xc9;
+	ck_assert(mpk_cubin_count_instructions(100, mpk_span_of(one, sizeof one), &n));
+	ck_assert_uint_eq(n.loads[MPK_SPACE_GLOBAL][MPK_WIDTH_32B], 1);
+	one[0] = 0x7f;
+	ck_assert(mpk_cubin_count_instructions(100, mpk_span_of(one, sizeof one), &n));
+	ck_assert_uint_eq(n.stores[MPK_SPACE_GLOBAL][MPK_WIDTH_32B], 1);
 	n.all = 7;
 	ck_assert(!mpk_cubin_count_instructions(60, code, &n));
 	ck_assert(!mpk_cubin_count_instructions(80, mpk_span_of(code.data, code.len - 1), &n));
 	ck_assert_uint_eq(n.all, 7);
+}
+END_TEST
+
+/* "LDG.E R8, desc[UR4][R2.64]" and "IMAD.WIDE.U32 R2, R5, 0x4, R2" of a kernel for sm_90, and one with all that there is. */
+START_TEST(scheduling)
+{
+	static const struct {
+		uint64_t high;
+		struct mpk_cubin_control want;
+	} rows[] = {
+		{ 0x000162000c1e1900, { 1, false, 5, 0, 0, 0 } },
+		{ 0x001fca00078e0002, { 5, true, 7, 7, 1, 0 } },
+		{ 0x7efd2e0000000000, { 7, false, 4, 6, 47, 15 } },
+	};
+	uint8_t one[16] = { 0 };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		struct mpk_cubin_control c;
+
+		for (unsigned k = 0; k < 8; k++)
+			one[8 + k] = (uint8_t)(rows[i].high >> 8 * k);
+		c = mpk_cubin_control(one);
+		ck_assert_uint_eq(c.stall, rows[i].want.stall);
+		ck_assert_int_eq(c.yield, rows[i].want.yield);
+		ck_assert_uint_eq(c.write, rows[i].want.write);
+		ck_assert_uint_eq(c.read, rows[i].want.read);
+		ck_assert_uint_eq(c.wait, rows[i].want.wait);
+		ck_assert_uint_eq(c.reuse, rows[i].want.reuse);
+	}
+}
+END_TEST
+
+/* As nvdisasm -g prints them. */
+START_TEST(source_lines)
+{
+	struct mpk_span bytes = robust_load(&arena, DATA "sums_lines.sm_90.cubin");
+	struct mpk_span code = mpk_cubin_code(bytes, mpk_span_str(".text.copy"));
+	const struct mpk_dwarf_row *rows;
+	struct mpk_error err = { 0 };
+	size_t count;
+	uint64_t at = (uint64_t)(code.data - bytes.data);
+
+	ck_assert_uint_eq(code.len, 0x180);
+	ck_assert_msg(mpk_cubin_lines(bytes, &arena, &rows, &count, &err) == MPK_OK, "%s",
+		      err.text);
+	ck_assert_uint_gt(count, 10);
+	/* copy is first in the file */
+	ck_assert_uint_eq(rows[0].from, at);
+	ck_assert_uint_eq(rows[0].to, at + 0x10);
+	ck_assert_uint_eq(rows[0].line, 17);
+	ck_assert_str_eq(rows[0].file, "/tmp/one/sums.cu");
+	ck_assert_uint_eq(rows[1].from, at + 0x10);
+	ck_assert_uint_eq(rows[1].line, 19);
+	ck_assert_uint_le(rows[count - 1].to, bytes.len);
+	ck_assert_uint_eq(mpk_cubin_code(bytes, mpk_span_str(".text.none")).len, 0);
+	/* made without -lineinfo */
+	ck_assert_int_eq(mpk_cubin_lines(robust_load(&arena, DATA "sums.sm_90.cubin"), &arena,
+					 &rows, &count, &err),
+			 MPK_OK);
+	ck_assert_uint_eq(count, 0);
+}
+END_TEST
+
+/* Relocations of another type, beyond the program, and of symbols that are not there, move nothing: no kernel has these
+ * lines. */
+START_TEST(lines_that_nothing_moves)
+{
+	enum { RELOCATIONS = 0x2888, STEP = 24 };
+	static const struct {
+		size_t at;
+		uint8_t value;
+	} rows[] = { { 2, 0xff }, { 8, 3 }, { 14, 0xff } };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		struct mpk_span bytes = robust_load(&arena, DATA "sums_lines.sm_90.cubin");
+		uint8_t *copy = (uint8_t *)mpk_arena_copy(&arena, bytes.data, bytes.len);
+		const struct mpk_dwarf_row *out;
+		size_t count;
+
+		for (size_t k = 0; k < 2; k++)
+			copy[RELOCATIONS + k * STEP + rows[i].at] = rows[i].value;
+		ck_assert_int_eq(
+			mpk_cubin_lines(mpk_span_of(copy, bytes.len), &arena, &out, &count, NULL),
+			MPK_OK);
+		ck_assert_uint_eq(count, 0);
+	}
+}
+END_TEST
+
+static enum mpk_code try_lines(struct mpk_span bytes, struct mpk_error *err)
+{
+	struct mpk_arena a = { 0 };
+	const struct mpk_dwarf_row *rows;
+	size_t count;
+	enum mpk_code code = mpk_cubin_lines(bytes, &a, &rows, &count, err);
+
+	mpk_arena_fini(&a);
+	return code;
+}
+
+START_TEST(hostile_lines)
+{
+	robust_check(DATA "sums_lines.sm_90.cubin", try_lines, 10000);
 }
 END_TEST
 
@@ -469,6 +581,10 @@ int main(void)
 	tcase_add_test(tc, attributes);
 	tcase_add_test(tc, local_memory);
 	tcase_add_test(tc, sorts_of_instructions);
+	tcase_add_test(tc, scheduling);
+	tcase_add_test(tc, source_lines);
+	tcase_add_test(tc, lines_that_nothing_moves);
+	tcase_add_test(tc, hostile_lines);
 	tcase_add_loop_test(tc, hostile, 0, (int)MPK_ARRAY_COUNT(files));
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);

@@ -113,109 +113,17 @@ static void cubin_put_kernel_text(const struct mpk_code_info *info, size_t kerne
 	mpk_code_put_shape("cluster", k->cluster, out);
 }
 
-static const char *const access_spaces[] = {
-	[MPK_CUBIN_GENERIC] = "generic",
-	[MPK_CUBIN_GLOBAL] = "global",
-	[MPK_CUBIN_SHARED] = "shared",
-	[MPK_CUBIN_LOCAL] = "local",
-};
-
-/* Bytes of each width; 0: of none in particular. */
-static const uint8_t access_bytes[MPK_CUBIN_WIDTHS] = { 1, 2, 4, 8, 16, 0 };
-
-static bool count_instructions(const struct mpk_code_info *info, size_t kernel,
-			       struct mpk_cubin_instructions *out)
+static bool cubin_count_work(const struct mpk_code_info *info, struct mpk_span piece,
+			     struct mpk_work *out)
 {
-	struct mpk_span code = info->kernels[kernel].code;
-
-	return code.len && mpk_cubin_count_instructions(info->sm, code, out);
+	return mpk_cubin_count_instructions(info->sm, piece, out);
 }
 
-/* "; global loads 12 of 16 B, 3 of 4 B" */
-static void put_accesses(const char *space, const char *what,
-			 const uint32_t counts[MPK_CUBIN_WIDTHS], struct mpk_strbuf *out)
+static enum mpk_code cubin_source_rows(const struct mpk_code_info *info, struct mpk_arena *arena,
+				       const struct mpk_dwarf_row **out, size_t *count,
+				       struct mpk_error *err)
 {
-	bool any = false;
-
-	for (unsigned w = MPK_CUBIN_WIDTHS; w-- > 0;) {
-		if (!counts[w])
-			continue;
-		if (any)
-			mpk_strbuf_puts(out, ", ");
-		else
-			mpk_strbuf_printf(out, "; %s %s ", space, what);
-		any = true;
-		mpk_strbuf_printf(out, "%" PRIu32, counts[w]);
-		if (access_bytes[w])
-			mpk_strbuf_printf(out, " of %u B", access_bytes[w]);
-		else
-			mpk_strbuf_puts(out, " of matrices");
-	}
-}
-
-static void cubin_put_kernel_work(const struct mpk_code_info *info, size_t kernel,
-				  struct mpk_strbuf *out)
-{
-	struct mpk_cubin_instructions n;
-
-	if (!count_instructions(info, kernel, &n))
-		return;
-	mpk_put_count(out, n.all, "instruction");
-	for (unsigned i = 0; i < MPK_CUBIN_SPACES; i++) {
-		put_accesses(access_spaces[i], "loads", n.loads[i], out);
-		put_accesses(access_spaces[i], "stores", n.stores[i], out);
-	}
-	if (n.atomic)
-		mpk_strbuf_printf(out, "; %" PRIu32 " atomic", n.atomic);
-	if (n.async)
-		mpk_strbuf_printf(out, "; %" PRIu32 " asynchronous", n.async);
-	if (n.tensor)
-		mpk_strbuf_printf(out, "; %" PRIu32 " for tensor cores", n.tensor);
-}
-
-static const struct mpk_fact instruction_facts[] = {
-	{ MPK_FACT(COUNT, "all", struct mpk_cubin_instructions, all, "but those that fill it up") },
-	{ MPK_FACT(COUNT, "tensor", struct mpk_cubin_instructions, tensor, "for tensor cores") },
-	{ MPK_FACT(COUNT, "async", struct mpk_cubin_instructions, async,
-		   "copies that run on beside the thread") },
-	{ MPK_FACT(COUNT, "atomic", struct mpk_cubin_instructions, atomic) },
-};
-
-static void put_accesses_json(const char *space, const char *what,
-			      const uint32_t counts[MPK_CUBIN_WIDTHS], struct mpk_json *j,
-			      struct mpk_json_at *list)
-{
-	for (unsigned w = 0; w < MPK_CUBIN_WIDTHS; w++) {
-		struct mpk_json_at *o;
-
-		if (!counts[w])
-			continue;
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_text(j, o, "space", space);
-		mpk_json_text(j, o, "access", what);
-		if (access_bytes[w])
-			mpk_json_u64(j, o, "bytes", access_bytes[w]);
-		else
-			mpk_json_null(j, o, "bytes");
-		mpk_json_u64(j, o, "count", counts[w]);
-	}
-}
-
-static void put_instructions_json(const struct mpk_code_info *info, size_t kernel,
-				  struct mpk_json *j, struct mpk_json_at *at)
-{
-	struct mpk_cubin_instructions n;
-	struct mpk_json_at *o, *list;
-
-	if (!count_instructions(info, kernel, &n))
-		return;
-	o = mpk_json_object(j, at, "instructions");
-	mpk_facts_json(MPK_FACTS(instruction_facts), &n, j, o);
-	list = mpk_json_array(j, o, "memory");
-	for (unsigned i = 0; i < MPK_CUBIN_SPACES; i++) {
-		put_accesses_json(access_spaces[i], "load", n.loads[i], j, list);
-		put_accesses_json(access_spaces[i], "store", n.stores[i], j, list);
-	}
+	return mpk_cubin_lines(info->bytes, arena, out, count, err);
 }
 
 static void cubin_put_json(const struct mpk_code_info *info, struct mpk_json *j,
@@ -248,8 +156,8 @@ static void cubin_put_params_json(const struct mpk_code_info *info, size_t kerne
 static void cubin_put_kernel_json(const struct mpk_code_info *info, size_t kernel,
 				  struct mpk_json *j, struct mpk_json_at *at)
 {
+	(void)kernel;
 	mpk_json_text(j, at, "target", info->target);
-	put_instructions_json(info, kernel, j, at);
 }
 
 static const struct mpk_fact cubin_kernel_facts[] = {
@@ -294,7 +202,8 @@ const struct mpk_code_format mpk_format_cubin = {
 	.kernel_text = cubin_put_kernel_text,
 	.params_json = cubin_put_params_json,
 	.kernel_json = cubin_put_kernel_json,
-	.kernel_work = cubin_put_kernel_work,
+	.count_work = cubin_count_work,
+	.source_rows = cubin_source_rows,
 	.kernel_of = code_cubin_kernel_of,
 	.kernel_facts = cubin_kernel_facts,
 	.kernel_fact_count = MPK_ARRAY_COUNT(cubin_kernel_facts),

@@ -25,6 +25,8 @@ struct mpk_code_target; /* target.h */
 struct mpk_code_verify; /* info.h */
 struct mpk_code_param;  /* param.h */
 struct mpk_fact;        /* text/facts.h */
+struct mpk_work;        /* work/work.h */
+struct mpk_dwarf_row;   /* dwarf/dwarf.h */
 
 enum { MPK_CODE_CLAIMS = 6 };
 
@@ -96,9 +98,13 @@ struct mpk_code_format {
 			    struct mpk_strbuf *out);
 	void (*kernel_json)(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct mpk_json_at *at);
-	/* What its instructions do, a line of its own without its end; nothing where that is not known. */
-	void (*kernel_work)(const struct mpk_code_info *info, size_t kernel,
-			    struct mpk_strbuf *out);
+	/* What the instructions in a piece of a kernel's code, or of its text, do; false: that is not known (work.h). */
+	bool (*count_work)(const struct mpk_code_info *info, struct mpk_span piece,
+			   struct mpk_work *out);
+	/* Source lines of its code or text, as offsets in info->bytes, sorted; none where it does not tell. */
+	enum mpk_code (*source_rows)(const struct mpk_code_info *info, struct mpk_arena *arena,
+				     const struct mpk_dwarf_row **out, size_t *count,
+				     struct mpk_error *err);
 	/* The kernel's "parameters", or NULL: apart, because images for several devices have mostly the same. */
 	void (*params_json)(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct mpk_json_at *at);

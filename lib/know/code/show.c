@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 
+#include "code/work.h"
 #include "text/phrase.h"
 
 /* --- figures: text, JSON, tables, differences and limits are made from their rows --------------- */
@@ -244,9 +245,12 @@ void mpk_code_kernel_json(const struct mpk_code_info *info, size_t kernel, struc
 {
 	const struct mpk_code_format *f = info->format;
 	struct mpk_occupancy_kernel occupancy;
+	struct mpk_work work;
 
 	if (f->kernel_json)
 		f->kernel_json(info, kernel, j, at);
+	if (mpk_code_work(info, kernel, &work))
+		mpk_work_json(&work, j, mpk_json_object(j, at, "instructions"));
 	if (f->kernel_fact_count)
 		mpk_facts_json(f->kernel_facts, f->kernel_fact_count, f->kernel_of(info, kernel), j,
 			       at);

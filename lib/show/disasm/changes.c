@@ -164,7 +164,7 @@ static enum mpk_code visit_kernels(struct pass *p, const struct mpk_code_info *c
 			MPK_TRY(list_change(p, c, code->kernels[i].name, code));
 	}
 	/* the next code may be where this one was */
-	p->job.answered = (struct mpk_span){ 0 };
+	mpk_disasm_forget(&p->job);
 	p->bytes_left -= found && code->bytes.len <= p->bytes_left ? code->bytes.len : 0;
 	return MPK_OK;
 }
@@ -232,7 +232,7 @@ static enum mpk_code visit_parts(struct pass *p)
 		p->path = item->path;
 		if (code)
 			MPK_TRY(list_change(p, &p->changes[i], mpk_span_of(NULL, 0), code));
-		p->job.answered = (struct mpk_span){ 0 };
+		mpk_disasm_forget(&p->job);
 	}
 	return MPK_OK;
 }

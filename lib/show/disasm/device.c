@@ -14,11 +14,21 @@ static const char *disasm_device_format_of(const struct mpk_code_info *code)
 	return code->format->word ? code->format->word : code->format->name;
 }
 
+enum mpk_code mpk_disasm_rows(struct mpk_disasm_job *j, const struct mpk_code_info *code)
+{
+	if (j->rows_of.data == code->bytes.data && j->rows_of.len == code->bytes.len)
+		return MPK_OK;
+	j->rows_of = (struct mpk_span){ 0 };
+	MPK_TRY(mpk_code_rows_read(code, j->arena, &j->rows, j->err));
+	j->rows_of = code->bytes;
+	return MPK_OK;
+}
+
 static enum mpk_code disasm_device_put_text(struct mpk_disasm_job *j, const char *path,
 					    struct mpk_span name, const struct mpk_code_info *code,
 					    struct mpk_span text)
 {
-	const struct mpk_listing l = {
+	struct mpk_listing l = {
 		.path = path,
 		.name = name,
 		.format = disasm_device_format_of(code),
@@ -26,6 +36,11 @@ static enum mpk_code disasm_device_put_text(struct mpk_disasm_job *j, const char
 		.text = text,
 	};
 
+	if (code->format->count_work) {
+		MPK_TRY(mpk_disasm_rows(j, code));
+		l.code = code;
+		l.rows = &j->rows;
+	}
 	return mpk_disasm_put(j, &l);
 }
 

@@ -7,6 +7,7 @@
 #ifndef MPK_DISASM_LISTING_H
 #define MPK_DISASM_LISTING_H
 
+#include "code/work.h"
 #include "elf/code.h"
 #include "model/view.h"
 #include "process/process.h"
@@ -57,6 +58,9 @@ struct mpk_listing {
 	bool continues; /* a large function comes in pieces: what was before is out */
 	/* text, not made safe to print */
 	struct mpk_span text;
+	/* what the text is of, where its instructions are counted: cubins and PTX; else NULL */
+	const struct mpk_code_info *code;
+	const struct mpk_code_rows *rows; /* its source lines */
 };
 
 /* Who gets the listings. */

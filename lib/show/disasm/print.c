@@ -248,6 +248,10 @@ static void listing_text(const void *what, struct mpk_style style, struct mpk_st
 		return;
 	}
 	disasm_print_put_head(l, out);
+	if (l->code) {
+		mpk_disasm_put_code(l, style.verbose, out);
+		return;
+	}
 	/* texts end with line feeds, or PTX with a NUL: a listing has one line feed at its end */
 	while (text.len && text.data[text.len - 1] <= ' ')
 		text.len--;
@@ -287,9 +291,10 @@ static void listing_json(const void *what, struct mpk_json *j, struct mpk_json_a
 	mpk_json_name(j, o, "name", l->name);
 	mpk_json_text(j, o, "format", l->format);
 	mpk_json_text(j, o, "target", *l->target ? l->target : NULL);
-	/* the text of a tool is not cut into instructions */
 	if (!l->symbol) {
 		mpk_json_span(j, o, "text", l->text);
+		if (l->code)
+			mpk_disasm_code_json(l, j, o);
 		return;
 	}
 	mpk_json_text(j, o, "symbol", l->symbol);

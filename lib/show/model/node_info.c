@@ -9,6 +9,7 @@
 
 #include "base/vec.h"
 #include "code/show.h"
+#include "code/work.h"
 
 /* --- tensors ------------------------------------------------------------------------ */
 
@@ -116,28 +117,22 @@ struct figures {
 	size_t params_count, count;
 };
 
-static void put_work(const struct mpk_code_info *code, size_t kernel, const struct figures *f)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
-
-	code->format->kernel_work(code, kernel, &line);
-	if (line.len)
-		mpk_strbuf_printf(f->out, "%s  %s\n", f->indent, mpk_strbuf_text(&line));
-	f->out->failed |= line.failed;
-}
-
 /* A format that knows no figures of its kernels gets no line. */
 static void figure_line(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct figures *f = arg;
+	struct mpk_work work;
 
 	if (!code->format || !code->format->kernel_text)
 		return;
 	mpk_strbuf_puts(f->out, f->indent);
 	mpk_code_kernel_text(code, kernel, f->out);
 	mpk_strbuf_putc(f->out, '\n');
-	if (f->with_work && code->format->kernel_work)
-		put_work(code, kernel, f);
+	if (!f->with_work || !mpk_code_work(code, kernel, &work))
+		return;
+	mpk_strbuf_printf(f->out, "%s  ", f->indent);
+	mpk_work_put(&work, f->out);
+	mpk_strbuf_putc(f->out, '\n');
 }
 
 /* Images for thirty devices have the same parameters, which would be most of the document. */

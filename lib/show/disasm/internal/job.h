@@ -37,7 +37,9 @@ struct mpk_disasm_job {
 	size_t inner_count;
 	bool keeps_answer;        /* several kernels of one image are asked for in a row */
 	struct mpk_span answered; /* the code that d->answer is a tool's text of */
-	enum mpk_code failure;    /* of the first that failed; the others went on */
+	struct mpk_span rows_of;  /* the code that rows are of */
+	struct mpk_code_rows rows;
+	enum mpk_code failure; /* of the first that failed; the others went on */
 	struct mpk_error error;
 	struct mpk_error *err;
 };
@@ -69,6 +71,25 @@ void mpk_disasm_put_instruction(const struct mpk_listing *l, size_t index, struc
 enum mpk_code mpk_disasm_put(struct mpk_disasm_job *j, const struct mpk_listing *l) MPK_MUST_CHECK;
 enum mpk_code mpk_disasm_note(struct mpk_disasm_job *j, enum mpk_code code,
 			      const struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_disasm_forget - the code that was asked about last goes away: what is known of it is of no use */
+static inline void mpk_disasm_forget(struct mpk_disasm_job *j)
+{
+	j->answered = j->rows_of = (struct mpk_span){ 0 };
+}
+
+/* mpk_disasm_rows - source lines of a run of code, read once while it is asked about
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_disasm_rows(struct mpk_disasm_job *j,
+			      const struct mpk_code_info *code) MPK_MUST_CHECK;
+
+/* --- a text with what is counted in it: sass.c ---------------------------------------------------- */
+
+/* mpk_disasm_put_code - append a text of nvdisasm, or PTX, with the figures of each kernel and of its source lines at its
+ * head; SASS has how each instruction is scheduled in front of it, too
+ * mpk_disasm_code_json - put "kernels", the same figures, and of SASS "instructions" */
+void mpk_disasm_put_code(const struct mpk_listing *l, bool all, struct mpk_strbuf *out);
+void mpk_disasm_code_json(const struct mpk_listing *l, struct mpk_json *j, struct mpk_json_at *o);
 
 /* --- instructions as lines that can be compared ------------------------------------------------ */
 

@@ -709,7 +709,7 @@ static int status_of(enum mpk_check_outcome outcome)
 }
 
 /* Answers of files that are kept until it is known how many lines there are. */
-enum { DETAILS_MOST = 64 << 10, DETAILS_LINES = 36 };
+enum { DETAILS_MOST = 64 << 10, DETAILS_LINES = 6 };
 
 /* What comes of a file among several shows when all are there. */
 static void take_result(const struct minspect_options *o, struct minspect_look *l,

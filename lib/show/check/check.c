@@ -136,7 +136,7 @@ bool mpk_check_is_tvms(const char *symbol)
 	return owner && (strcmp(owner, "tvm-ffi") == 0 || strcmp(owner, "TVM's runtime") == 0);
 }
 
-static bool is_extension(const struct mpk_dso *d)
+bool mpk_check_is_extension(const struct mpk_dso *d)
 {
 	static const char prefix[] = "PyInit_";
 	struct mpk_span names = d->table.strings;
@@ -167,7 +167,7 @@ static enum mpk_code load_file(struct mpk_check_state *s, struct mpk_error *err)
 	if (mpk_dso_of(image->bytes, image->bytes_off, s->view->name, s->arena, &s->file,
 		       &problem) != MPK_OK)
 		return problem.code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
-	s->is_extension = is_extension(&s->file);
+	s->is_extension = mpk_check_is_extension(&s->file);
 	if (s->there->searchable) {
 		MPK_TRY(mpk_scope_load(&s->scope, &s->file, err));
 	} else {

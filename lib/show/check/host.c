@@ -150,8 +150,8 @@ static void say_missing(struct mpk_check_state *s, const struct mpk_scope_gap *g
 	char count[64] = "";
 
 	if (symbols)
-		(void)snprintf(count, sizeof count, "; %zu symbol%s %s found nowhere else", symbols,
-			       symbols == 1 ? "" : "s", symbols == 1 ? "is" : "are");
+		(void)snprintf(count, sizeof count, "; %zu symbol%s %s" MPK_CHECK_NOWHERE_ELSE,
+			       symbols, symbols == 1 ? "" : "s", symbols == 1 ? "is" : "are");
 	mpk_check_say(s, MPK_ERROR, NULL, "%s%s needs %s%s, which is not %s: install it there%s%s",
 		      direct ? "it" : QUOTED(gap->by->path), direct ? "" : ", which it needs,",
 		      QUOTED(gap->name), owner, mpk_check_place(s->there),
@@ -261,12 +261,19 @@ static bool hosts_provide(const struct mpk_there *there, const struct mpk_unboun
 	return false;
 }
 
+/* A plug-in that needs an extension is loaded where Python has loaded that. */
+static bool is_of_python(const struct mpk_check_state *s, const struct mpk_unbound *u)
+{
+	return mpk_python_symbol(u->name, NULL) &&
+	       (s->is_extension || (u->by != &s->file && mpk_check_is_extension(u->by)));
+}
+
 /* What of the place itself defines a symbol: the release that was named, libraries that it has loaded, the
  * interpreter of an extension. */
 bool mpk_check_provided(const struct mpk_check_state *s, const struct mpk_unbound *u)
 {
 	return hosts_provide(s->there, u) || runtime_defines(s->there, u) ||
-	       implied(s->there, u->name) || (s->is_extension && mpk_python_symbol(u->name, NULL));
+	       implied(s->there, u->name) || is_of_python(s, u);
 }
 
 /* What is said of a symbol that nothing there defines. */
@@ -357,9 +364,9 @@ static const struct mpk_dso *tvms_dso(const struct mpk_check_state *s, bool ffi)
 /* More are counted and not listed. */
 enum { UNDEFINED_SAID = 8, REPEATS_SEARCHED = 256 };
 
-/* Symbols of one owner, which are one finding. */
+/* Symbols of one owner, or all that a library which is needed lacks, which are one finding. */
 struct owned {
-	const char *owner, *names[2];
+	const char *owner, *names[2]; /* owner: NULL: not known, of a library that is needed */
 	const struct mpk_unbound *first;
 	size_t count;
 	bool is_lazy;
@@ -404,16 +411,17 @@ static void put_lack(const struct mpk_check_state *s, const struct mpk_unbound *
 			version);
 }
 
-/* Adds it to those of its owner; false: it has none, or is of another library. */
+/* Adds it to those of its owner, or of the library that lacks it; false: it has no owner, or there are too many. */
 static bool take_owned(struct undefined *n, const struct mpk_check_state *s,
 		       const struct mpk_unbound *u)
 {
 	const char *owner = mpk_symbol_owner(u->name);
 	struct owned *o = n->owned;
 
-	if (!owner || u->by != &s->file)
+	if (!owner && u->by == &s->file)
 		return false;
-	while (o < n->owned + n->owned_count && strcmp(o->owner, owner) != 0)
+	while (o < n->owned + n->owned_count &&
+	       (o->first->by != u->by || strcmp(o->owner ? o->owner : "", owner ? owner : "") != 0))
 		o++;
 	if (o == n->owned + OWNERS)
 		return false;
@@ -430,12 +438,49 @@ static bool take_owned(struct undefined *n, const struct mpk_check_state *s,
 
 #define BINDS_AT_ONCE "Python, ctypes and others that bind at once (RTLD_NOW) refuse it"
 
+/* "a", "a and b", "a, b and 3 more" */
+static void put_which(const struct owned *o, char *out, size_t size)
+{
+	if (o->count == 1)
+		(void)snprintf(out, size, "%s", QUOTED(o->names[0]));
+	else if (o->count == 2)
+		(void)snprintf(out, size, "%s and %s", QUOTED(o->names[0]), QUOTED(o->names[1]));
+	else
+		(void)snprintf(out, size, "%s, %s and %zu more", QUOTED(o->names[0]),
+			       QUOTED(o->names[1]), o->count - 2);
+}
+
+/* A library that is needed, and calls what is missing. It fails at once where everything is bound at once. */
+static enum mpk_code say_of_needed(struct mpk_check_state *s, const struct owned *o,
+				   const char *which, const char *what, struct mpk_error *err)
+{
+	const char *path = o->first->by->path, *name = o->first->name;
+
+	if (o->is_lazy)
+		return mpk_check_say_call(
+			s, s->is_module && !s->is_extension ? MPK_WARNING : MPK_ERROR, err,
+			o->count > 1 ? "%s, which it needs, calls %s, which are undefined; %s"
+				     : "%s, which it needs, calls %s, which is undefined; %s",
+			QUOTED(path), which, what);
+	if (o->count > 1)
+		mpk_check_say(s, MPK_ERROR, NULL,
+			      "%zu symbols are undefined in %s, which it needs, %s: %s", o->count,
+			      QUOTED(path), which, what);
+	else
+		mpk_check_say(s, MPK_ERROR, name, "undefined in %s, which it needs: %s",
+			      QUOTED(path), what);
+	return MPK_OK;
+}
+
 static enum mpk_code say_owned(struct mpk_check_state *s, const struct owned *o,
 			       struct mpk_error *err)
 {
 	char what[600], which[300];
 
 	put_lack(s, o->first, what, sizeof what);
+	put_which(o, which, sizeof which);
+	if (o->first->by != &s->file)
+		return say_of_needed(s, o, which, what, err);
 	if (o->count == 1 && !o->is_lazy) {
 		mpk_check_say(s, MPK_ERROR, o->first->name, "undefined: it is %s", what);
 		return MPK_OK;
@@ -445,12 +490,6 @@ static enum mpk_code say_owned(struct mpk_check_state *s, const struct owned *o,
 					  "it calls %s, which is undefined, and " BINDS_AT_ONCE
 					  "; it is %s",
 					  QUOTED(o->first->name), what);
-	if (o->count == 2)
-		(void)snprintf(which, sizeof which, "%s and %s", QUOTED(o->names[0]),
-			       QUOTED(o->names[1]));
-	else
-		(void)snprintf(which, sizeof which, "%s, %s and %zu more", QUOTED(o->names[0]),
-			       QUOTED(o->names[1]), o->count - 2);
 	if (o->is_lazy)
 		return mpk_check_say_call(
 			s, MPK_ERROR, err,
@@ -462,18 +501,14 @@ static enum mpk_code say_owned(struct mpk_check_state *s, const struct owned *o,
 	return MPK_OK;
 }
 
-/* A library that is needed, and calls what is missing. It fails at once where everything is bound at once. */
-static enum mpk_code say_of_needed(struct mpk_check_state *s, const struct mpk_unbound *u,
-				   const char *what, struct mpk_error *err)
+static enum mpk_code say_one_of_needed(struct mpk_check_state *s, const struct mpk_unbound *u,
+				       const char *what, struct mpk_error *err)
 {
-	if (u->is_lazy)
-		return mpk_check_say_call(
-			s, s->is_module && !s->is_extension ? MPK_WARNING : MPK_ERROR, err,
-			"%s, which it needs, calls %s, which is undefined; %s", QUOTED(u->by->path),
-			QUOTED(u->name), what);
-	mpk_check_say(s, MPK_ERROR, u->name, "undefined in %s, which it needs: %s",
-		      QUOTED(u->by->path), what);
-	return MPK_OK;
+	const struct owned one = {
+		.first = u, .names = { u->name }, .count = 1, .is_lazy = u->is_lazy
+	};
+
+	return say_of_needed(s, &one, QUOTED(u->name), what, err);
 }
 
 /* Cases: nothing but an error message is lost, functions fail when called, or the library does not load. TVM and
@@ -486,7 +521,7 @@ static enum mpk_code say_undefined(struct mpk_check_state *s, const struct mpk_u
 
 	put_lack(s, u, what, sizeof what);
 	if (u->by != &s->file)
-		return say_of_needed(s, u, what, err);
+		return take_owned(n, s, u) ? MPK_OK : say_one_of_needed(s, u, what, err);
 	if (u->is_lazy && is_raiser(u->name)) {
 		mpk_check_say(
 			s, MPK_WARNING, u->name,

@@ -46,13 +46,32 @@ static const char *kept(struct mpk_check_set *set, const char *text, bool *faile
 	return copy;
 }
 
+/* One library that is missing is one cause, however many symbols each file wants of it.
+ * @symbols receives how many this one wants
+ * Returns  NULL: memory is out */
+static const char *without_symbols(struct mpk_check_set *set, const char *text, uint64_t *symbols)
+{
+	const char *at = strstr(text, MPK_CHECK_NOWHERE_ELSE), *begin = at;
+
+	if (!at)
+		return mpk_arena_text(set->arena, mpk_span_str(text));
+	while (begin > text && *begin != ';')
+		begin--;
+	*symbols = strtoull(begin + 1, NULL, 10);
+	return mpk_arena_printf(set->arena, "%.*s%s", (int)(begin - text), text,
+				at + strlen(MPK_CHECK_NOWHERE_ELSE));
+}
+
 /* The same finding of another file, or of the same one in another place, is one more of it and no line. */
 static enum mpk_code add_cause(struct mpk_check_set *set, const struct mpk_finding *f,
 			       const char *file, struct mpk_error *err)
 {
 	bool failed = false;
+	uint64_t symbols = 0;
+	const char *text = without_symbols(set, f->error.text, &symbols);
 	const char *key =
-		mpk_arena_printf(set->arena, "%d %s %s", (int)f->severity, f->check, f->error.text);
+		text ? mpk_arena_printf(set->arena, "%d %s %s", (int)f->severity, f->check, text)
+		     : NULL;
 	struct mpk_check_set_cause *c;
 	size_t at;
 	int rc;
@@ -67,12 +86,16 @@ static enum mpk_code add_cause(struct mpk_check_set *set, const struct mpk_findi
 		set->causes[set->cause_count++] = (struct mpk_check_set_cause){
 			.severity = f->severity,
 			.check = f->check,
-			.text = kept(set, f->error.text, &failed),
+			.text = text,
+			.path = kept(set, f->error.at.path, &failed),
 			.first = file,
 		};
 	}
 	c = &set->causes[at];
 	c->files += c->last != file;
+	c->symbols += symbols;
+	if (c->path && strcmp(c->path, f->error.at.path) != 0)
+		c->path = "";
 	c->last = file;
 	return failed ? mpk_fail_nomem(err) : MPK_OK;
 }
@@ -632,6 +655,26 @@ static int by_weight(const void *a, const void *b)
 	return x->files != y->files ? (x->files > y->files ? -1 : 1) : strcmp(x->text, y->text);
 }
 
+/* A message without the name of the set in front of its files. */
+static void put_shortened(const struct mpk_check_set *set, const char *text, struct mpk_strbuf *out)
+{
+	const char *at;
+
+	for (; *set->name && (at = strstr(text, set->name)) != NULL; text = short_name(set, at))
+		mpk_strbuf_put(out, text, (size_t)(at - text));
+	mpk_strbuf_puts(out, text);
+}
+
+/* Whether it is a matter of where the files are loaded that some are not. */
+static bool is_of_system(const struct mpk_check_set *set)
+{
+	for (size_t i = 0; i < set->cause_count; i++)
+		if (set->causes[i].severity == MPK_ERROR &&
+		    strcmp(set->causes[i].check, "library") == 0)
+			return true;
+	return false;
+}
+
 static void put_causes(const struct mpk_check_set *set, struct mpk_strbuf *out)
 {
 	size_t shown = 0, all = 0;
@@ -643,8 +686,19 @@ static void put_causes(const struct mpk_check_set *set, struct mpk_strbuf *out)
 
 		if (c->severity == MPK_NOTE || (all++ >= CAUSES && !set->all))
 			continue;
-		mpk_strbuf_printf(out, "  %s: %s [%s]: ", mpk_severity_name(c->severity), c->text,
-				  c->check);
+		mpk_strbuf_printf(out, "  %s: ", mpk_severity_name(c->severity));
+		if (*c->path) {
+			mpk_escape(out, mpk_span_str(c->path));
+			mpk_strbuf_puts(out, ": ");
+		}
+		put_shortened(set, c->text, out);
+		if (c->symbols) {
+			mpk_strbuf_puts(out, "; ");
+			mpk_put_count(out, c->symbols, "symbol");
+			mpk_strbuf_printf(out, " %s%s", c->symbols == 1 ? "is" : "are",
+					  MPK_CHECK_NOWHERE_ELSE);
+		}
+		mpk_strbuf_printf(out, " [%s]: ", c->check);
 		if (c->files > 1) {
 			mpk_put_count(out, c->files, "file");
 			mpk_strbuf_puts(out, ", first ");
@@ -655,6 +709,10 @@ static void put_causes(const struct mpk_check_set *set, struct mpk_strbuf *out)
 	}
 	if (all > shown)
 		mpk_strbuf_printf(out, "  and %zu more reasons: --all\n", all - shown);
+	if (is_asked(&set->places[0]) && !set->places[0].only && is_of_system(set))
+		mpk_strbuf_puts(out,
+				"  what of this is missing on this machine alone is left out by "
+				"--only device\n");
 }
 
 static void check_set_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)

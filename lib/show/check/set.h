@@ -37,8 +37,11 @@ struct mpk_check_set_item {
 /* A finding of several files. */
 struct mpk_check_set_cause {
 	enum mpk_severity severity;
-	const char *check, *text, *first, *last; /* files */
+	const char *check, *text, *first,
+		*last; /* text: without what its files have each for itself; files */
 	size_t files;
+	const char *path; /* where it is in each of them, a symbol or a place; "": in several */
+	uint64_t symbols; /* of a library that is missing: of all files, found nowhere else */
 };
 
 /* What comes of all files on one device, which alternatives count for one of. */

@@ -155,6 +155,11 @@ enum mpk_code mpk_check_read_wants(struct mpk_check_state *s, struct mpk_error *
  * mpk_check_is_tvms - whether a symbol is TVM's or tvm-ffi's */
 bool mpk_check_is_runtime(const char *library);
 bool mpk_check_is_tvms(const char *symbol);
+/* After the number of symbols of a library that is missing; set.c adds up those of several files. */
+#define MPK_CHECK_NOWHERE_ELSE " found nowhere else"
+
+/* mpk_check_is_extension - whether Python imports a library: it has an initializer of a module */
+bool mpk_check_is_extension(const struct mpk_dso *d);
 
 /* mpk_check_provided - whether a process there has the symbol from elsewhere: the runtime, the interpreter, a host */
 bool mpk_check_provided(const struct mpk_check_state *s, const struct mpk_unbound *u);

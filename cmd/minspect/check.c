@@ -709,7 +709,7 @@ static int status_of(enum mpk_check_outcome outcome)
 }
 
 /* Answers of files that are kept until it is known how many lines there are. */
-enum { DETAILS_MOST = 64 << 10, DETAILS_LINES = 6 };
+enum { DETAILS_MOST = 64 << 10, DETAILS_LINES = 6, DETAILS_OF_ABI = 36 };
 
 /* What comes of a file among several shows when all are there. */
 static void take_result(const struct minspect_options *o, struct minspect_look *l,
@@ -821,7 +821,9 @@ static void check_sum(const struct minspect_options *o, struct minspect_look *l)
 	if (l->json) {
 		put_json(p, l->json, l->at);
 	} else if (p->is_set) {
-		p->set.is_short = count_lines(&p->details) <= DETAILS_LINES;
+		/* what files want of a system is in notes, which the short form has not */
+		p->set.is_short =
+			count_lines(&p->details) <= (o->abi ? DETAILS_OF_ABI : DETAILS_LINES);
 		minspect_answer(o, l, &mpk_answer_check_set, &p->set);
 		if (p->set.is_short || o->all)
 			mpk_strbuf_puts(l->out, mpk_strbuf_text(&p->details));

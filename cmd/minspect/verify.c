@@ -13,14 +13,28 @@
 
 static struct mpk_public_keys keys; /* of --pubkey */
 
+/* Findings of several files are listed where they are few, and counted by what they say where they are many. */
+struct verifying {
+	struct mpk_verified_set set;
+	struct minspect_aside aside;
+	bool is_whole;
+};
+
 static int verify_finish(const struct minspect_options *o, struct minspect_look *l,
 			 struct mpk_report *report)
 {
 	const struct mpk_verified verified = { l->file->name, report, l->in_set };
 	int status = report->errors ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 
-	minspect_answer(o, l, &mpk_answer_verify, &verified);
-	mpk_verified_add(l->user, report);
+	struct verifying *v = l->user;
+	struct mpk_error err = { 0 };
+
+	if (l->json || !l->in_set || v->is_whole)
+		minspect_answer(o, l, &mpk_answer_verify, &verified);
+	else
+		minspect_answer_aside(o, l, &v->aside, &mpk_answer_verify, &verified);
+	if (mpk_verified_add(&v->set, l->file->name, report, &err) != MPK_OK)
+		status = mpk_diag_error(&err);
 	mpk_report_fini(report);
 	return status;
 }
@@ -87,12 +101,15 @@ int minspect_verify_prepare(const struct minspect_options *o)
 
 static void verify_sum(const struct minspect_options *o, struct minspect_look *l)
 {
-	struct mpk_verified_set *set = l->user;
+	struct verifying *v = l->user;
 
-	set->files = l->set->files;
-	set->bytes = l->set->bytes;
-	set->unreadable = l->set->unreadable;
-	minspect_answer(o, l, &mpk_answer_verified, set);
+	v->set.files = l->set->files;
+	v->set.bytes = l->set->bytes;
+	v->set.unreadable = l->set->unreadable;
+	v->set.has_causes = v->aside.is_too_much;
+	minspect_answer(o, l, &mpk_answer_verified, &v->set);
+	if (!l->json && !v->aside.is_too_much)
+		minspect_aside_print(l, &v->aside);
 }
 
 int minspect_verify(const struct minspect_options *o)
@@ -106,7 +123,10 @@ int minspect_verify(const struct minspect_options *o)
 						       .sum = verify_sum,
 						       .sum_of_set = true,
 						       .is_cut = true };
-	struct mpk_verified_set set = { 0 };
+	struct verifying v = { .is_whole = minspect_is_whole(o) || mpk_common.verbose > 0 };
+	int status = minspect_each(o, &action, &v);
 
-	return minspect_each(o, &action, &set);
+	minspect_aside_fini(&v.aside);
+	mpk_verified_set_fini(&v.set);
+	return status;
 }

@@ -9,6 +9,7 @@
 #define MPK_VERIFY_VERIFY_H
 
 #include "base/report.h"
+#include "base/strmap.h"
 #include "elf/reader.h"
 #include "io/copy.h"
 #include "io/mapping.h"
@@ -130,19 +131,41 @@ struct mpk_verified {
  * 1 warning". Notes are in verbose text alone, but for that of a signature, which follows the verdict. */
 extern const struct mpk_answer mpk_answer_verify;
 
-/* What was found in several files. */
+/* A finding of several files, or of one in several places. */
+struct mpk_verified_cause {
+	enum mpk_severity severity;
+	const char *check, *text;
+	const char *first, *place; /* the first file that has it, and where in that; "" */
+	const char *last;          /* file */
+	size_t count, files;
+};
+
+/* What was found in several files. Zero-initialise, add them, mpk_verified_set_fini. */
 struct mpk_verified_set {
-	size_t files;   /* that were looked at, unreadable ones included */
-	uint64_t bytes; /* of them */
+	struct mpk_arena arena;
+	struct mpk_strmap by_text;
+	struct mpk_verified_cause
+		*causes; /* malloc'ed, in the order in which they came; notes are none */
+	size_t cause_count, cause_cap;
+	bool has_causes; /* they are put after the verdict: the findings are too many to be listed */
+	size_t files;    /* that were looked at, unreadable ones included */
+	uint64_t bytes;  /* of them */
 	size_t errors, warnings;
 	size_t bad_files, warned_files; /* that have an error, that have a warning */
 	size_t unreadable;              /* could not be looked at */
 };
 
-/* mpk_verified_add - count what was found in one more file; files and bytes the caller counts */
-void mpk_verified_add(struct mpk_verified_set *set, const struct mpk_report *report);
+/* mpk_verified_add - count what was found in one more file, which is kept as far as the set needs it; files and bytes the
+ * caller counts
+ * @file    not escaped
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_verified_add(struct mpk_verified_set *set, const char *file,
+			       const struct mpk_report *report,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_verified_set_fini(struct mpk_verified_set *set);
 
-/* of struct mpk_verified_set: "5,000 files, 61.0 MiB: no errors"; "verdict" in JSON is the same sentence */
+/* of struct mpk_verified_set: "5,000 files, 61.0 MiB: no errors", and with has_causes a line for each cause; "verdict" in
+ * JSON is the same sentence */
 extern const struct mpk_answer mpk_answer_verified;
 
 /* mpk_verify_say - report a finding of the check that runs, where it looks

@@ -1,4 +1,4 @@
-# Of several files only those with findings have lines; a count ends the answer.
+# Of several files a count comes first; only those with findings have lines, and many findings are counted by what they say.
 mkdir -p set
 cp data/formats/01_opencl_scale.so set/a.so
 cp data/formats/04_metal.blob data/gpu/mix.gfx90a.hsaco set
@@ -15,8 +15,7 @@ minspect verify --json=lines set | grep -o '"verdict":"[^"]*"' || true
 # no answer has more than 60 lines, unless all of it is asked for
 mkdir many
 for i in $(seq 100); do cp set/short.blob many/$i.blob; done
-minspect verify many | sed -n '$p'
-minspect verify many | tail -n 2
+minspect verify many || echo "status $?"
 echo "$(minspect verify many | wc -l) lines, all: $(minspect verify --all many | wc -l)"
 # a file has all of it
 minspect verify many -o said || true

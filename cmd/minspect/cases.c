@@ -245,18 +245,6 @@ static int save_junit(const char *path, const struct mpk_cases_report *report)
 	return minspect_save(path, &file);
 }
 
-static int report_all(const struct minspect_options *o, const struct mpk_cases *cases,
-		      const struct mpk_case_outcome *outcomes)
-{
-	struct mpk_cases_report report =
-		mpk_cases_report_of(o->files[0], o->cases, cases, outcomes);
-	int status = status_of(&report);
-	int printed = cases_print(o, &report);
-	int written = o->junit ? save_junit(o->junit, &report) : MPK_EXIT_OK;
-
-	return status ? status : printed ? printed : written;
-}
-
 static void print_problems(const struct minspect_options *o, struct mpk_report *problems)
 {
 	struct mpk_json_at *list;
@@ -289,7 +277,14 @@ static int run_cases(const struct minspect_options *o, const struct mpk_cases_so
 	/* The caller reports what is in problems and err. */
 	if (rc != MPK_OK || problems->count || mpk_cases_judge(judged, &cases, err) != MPK_OK)
 		return MPK_EXIT_OK;
-	return report_all(o, judged, judged->outcomes);
+
+	struct mpk_cases_report report =
+		mpk_cases_report_of(o->files[0], o->cases, judged, judged->outcomes);
+	int status = status_of(&report);
+	int printed = cases_print(o, &report);
+	int written = o->junit ? save_junit(o->junit, &report) : MPK_EXIT_OK;
+
+	return status ? status : printed ? printed : written;
 }
 
 int minspect_cases(const struct minspect_options *o)

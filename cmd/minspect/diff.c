@@ -59,14 +59,6 @@ struct older {
 	struct mpk_strmap told; /* what a difference was said of, by its name in the set */
 };
 
-static enum mpk_code put_name(struct older *older, struct mpk_span name, size_t i,
-			      struct mpk_error *err)
-{
-	/* of a name that an archive has twice the last counts, as for mpk_zip_find; others are met with it */
-	MPK_TRY_ALLOC(mpk_strmap_put(&older->names, name, i, NULL) >= 0, err);
-	return MPK_OK;
-}
-
 static struct mpk_span name_of(const struct older *older, size_t i)
 {
 	return older->archive.library_count
@@ -79,8 +71,10 @@ static enum mpk_code take_names(struct older *older, size_t count, struct mpk_er
 	older->count = count;
 	older->is_met = mpk_arena_array(&older->arena, count, sizeof *older->is_met);
 	MPK_TRY_ALLOC(older->is_met, err);
-	for (size_t i = count; i-- > 0;)
-		MPK_TRY(put_name(older, name_of(older, i), i, err));
+	for (size_t i = count; i-- > 0;) {
+		/* of a name that an archive has twice the last counts, as for mpk_zip_find; others are met with it */
+		MPK_TRY_ALLOC(mpk_strmap_put(&older->names, name_of(older, i), i, NULL) >= 0, err);
+	}
 	return MPK_OK;
 }
 

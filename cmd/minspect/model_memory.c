@@ -39,22 +39,6 @@ int minspect_extents(const struct minspect_options *o, struct mpk_arena *arena,
 	return MPK_EXIT_OK;
 }
 
-/* The names that functions have, for whoever gave another one. */
-static void put_names(const struct mpk_memory_list *l, struct mpk_strbuf *out)
-{
-	for (size_t i = 0; i < l->count; i++)
-		for (size_t k = 0; k < l->items[i].memory.function_count; k++) {
-			const struct mpk_function_memory *f = &l->items[i].memory.functions[k];
-
-			for (size_t e = 0; e < f->extent_count; e++) {
-				mpk_strbuf_puts(out, out->len ? ", " : "");
-				mpk_escape(out, f->extents[e].name);
-				mpk_strbuf_puts(out, " of ");
-				mpk_escape(out, f->signature->name);
-			}
-		}
-}
-
 static int memory_file(const struct minspect_options *o, struct minspect_look *l)
 {
 	const struct mpk_memory_ask *ask = l->user;
@@ -70,7 +54,19 @@ static int memory_file(const struct minspect_options *o, struct minspect_look *l
 	if (list.unused && list.count) {
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
 
-		put_names(&list, &names);
+		/* The names that functions have, for whoever gave another one. */
+		for (size_t i = 0; i < list.count; i++)
+			for (size_t k = 0; k < list.items[i].memory.function_count; k++) {
+				const struct mpk_function_memory *f =
+					&list.items[i].memory.functions[k];
+
+				for (size_t e = 0; e < f->extent_count; e++) {
+					mpk_strbuf_puts(&names, names.len ? ", " : "");
+					mpk_escape(&names, f->extents[e].name);
+					mpk_strbuf_puts(&names, " of ");
+					mpk_escape(&names, f->signature->name);
+				}
+			}
 		mpk_diag_warn("%s: no function has an extent '%s'%s%s", l->file->name,
 			      MPK_QUOTE(list.unused->name), names.len ? "; there are " : "",
 			      mpk_strbuf_text(&names));

@@ -83,16 +83,6 @@ int minspect_part(const struct minspect_options *o)
 
 /* --- --header --- */
 
-/* "lib.h" -> "lib.pyi"; NULL when memory is out. */
-static const char *stub_name(const char *header, struct mpk_arena *arena)
-{
-	size_t len = strlen(header);
-
-	if (len > 2 && strcmp(header + len - 2, ".h") == 0)
-		len -= 2;
-	return mpk_arena_printf(arena, "%.*s.pyi", (int)len, header);
-}
-
 static int header_save(const char *path, const struct mpk_strbuf *text, struct mpk_arena *arena)
 {
 	struct mpk_rope content = { .arena = arena };
@@ -108,7 +98,13 @@ static int declare(const struct minspect_options *o, struct minspect_look *l)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf c = { 0 };
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf python = { 0 };
-	const char *stub = stub_name(o->header, &l->file->arena);
+
+	/* "lib.h" -> "lib.pyi"; NULL when memory is out. */
+	size_t len = strlen(o->header);
+
+	if (len > 2 && strcmp(o->header + len - 2, ".h") == 0)
+		len -= 2;
+	const char *stub = mpk_arena_printf(&l->file->arena, "%.*s.pyi", (int)len, o->header);
 	bool to_stdout = strcmp(o->header, "-") == 0;
 	struct mpk_error err = { 0 };
 	int status;

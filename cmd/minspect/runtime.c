@@ -28,16 +28,6 @@ enum mpk_code minspect_tvm_ffi_paths(struct mpk_arena *arena, struct mpk_tvm_ffi
 	return MPK_OK;
 }
 
-/* As NVIDIA's tools and build systems name it. */
-static const char *cuda_home(void)
-{
-	const char *home = getenv("CUDA_HOME");
-
-	if (!home || !*home)
-		home = getenv("CUDA_PATH");
-	return home && *home ? home : NULL;
-}
-
 enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_arena *arena,
 			       struct mpk_runtime_options *out, struct mpk_error *err)
 {
@@ -51,7 +41,12 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
 
 	out->threads = count > 0 && count < 4096 ? (unsigned)count : 0;
 
-	out->cuda_home = cuda_home();
+	/* As NVIDIA's tools and build systems name it. */
+	const char *home = getenv("CUDA_HOME");
+
+	if (!home || !*home)
+		home = getenv("CUDA_PATH");
+	out->cuda_home = home && *home ? home : NULL;
 	return MPK_OK;
 }
 

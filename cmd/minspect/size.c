@@ -79,15 +79,6 @@ static void size_sum(const struct minspect_options *o, struct minspect_look *l)
 	mpk_answer_size_rows.text(&rows, minspect_style(), l->out);
 }
 
-/* What several models of a file share was measured with the first of them. */
-static void leave_shared(struct mpk_size *size)
-{
-	size->sections.count = 0;
-	size->function_count = 0;
-	size->gpu.count = 0;
-	size->other = 0;
-}
-
 static int size_measure(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
@@ -102,8 +93,13 @@ static int size_measure(const struct minspect_options *o, struct minspect_look *
 		mpk_error_at_file(&err, l->file->name);
 		return mpk_diag_error(&err);
 	}
-	if (l->is_next_model)
-		leave_shared(&size);
+	if (l->is_next_model) {
+		/* What several models of a file share was measured with the first of them. */
+		size.sections.count = 0;
+		size.function_count = 0;
+		size.gpu.count = 0;
+		size.other = 0;
+	}
 	if (!l->user || !l->in_set)
 		minspect_answer(o, l, &mpk_answer_size, &size);
 	else if (add_file(o, l, &size, &err) != MPK_OK)

@@ -10,20 +10,6 @@
 #include "mpack/mpack.h"
 #include "text/escape.h"
 
-static void print_summary(const char *path, const struct mpk_input *in)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
-	size_t count = in->parts.module_count;
-
-	mpk_escape(&name, mpk_span_str(path));
-	(void)mpk_print(MPK_STDOUT, "%s: no errors: %zu module%s", mpk_strbuf_text(&name), count,
-			count == 1 ? "" : "s");
-	if (in->parts.has_blob)
-		(void)mpk_print(MPK_STDOUT, ", blob of %" PRIu64 " bytes\n", in->parts.blob.len);
-	else
-		(void)mpk_print(MPK_STDOUT, ", host code alone: no blob\n");
-}
-
 static struct mpk_option_list granted;
 
 static int check_file(const char *path)
@@ -34,8 +20,19 @@ static int check_file(const char *path)
 	struct mpk_input in = { 0 };
 	int status = mpk_input_load(path, &how, &in);
 
-	if (status == MPK_EXIT_OK)
-		print_summary(path, &in);
+	if (status == MPK_EXIT_OK) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
+		size_t count = in.parts.module_count;
+
+		mpk_escape(&name, mpk_span_str(path));
+		(void)mpk_print(MPK_STDOUT, "%s: no errors: %zu module%s", mpk_strbuf_text(&name),
+				count, count == 1 ? "" : "s");
+		if (in.parts.has_blob)
+			(void)mpk_print(MPK_STDOUT, ", blob of %" PRIu64 " bytes\n",
+					in.parts.blob.len);
+		else
+			(void)mpk_print(MPK_STDOUT, ", host code alone: no blob\n");
+	}
 	mpk_input_close(&in);
 	return status;
 }

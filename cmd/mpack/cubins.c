@@ -303,21 +303,6 @@ static int compare_path(const void *key, const void *item)
 	return strcmp(key, s->path);
 }
 
-/* A source beside a cubin belongs to it. */
-static void skip_taken(struct mpk_cubins *kernels)
-{
-	for (size_t i = 0; i < kernels->count; i++) {
-		const char *meta = kernels->files[i].meta;
-		struct mpk_cubins_source *s =
-			meta ? bsearch(meta, kernels->sources, kernels->source_count,
-				       sizeof *kernels->sources, compare_path)
-			     : NULL;
-
-		if (s)
-			s->taken = true;
-	}
-}
-
 /* Gives cubins without notes the source that they were made of; where there is none, that is no error. */
 static enum mpk_code match_sources(struct mpk_cubins *kernels, struct mpk_error *err)
 {
@@ -332,7 +317,17 @@ static enum mpk_code match_sources(struct mpk_cubins *kernels, struct mpk_error 
 			MPK_TRY(open_lone(&m, i));
 	if (!m.count)
 		return MPK_OK;
-	skip_taken(kernels);
+	/* A source beside a cubin belongs to it. */
+	for (size_t i = 0; i < kernels->count; i++) {
+		const char *meta = kernels->files[i].meta;
+		struct mpk_cubins_source *s =
+			meta ? bsearch(meta, kernels->sources, kernels->source_count,
+				       sizeof *kernels->sources, compare_path)
+			     : NULL;
+
+		if (s)
+			s->taken = true;
+	}
 	for (size_t i = 0; i < kernels->source_count; i++)
 		if (!kernels->sources[i].taken)
 			MPK_TRY(search_library(&m, &kernels->sources[i]));

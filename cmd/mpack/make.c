@@ -62,20 +62,6 @@ static bool leads_nowhere(const struct mpk_image *image, const char *entry)
 	return true;
 }
 
-static void look_at_entry(const struct mpk_input *in, const struct mpk_emit *e)
-{
-	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	const char *entry = in->parts.entry;
-	struct mpk_image image;
-
-	if (open_output(e, &map) == MPK_OK &&
-	    mpk_image_open(map.bytes, NULL, &arena, &image, NULL) == MPK_OK &&
-	    leads_nowhere(&image, entry))
-		mpk_diag_warn("%s: the host code exports no function '%s' for the entry to be",
-			      e->out, entry);
-}
-
 /* Say what of a package nobody will be able to call: host code without a
  * function of the convention, host code that is not in this output, nothing at all
  * @e       what was written, or, of a dry run, would be */
@@ -85,8 +71,19 @@ static void warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e
 	bool whole = e->kind == MPK_EMIT_SO || e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR;
 	const struct mpk_request *parts = &in->parts;
 
-	if (whole && !e->tools.dry_run && parts->entry)
-		look_at_entry(in, e);
+	if (whole && !e->tools.dry_run && parts->entry) {
+		MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
+		MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+		const char *entry = in->parts.entry;
+		struct mpk_image image;
+
+		if (open_output(e, &map) == MPK_OK &&
+		    mpk_image_open(map.bytes, NULL, &arena, &image, NULL) == MPK_OK &&
+		    leads_nowhere(&image, entry))
+			mpk_diag_warn(
+				"%s: the host code exports no function '%s' for the entry to be",
+				e->out, entry);
+	}
 	if (e->kind == MPK_EMIT_SO && parts->has_host && !parts->source_count && !parts->base)
 		mpk_diag_warn(
 			"%s: there are no host sources: the library gets no code but what --ldflag names",
@@ -448,17 +445,6 @@ static int finish_build(const struct mpk_build_options *o, struct mpk_input *in,
 	return MPK_EXIT_OK;
 }
 
-/* Allows making and removing files in a folder and removing the folder; NULL is fine. */
-static void confine_scratch(struct mpk_confine *c, const char *path)
-{
-	char *folder = path && c->writable_count < MPK_CONFINE_MAX ? strdup(path) : NULL;
-
-	if (folder)
-		c->writable[c->writable_count++] = folder;
-	c->emptied = folder ? mpk_path_folder(folder) : NULL;
-	c->failed |= path && !c->emptied;
-}
-
 /* From here on the process reads what the tools and the user made, and writes. */
 static void confine_build(const struct mpk_build_options *o, const struct mpk_emit *e,
 			  const char *scratch)
@@ -469,7 +455,14 @@ static void confine_build(const struct mpk_build_options *o, const struct mpk_em
 	mpk_confine_input(&c, "/");
 	mpk_confine_output(&c, e->out);
 	mpk_confine_output(&c, o->depfile);
-	confine_scratch(&c, scratch);
+
+	/* Allows making and removing files in a folder and removing the folder; NULL is fine. */
+	char *folder = scratch && c.writable_count < MPK_CONFINE_MAX ? strdup(scratch) : NULL;
+
+	if (folder)
+		c.writable[c.writable_count++] = folder;
+	c.emptied = folder ? mpk_path_folder(folder) : NULL;
+	c.failed |= scratch && !c.emptied;
 	mpk_confine(&c, NULL);
 }
 

@@ -225,21 +225,6 @@ static enum mpk_code add_input(struct describing *d, const char *path,
 	return origin_hash(map->bytes, out, err);
 }
 
-static enum mpk_code add_inputs(struct describing *d, struct mpk_provenance_input **out,
-				struct mpk_error *err)
-{
-	struct mpk_provenance_input *list =
-		mpk_arena_array(d->arena, d->in->parts.files.count, sizeof *list);
-
-	d->in->watched =
-		mpk_arena_array(d->arena, d->in->parts.files.count, sizeof *d->in->watched);
-	MPK_TRY_ALLOC(list && d->in->watched, err);
-	for (size_t i = 0; i < d->in->parts.files.count; i++)
-		MPK_TRY(add_input(d, d->in->parts.files.items[i], &list[i], err));
-	*out = list;
-	return MPK_OK;
-}
-
 enum mpk_code mpk_origin_describe(const struct mpk_build_options *o, struct mpk_input *in,
 				  const struct mpk_emit *e, const char **out, struct mpk_error *err)
 {
@@ -250,7 +235,15 @@ enum mpk_code mpk_origin_describe(const struct mpk_build_options *o, struct mpk_
 
 	MPK_TRY(add_tools(&d, err));
 	MPK_TRY(add_options(&d, err));
-	MPK_TRY(add_inputs(&d, &inputs, err));
+
+	struct mpk_provenance_input *list =
+		mpk_arena_array(d.arena, d.in->parts.files.count, sizeof *list);
+
+	d.in->watched = mpk_arena_array(d.arena, d.in->parts.files.count, sizeof *d.in->watched);
+	MPK_TRY_ALLOC(list && d.in->watched, err);
+	for (size_t i = 0; i < d.in->parts.files.count; i++)
+		MPK_TRY(add_input(&d, d.in->parts.files.items[i], &list[i], err));
+	inputs = list;
 
 	const struct mpk_provenance p = {
 		.tools = d.tools,

@@ -89,19 +89,6 @@ static const struct mpk_command command = {
 	.options = options,
 };
 
-/* A signature says of the bytes that they are as they should be. */
-static enum mpk_code check_blob(const struct mpk_image *image, const struct mpk_mapping *map,
-				struct mpk_arena *arena, struct mpk_error *err)
-{
-	struct mpk_tree tree;
-
-	/* A signature must not vouch for a file that --verify would refuse. */
-	MPK_TRY(mpk_image_check_symbol(image, err));
-	if (image->has_blob)
-		MPK_TRY(mpk_blob_read(image->blob, image->gen, arena, &tree, err));
-	return mpk_image_check_digest(image, map, arena, err);
-}
-
 static enum mpk_code sign(const char *path, const struct mpk_secret_key *key, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
@@ -116,7 +103,15 @@ static enum mpk_code sign(const char *path, const struct mpk_secret_key *key, st
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
 			"only libraries and objects of ELF have room for a signature; sign another file beside it: ssh-keygen -Y sign");
-	MPK_TRY(check_blob(&image, &map, &arena, err));
+
+	/* A signature says of the bytes that they are as they should be. */
+	struct mpk_tree tree;
+
+	/* A signature must not vouch for a file that --verify would refuse. */
+	MPK_TRY(mpk_image_check_symbol(&image, err));
+	if (image.has_blob)
+		MPK_TRY(mpk_blob_read(image.blob, image.gen, &arena, &tree, err));
+	MPK_TRY(mpk_image_check_digest(&image, &map, &arena, err));
 
 	unsigned mode = image.container == MPK_CONTAINER_ELF_SO ? 0777 : 0666;
 	const struct mpk_seal_job job = { .key = key };

@@ -65,16 +65,11 @@ struct mpk_sandbox_state mpk_sandbox_support(void)
 
 /* --- lib/ground/process ---------------------------------------------------------------------------------- */
 
-static enum mpk_code fail_process(struct mpk_error *err)
-{
-	return mpk_fail(err, MPK_E_UNSUPPORTED, "a browser starts no other program");
-}
-
 enum mpk_code mpk_process_run(const struct mpk_process *list, size_t count, unsigned parallel,
 			      struct mpk_process_end *ends, struct mpk_error *err)
 {
 	(void)list, (void)count, (void)parallel, (void)ends;
-	return fail_process(err);
+	return mpk_fail(err, MPK_E_UNSUPPORTED, "a browser starts no other program");
 }
 
 /* A helper seems to start, as one does whose disassembler is not installed; it answers no question. */

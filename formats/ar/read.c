@@ -180,23 +180,6 @@ static enum mpk_code member_of(const struct item *m, struct mpk_span table,
 	return MPK_OK;
 }
 
-/* Only counts and remembers; nothing is allocated before the whole file was seen to be sound. */
-static enum mpk_code survey(struct layout *l, struct mpk_error *err)
-{
-	for (uint64_t pos = MPK_AR_MAGIC_BYTES; pos < l->bytes.len;) {
-		struct item m;
-
-		MPK_TRY(next_item(l->bytes, &pos, &m, err));
-		if (m.role == ROLE_MEMBER)
-			l->member_count++;
-		else if (m.role == ROLE_NAMES)
-			l->names = m.data;
-		else if (m.role != ROLE_OTHER && l->index.role == ROLE_MEMBER)
-			l->index = m; /* a second "/" is Microsoft's and repeats the first */
-	}
-	return MPK_OK;
-}
-
 /* The second walk: the headers are known to be sound, names may still be wrong. */
 static enum mpk_code read_members(const struct layout *l, struct mpk_ar_member *members,
 				  struct mpk_error *err)
@@ -294,7 +277,18 @@ enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena, struct
 			"a thin ar archive holds no members, only the names of files; make a whole one with `ar rcs`");
 	if (!mpk_ar_is(bytes))
 		return ar_fail_at(err, 0, "it does not begin with \"!<arch>\"");
-	MPK_TRY(survey(&l, err));
+	/* Only counts and remembers; nothing is allocated before the whole file was seen to be sound. */
+	for (uint64_t pos = MPK_AR_MAGIC_BYTES; pos < l.bytes.len;) {
+		struct item m;
+
+		MPK_TRY(next_item(l.bytes, &pos, &m, err));
+		if (m.role == ROLE_MEMBER)
+			l.member_count++;
+		else if (m.role == ROLE_NAMES)
+			l.names = m.data;
+		else if (m.role != ROLE_OTHER && l.index.role == ROLE_MEMBER)
+			l.index = m; /* a second "/" is Microsoft's and repeats the first */
+	}
 	members = mpk_arena_array(arena, l.member_count, sizeof *members);
 	MPK_TRY_ALLOC(members, err);
 	MPK_TRY(read_members(&l, members, err));

@@ -516,20 +516,6 @@ static void find_compiler(struct reader *r)
 
 /* --- the walk ------------------------------------------------------------------------------- */
 
-/* Metadata and attributes are numbered in each module anew. */
-static void end_module(struct reader *r)
-{
-	for (size_t i = 0; r->kernel_key && i < r->kernel_count; i++)
-		mark_kernel(r, r->kernels[i]);
-	find_compiler(r);
-	for (size_t i = r->first_entry; i < r->entry_count; i++)
-		if (r->entries[i].attributes && r->entries[i].attributes <= r->list_count)
-			r->entries[i].cpu = r->lists[r->entries[i].attributes - 1];
-	r->meta_value_count = r->node_count = r->link_count = r->string_count = 0;
-	r->group_count = r->list_count = r->kernel_count = 0;
-	r->meta_count = r->kernel_key = r->ident = 0;
-}
-
 /* The table of strings has the names of all modules in front of it. */
 static enum mpk_code name_functions(struct reader *r, struct mpk_span names, struct mpk_error *err)
 {
@@ -576,8 +562,18 @@ static enum mpk_code leave(void *arg, unsigned block, unsigned depth, struct mpk
 	struct reader *r = arg;
 
 	(void)err;
-	if (block == MODULE && depth == 1 && !r->head_only)
-		end_module(r);
+	if (block == MODULE && depth == 1 && !r->head_only) {
+		/* Metadata and attributes are numbered in each module anew. */
+		for (size_t i = 0; r->kernel_key && i < r->kernel_count; i++)
+			mark_kernel(r, r->kernels[i]);
+		find_compiler(r);
+		for (size_t i = r->first_entry; i < r->entry_count; i++)
+			if (r->entries[i].attributes && r->entries[i].attributes <= r->list_count)
+				r->entries[i].cpu = r->lists[r->entries[i].attributes - 1];
+		r->meta_value_count = r->node_count = r->link_count = r->string_count = 0;
+		r->group_count = r->list_count = r->kernel_count = 0;
+		r->meta_count = r->kernel_key = r->ident = 0;
+	}
 	return MPK_OK;
 }
 

@@ -144,19 +144,6 @@ static void put_function_json(const struct mpk_function_info *f, bool extra_tags
 	mpk_strbuf_puts(out, "\n    }");
 }
 
-/* Append the function table as the text of a .tvm_meta.json
- * arg_extra_tags are left out where the generation has none. Bytes that are not UTF-8
- * become U+FFFD. */
-static void kernels_meta(const struct mpk_kernels *k, struct mpk_strbuf *out)
-{
-	mpk_strbuf_puts(out, "{\n  \"tvm_version\": \"0.1.0\",\n  \"func_info\": {");
-	for (size_t i = 0; i < k->function_count && !out->failed; i++) {
-		mpk_strbuf_puts(out, i ? ",\n" : "\n");
-		put_function_json(&k->functions[i], k->gen != MPK_GEN_LEGACY, out);
-	}
-	mpk_strbuf_puts(out, k->function_count ? "\n  }\n}\n" : "}\n}\n");
-}
-
 /* ".ptx", ".cubin", ".cl", ...: what a file with this code is called
  * @kind    the module kind, for layouts that store no format
  * Returns  static text; ".bin" for formats without a usual suffix */
@@ -214,7 +201,15 @@ static enum mpk_code kernels_list_files(const struct mpk_payload *p, struct mpk_
 	}
 	if (!files->with_tables)
 		return MPK_OK;
-	kernels_meta(k, &json);
+	/* Append the function table as the text of a .tvm_meta.json
+	 * arg_extra_tags are left out where the generation has none. Bytes that are not UTF-8
+	 * become U+FFFD. */
+	mpk_strbuf_puts(&json, "{\n  \"tvm_version\": \"0.1.0\",\n  \"func_info\": {");
+	for (size_t i = 0; i < k->function_count && !json.failed; i++) {
+		mpk_strbuf_puts(&json, i ? ",\n" : "\n");
+		put_function_json(&k->functions[i], k->gen != MPK_GEN_LEGACY, &json);
+	}
+	mpk_strbuf_puts(&json, k->function_count ? "\n  }\n}\n" : "}\n}\n");
 	return mpk_files_add_text(files, "functions.json", &json);
 }
 

@@ -355,21 +355,6 @@ static enum mpk_code put_descr(struct mpk_strbuf *buf, struct mpk_dtype t, struc
 	return MPK_OK;
 }
 
-static void npy_pad(struct mpk_strbuf *buf, const int64_t *shape, size_t ndim)
-{
-	struct mpk_strbuf first = { 0 };
-
-	if (ndim) {
-		mpk_strbuf_printf(&first, "%" PRId64, shape[0]);
-		for (size_t i = first.len; i < GROWTH_DIGITS; i++)
-			mpk_strbuf_putc(buf, ' ');
-		mpk_strbuf_fini(&first);
-	}
-	while (!buf->failed && (PREAMBLE + buf->len + 1) % ALIGN)
-		mpk_strbuf_putc(buf, ' ');
-	mpk_strbuf_putc(buf, '\n');
-}
-
 enum mpk_code mpk_npy_write_header(struct mpk_rope *rope, struct mpk_dtype dtype,
 				   const int64_t *shape, size_t ndim, struct mpk_error *err)
 {
@@ -388,7 +373,18 @@ enum mpk_code mpk_npy_write_header(struct mpk_rope *rope, struct mpk_dtype dtype
 	mpk_strbuf_puts(&buf, ndim == 1 ? ",)" : ")");
 
 	mpk_strbuf_puts(&buf, ", }");
-	npy_pad(&buf, shape, ndim);
+
+	struct mpk_strbuf first = { 0 };
+
+	if (ndim) {
+		mpk_strbuf_printf(&first, "%" PRId64, shape[0]);
+		for (size_t i = first.len; i < GROWTH_DIGITS; i++)
+			mpk_strbuf_putc(&buf, ' ');
+		mpk_strbuf_fini(&first);
+	}
+	while (!buf.failed && (PREAMBLE + buf.len + 1) % ALIGN)
+		mpk_strbuf_putc(&buf, ' ');
+	mpk_strbuf_putc(&buf, '\n');
 	MPK_TRY(mpk_strbuf_status(&buf, err));
 
 	/* the NUL after the text is the minor version */

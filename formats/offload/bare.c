@@ -23,11 +23,6 @@ enum {
 	BITCODE_BLOCK = 1, /* abbreviation of ENTER_SUBBLOCK, two bits wide at the top */
 };
 
-static struct mpk_span from(struct mpk_span bytes, size_t at)
-{
-	return mpk_span_of(bytes.data + at, bytes.len - at);
-}
-
 bool mpk_offload_is_frame(struct mpk_span bytes)
 {
 	return mpk_span_starts(bytes, "\x28\xb5\x2f\xfd");
@@ -63,7 +58,8 @@ static uint64_t spirv_bytes(struct mpk_span bytes)
 	bool swapped = bytes.data[0] == 0x07;
 	size_t at = SPIRV_HEADER_BYTES;
 
-	while (at + 4 <= bytes.len && !mpk_offload_begins_image(from(bytes, at))) {
+	while (at + 4 <= bytes.len &&
+	       !mpk_offload_begins_image(mpk_span_of(bytes.data + at, bytes.len - at))) {
 		const uint8_t *p = bytes.data + at;
 		size_t words = swapped ? (size_t)p[0] << 8 | p[1] : (size_t)p[3] << 8 | p[2];
 

@@ -32,11 +32,6 @@ static bool pt2_ends(struct mpk_span s, const char *suffix)
 	return s.len >= len && memcmp(s.data + s.len - len, suffix, len) == 0;
 }
 
-static struct mpk_span after(struct mpk_span s, size_t len)
-{
-	return mpk_span_of(s.data + len, s.len - len);
-}
-
 /* The one word of a member, without white space at its end. */
 static struct mpk_span pt2_word_of(struct mpk_span bytes, const struct mpk_zip_member *m,
 				   struct mpk_arena *arena)
@@ -169,7 +164,7 @@ static struct mpk_span below_root(const struct mpk_pt2 *p, struct mpk_span name)
 	bool is_below = name.len >= p->root.len && p->root.len &&
 			memcmp(name.data, p->root.data, p->root.len) == 0;
 
-	return is_below ? after(name, p->root.len) : name;
+	return is_below ? mpk_span_of(name.data + p->root.len, name.len - p->root.len) : name;
 }
 
 static enum mpk_code list_parts(struct naming *n, struct mpk_span bytes,

@@ -643,23 +643,6 @@ static enum mpk_code cfunction_follow(struct reader *r, struct mpk_error *err)
 	return mpk_lexer_next(&r->lex, err);
 }
 
-static enum mpk_code cfunction_read_all(struct reader *r, struct mpk_error *err)
-{
-	MPK_TRY(mpk_lexer_next(&r->lex, err));
-	while (!at_end(r)) {
-		bool brace = mpk_lexer_at(&r->lex, '}');
-
-		if (!brace && !mpk_lexer_at(&r->lex, ';')) {
-			MPK_TRY(cfunction_follow(r, err));
-			continue;
-		}
-		r->depth -= brace && r->depth;
-		new_declaration(r);
-		MPK_TRY(mpk_lexer_next(&r->lex, err));
-	}
-	return MPK_OK;
-}
-
 /* --- what was found ----------------------------------------------------------------------------- */
 
 /* Returns the text up to the next comma outside of brackets; false: none is left. */
@@ -775,7 +758,18 @@ enum mpk_code mpk_cfunctions_read(struct mpk_span bytes, bool is_cxx, struct mpk
 	MPK_TRY(mpk_source_code_plain(bytes, false, arena, &r.lex.bytes, err));
 	MPK_TRY(mpk_source_code_conditions(r.lex.bytes, arena, &r.lex.bytes, &r.groups, err));
 	index.bytes = r.lex.bytes;
-	MPK_TRY(cfunction_read_all(&r, err));
+	MPK_TRY(mpk_lexer_next(&r.lex, err));
+	while (!at_end(&r)) {
+		bool brace = mpk_lexer_at(&r.lex, '}');
+
+		if (!brace && !mpk_lexer_at(&r.lex, ';')) {
+			MPK_TRY(cfunction_follow(&r, err));
+			continue;
+		}
+		r.depth -= brace && r.depth;
+		new_declaration(&r);
+		MPK_TRY(mpk_lexer_next(&r.lex, err));
+	}
 	functions = mpk_arena_array(arena, r.count, sizeof *functions);
 	MPK_TRY_ALLOC(functions, err);
 	for (size_t i = 0; i < r.count; i++)

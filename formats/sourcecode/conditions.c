@@ -132,13 +132,6 @@ static void take_line_away(struct conditions *c, struct mpk_span line)
 
 /* --- groups ----------------------------------------------------------------------------- */
 
-static void end_group(struct conditions *c, size_t at)
-{
-	if (top(c)->group != SIZE_MAX)
-		c->items[top(c)->group].to = at;
-	top(c)->group = SIZE_MAX;
-}
-
 static size_t group_around(const struct conditions *c)
 {
 	for (size_t i = c->depth - 1; i-- > 0;)
@@ -185,8 +178,11 @@ static void sourcecode_follow(struct conditions *c, const struct mpk_source_code
 	}
 	if (begins)
 		*top(c) = (struct frame){ .group = SIZE_MAX, .line = line };
-	else
-		end_group(c, (size_t)(line.data - c->text.data));
+	else {
+		if (top(c)->group != SIZE_MAX)
+			c->items[top(c)->group].to = (size_t)(line.data - c->text.data);
+		top(c)->group = SIZE_MAX;
+	}
 	if (mpk_span_is(d->name, "endif")) {
 		if (top(c)->guards)
 			take_line_away(c, line);

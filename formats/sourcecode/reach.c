@@ -87,20 +87,6 @@ static size_t order_at(const struct body *b, size_t i)
 	return is_punct(b, i + 1, '=') ? 2 : 1;
 }
 
-static enum mpk_code read_tokens(struct body *b, struct mpk_error *err)
-{
-	struct mpk_span text = b->kernel->body;
-	struct mpk_lexer lex = { .bytes = text, .language = "source", .c_like = true };
-
-	do {
-		MPK_TRY_ALLOC(mpk_vec_reserve(&b->t, &b->cap, b->count + 1, sizeof *b->t), err);
-		if (mpk_lexer_next(&lex, NULL) != MPK_OK)
-			lex.t = (struct mpk_token){ .text = mpk_span_of(text.data, 0) };
-		b->t[b->count] = lex.t;
-	} while (b->t[b->count++].kind != MPK_TOKEN_END);
-	return MPK_OK;
-}
-
 /* --- the index ---------------------------------------------------------------------------- */
 
 /* After casts such as "(int)" and "(unsigned int)". */
@@ -447,7 +433,16 @@ enum mpk_code mpk_source_code_reach_read(const struct mpk_source_code_kernel *ke
 	}
 	if (kernel->body.len > BODY_MAX)
 		return MPK_OK;
-	MPK_TRY(read_tokens(&b, err));
+
+	struct mpk_span text = b.kernel->body;
+	struct mpk_lexer lex = { .bytes = text, .language = "source", .c_like = true };
+
+	do {
+		MPK_TRY_ALLOC(mpk_vec_reserve(&b.t, &b.cap, b.count + 1, sizeof *b.t), err);
+		if (mpk_lexer_next(&lex, NULL) != MPK_OK)
+			lex.t = (struct mpk_token){ .text = mpk_span_of(text.data, 0) };
+		b.t[b.count] = lex.t;
+	} while (b.t[b.count++].kind != MPK_TOKEN_END);
 
 	for (size_t i = 1; i < b.count; i++)
 		if (is_assignment(&b, i) && tok(&b, i - 1)->kind == MPK_TOKEN_WORD)

@@ -292,14 +292,6 @@ static bool mentions(struct mpk_span text, const char *word)
 	return false;
 }
 
-/* OpenCL's vectors of three take the room of four. */
-static uint64_t vector_bytes(struct mpk_dtype t, enum mpk_source_code_language language)
-{
-	unsigned lanes = t.lanes == 3 && language != MPK_SOURCE_CODE_CUDA ? 4 : t.lanes;
-
-	return (uint64_t)lanes * t.bits / 8;
-}
-
 /* No number and no address by its words: a value of the text's own, or nobody knows. */
 static void sourcecode_take_value(struct written *w, struct mpk_span text, unsigned depth,
 				  struct mpk_source_code_resolved *out)
@@ -353,7 +345,12 @@ static void sourcecode_classify(struct written *w, struct mpk_span text, unsigne
 			.kind = buffer ? MPK_SOURCE_CODE_BUFFER : MPK_SOURCE_CODE_UNKNOWN
 		};
 	} else if (p.kind == MPK_SOURCE_CODE_VALUE && p.dtype.lanes > 1) {
-		out->least_bytes = vector_bytes(p.dtype, w->language);
+		/* OpenCL's vectors of three take the room of four. */
+		unsigned lanes = p.dtype.lanes == 3 && w->language != MPK_SOURCE_CODE_CUDA
+					 ? 4
+					 : p.dtype.lanes;
+
+		out->least_bytes = (uint64_t)lanes * p.dtype.bits / 8;
 	} else if (p.kind == MPK_SOURCE_CODE_VALUE) {
 		sourcecode_take_value(w, text, depth, out);
 	}

@@ -283,23 +283,6 @@ static void sourcecode_types_follow(struct scan *s)
 		s->head = (struct head){ 0 }; /* it is mentioned, not made */
 }
 
-/* A text that the lexer cannot read ends the pass: what was found until then counts. */
-static void scan_text(struct scan *s)
-{
-	while (!s->failed && mpk_lexer_next(&s->lex, NULL) == MPK_OK &&
-	       s->lex.t.kind != MPK_TOKEN_END) {
-		if (s->head.what && is_attribute(&s->lex.t)) {
-			(void)skip_attribute(&s->lex);
-			continue;
-		}
-		s->parens += sourcecode_types_is_any(&s->lex.t, "(");
-		sourcecode_types_follow(s);
-		s->parens -= s->parens && sourcecode_types_is_any(&s->lex.t, ")");
-		if (sourcecode_types_is_any(&s->lex.t, "{}"))
-			s->parens = 0; /* of a text that does not balance them */
-	}
-}
-
 /* --- macros ----------------------------------------------------------------------------- */
 
 /* Words alone, and stars: what a type may be. */
@@ -386,7 +369,19 @@ sourcecode_types_make(struct mpk_source_code_index *index)
 	struct mpk_source_code_types *types = mpk_arena_alloc(index->arena, sizeof *types);
 
 	if (index->bytes.len) {
-		scan_text(&s);
+		/* A text that the lexer cannot read ends the pass: what was found until then counts. */
+		while (!s.failed && mpk_lexer_next(&s.lex, NULL) == MPK_OK &&
+		       s.lex.t.kind != MPK_TOKEN_END) {
+			if (s.head.what && is_attribute(&s.lex.t)) {
+				(void)skip_attribute(&s.lex);
+				continue;
+			}
+			s.parens += sourcecode_types_is_any(&s.lex.t, "(");
+			sourcecode_types_follow(&s);
+			s.parens -= s.parens && sourcecode_types_is_any(&s.lex.t, ")");
+			if (sourcecode_types_is_any(&s.lex.t, "{}"))
+				s.parens = 0; /* of a text that does not balance them */
+		}
 		scan_macros(&s);
 	}
 	if (!types || s.failed || !s.count)

@@ -239,17 +239,6 @@ static enum mpk_code take_definition(struct reader *r, const struct instruction 
 	return MPK_OK;
 }
 
-/* Only the built-in WorkgroupSize, which overrides execution modes. */
-static enum mpk_code take_decoration(struct reader *r, const struct instruction *i,
-				     struct mpk_error *err)
-{
-	MPK_TRY(need(i, 3, err));
-	if (i->words >= 4 && spirv_word_at(r, i->at + 2) == DECORATION_BUILT_IN &&
-	    spirv_word_at(r, i->at + 3) == BUILT_IN_WORKGROUP_SIZE)
-		return take_id(r, i, 1, &r->workgroup_size, err);
-	return MPK_OK;
-}
-
 static enum mpk_code take_instruction(struct reader *r, const struct instruction *i,
 				      struct mpk_error *err)
 {
@@ -264,7 +253,12 @@ static enum mpk_code take_instruction(struct reader *r, const struct instruction
 	case OP_EXECUTION_MODE_ID:
 		return take_mode(r, i, err);
 	case OP_DECORATE:
-		return take_decoration(r, i, err);
+		/* Only the built-in WorkgroupSize, which overrides execution modes. */
+		MPK_TRY(need(i, 3, err));
+		if (i->words >= 4 && spirv_word_at(r, i->at + 2) == DECORATION_BUILT_IN &&
+		    spirv_word_at(r, i->at + 3) == BUILT_IN_WORKGROUP_SIZE)
+			return take_id(r, i, 1, &r->workgroup_size, err);
+		return MPK_OK;
 	case OP_CONSTANT:
 	case OP_CONSTANT_COMPOSITE:
 	case OP_SPEC_CONSTANT:

@@ -616,24 +616,6 @@ static enum mpk_code name_segments(struct reader *r, struct mpk_cursor c, struct
 	return MPK_OK;
 }
 
-static enum mpk_code read_names(struct reader *r, struct mpk_error *err)
-{
-	enum { OF_FUNCTIONS = 1, OF_SEGMENTS = 9 };
-
-	while (mpk_cursor_left(&r->names)) {
-		struct mpk_cursor part;
-		uint8_t kind;
-
-		MPK_TRY(mpk_read_u8(&r->names, "names", &kind, err));
-		MPK_TRY(read_part(&r->names, "names", &part, err));
-		if (kind == OF_FUNCTIONS)
-			MPK_TRY(read_function_names(r, part, err));
-		else if (kind == OF_SEGMENTS)
-			MPK_TRY(name_segments(r, part, err));
-	}
-	return MPK_OK;
-}
-
 static enum mpk_code read_needed(struct reader *r, struct mpk_error *err)
 {
 	enum { NEEDED = 2 };
@@ -788,24 +770,6 @@ static bool is_program(const struct reader *r)
 	return false;
 }
 
-static enum mpk_code keep_all(struct reader *r, struct mpk_error *err)
-{
-	struct mpk_object *o = &r->object;
-
-	for (size_t i = 0; i < r->symbol_count; i++)
-		if (!r->symbols[i].name)
-			r->symbols[i].name = "";
-	o->sections = mpk_arena_keep(r->arena, r->sections, r->section_count, sizeof *o->sections);
-	o->symbols = mpk_arena_keep(r->arena, r->symbols, r->symbol_count, sizeof *o->symbols);
-	o->needed = mpk_arena_keep(r->arena, r->needed, r->needed_count, sizeof(char *));
-	MPK_TRY_ALLOC(o->sections && o->symbols && o->needed, err);
-	o->section_count = r->section_count;
-	o->symbol_count = r->symbol_count;
-	o->needed_count = r->needed_count;
-	o->machine_name = o->machine_number == 64 ? "wasm64" : "wasm32";
-	return MPK_OK;
-}
-
 static enum mpk_code wasm_read(struct mpk_span bytes, struct mpk_arena *arena,
 			       struct mpk_object *out, struct mpk_error *err)
 {
@@ -826,10 +790,35 @@ static enum mpk_code wasm_read(struct mpk_span bytes, struct mpk_arena *arena,
 	} else {
 		MPK_TRY(read_exports(&r, err));
 		MPK_TRY(add_imports(&r, err));
-		MPK_TRY(read_names(&r, err));
+		enum { OF_FUNCTIONS = 1, OF_SEGMENTS = 9 };
+
+		while (mpk_cursor_left(&r.names)) {
+			struct mpk_cursor part;
+			uint8_t kind;
+
+			MPK_TRY(mpk_read_u8(&r.names, "names", &kind, err));
+			MPK_TRY(read_part(&r.names, "names", &part, err));
+			if (kind == OF_FUNCTIONS)
+				MPK_TRY(read_function_names(&r, part, err));
+			else if (kind == OF_SEGMENTS)
+				MPK_TRY(name_segments(&r, part, err));
+		}
 		r.object.kind = is_program(&r) ? MPK_OBJECT_PROGRAM : MPK_OBJECT_LIBRARY;
 	}
-	MPK_TRY(keep_all(&r, err));
+
+	struct mpk_object *o = &r.object;
+
+	for (size_t i = 0; i < r.symbol_count; i++)
+		if (!r.symbols[i].name)
+			r.symbols[i].name = "";
+	o->sections = mpk_arena_keep(r.arena, r.sections, r.section_count, sizeof *o->sections);
+	o->symbols = mpk_arena_keep(r.arena, r.symbols, r.symbol_count, sizeof *o->symbols);
+	o->needed = mpk_arena_keep(r.arena, r.needed, r.needed_count, sizeof(char *));
+	MPK_TRY_ALLOC(o->sections && o->symbols && o->needed, err);
+	o->section_count = r.section_count;
+	o->symbol_count = r.symbol_count;
+	o->needed_count = r.needed_count;
+	o->machine_name = o->machine_number == 64 ? "wasm64" : "wasm32";
 	*out = r.object;
 	return MPK_OK;
 }

@@ -263,19 +263,6 @@ static bool is_index(struct mpk_span file)
 	return file.len && file.data[0] == '{' && mpk_span_has(file, "\"weight_map\"");
 }
 
-/* The number of a file's name, a new one where it is named first. */
-static enum mpk_code index_shard(struct mpk_strmap *map, struct mpk_span name,
-				 struct mpk_weight_shard *shards, size_t *count, size_t *out,
-				 struct mpk_error *err)
-{
-	int put = mpk_strmap_put(map, name, *count, out);
-
-	MPK_TRY_ALLOC(put >= 0, err);
-	if (put)
-		shards[(*count)++].name = name;
-	return MPK_OK;
-}
-
 static enum mpk_code read_weight_map(struct mpk_json_value map, struct mpk_arena *arena,
 				     struct mpk_weights *out, struct mpk_error *err)
 {
@@ -295,7 +282,13 @@ static enum mpk_code read_weight_map(struct mpk_json_value map, struct mpk_arena
 		MPK_TRY(weight_take_shard(v, "weight_map", arena, &file, err));
 		*w = (struct mpk_weight){ .name = mpk_span_str(name),
 					  .coding = MPK_WEIGHT_ELSEWHERE };
-		MPK_TRY(index_shard(&names, file, shards, &out->shard_count, &w->shard, err));
+
+		/* The number of a file's name, a new one where it is named first. */
+		int put = mpk_strmap_put(&names, file, out->shard_count, &w->shard);
+
+		MPK_TRY_ALLOC(put >= 0, err);
+		if (put)
+			shards[out->shard_count++].name = file;
 	}
 	out->items = items;
 	out->shards = shards;

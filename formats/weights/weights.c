@@ -27,23 +27,6 @@ const struct mpk_weights_format *mpk_weights_format_of(struct mpk_span file)
 	return NULL;
 }
 
-/* A map of the process's hash, so that no file can make names collide. */
-static enum mpk_code check_names(const struct mpk_weights *w, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
-	size_t first;
-
-	for (size_t i = 0; i < w->count; i++) {
-		int put = mpk_strmap_put(&names, w->items[i].name, i, &first);
-
-		MPK_TRY_ALLOC(put >= 0, err);
-		if (put == 0)
-			return mpk_fail(err, MPK_E_CORRUPT, "two tensors are named '%s'",
-					MPK_QUOTE(w->items[i].name));
-	}
-	return MPK_OK;
-}
-
 enum mpk_code mpk_weights_read(struct mpk_span file, struct mpk_arena *arena,
 			       struct mpk_weights *out, struct mpk_error *err)
 {
@@ -53,7 +36,19 @@ enum mpk_code mpk_weights_read(struct mpk_span file, struct mpk_arena *arena,
 	if (!format)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "this is no file of weights");
 	MPK_TRY(format->read(file, arena, &w, err));
-	MPK_TRY(check_names(&w, err));
+
+	/* A map of the process's hash, so that no file can make names collide. */
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
+	size_t first;
+
+	for (size_t i = 0; i < w.count; i++) {
+		int put = mpk_strmap_put(&names, w.items[i].name, i, &first);
+
+		MPK_TRY_ALLOC(put >= 0, err);
+		if (put == 0)
+			return mpk_fail(err, MPK_E_CORRUPT, "two tensors are named '%s'",
+					MPK_QUOTE(w.items[i].name));
+	}
 	*out = w;
 	return MPK_OK;
 }

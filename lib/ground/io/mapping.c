@@ -328,20 +328,6 @@ static bool was_counted(const struct mpk_file_identity *file)
 	return false;
 }
 
-/* In programs a file that is opened many times is one input; applications keep no account. */
-static void count_input(const struct mpk_mapping *m)
-{
-	bool is_new = keeps_closed;
-
-	if (is_new && m->origin) {
-		(void)pthread_mutex_lock(&origins_lock);
-		is_new = !was_counted(&m->origin->identity);
-		(void)pthread_mutex_unlock(&origins_lock);
-	}
-	if (is_new)
-		mpk_account_input(m->bytes.len);
-}
-
 static enum mpk_code open_stdin(struct mpk_mapping *out, struct mpk_error *err)
 {
 	struct mpk_mapping m = { .fd = -1 };
@@ -380,7 +366,17 @@ enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out, struct
 		return code;
 	out->input_bytes = out->bytes.len;
 	mpk_account_open(out->input_bytes);
-	count_input(out);
+
+	/* In programs a file that is opened many times is one input; applications keep no account. */
+	bool is_new = keeps_closed;
+
+	if (is_new && out->origin) {
+		(void)pthread_mutex_lock(&origins_lock);
+		is_new = !was_counted(&out->origin->identity);
+		(void)pthread_mutex_unlock(&origins_lock);
+	}
+	if (is_new)
+		mpk_account_input(out->bytes.len);
 	return MPK_OK;
 }
 

@@ -182,21 +182,6 @@ MPK_NORETURN static void child_main(const struct mpk_process *p, struct mpk_proc
 /* A pipe that poll calls writable takes this much without waiting. */
 enum { PIECE_BYTES = 4096 };
 
-static enum mpk_code copier_open(int out, uint64_t bytes_max, struct mpk_copier *c,
-				 struct mpk_error *err)
-{
-	int ends[2];
-
-	*c = (struct mpk_copier){ .out = out, .bytes_max = bytes_max };
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a pipe");
-	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	c->in = ends[0];
-	c->child = ends[1];
-	c->is_open = true;
-	return MPK_OK;
-}
-
 static void copier_started(struct mpk_copier *c)
 {
 	if (c->is_open && c->child >= 0)
@@ -349,8 +334,17 @@ static enum mpk_code child_start(const struct mpk_process *p, const sigset_t *ma
 
 	if (self == MAP_FAILED)
 		return mpk_fail_nomem(err);
-	if (p->output == MPK_OUTPUT_COPIED)
-		MPK_TRY(copier_open(p->fd, p->output_max, &copier, err));
+	if (p->output == MPK_OUTPUT_COPIED) {
+		int ends[2];
+
+		copier = (struct mpk_copier){ .out = p->fd, .bytes_max = p->output_max };
+		if (pipe2(ends, O_CLOEXEC) != 0)
+			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a pipe");
+		(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+		copier.in = ends[0];
+		copier.child = ends[1];
+		copier.is_open = true;
+	}
 	int64_t deadline = after(p->timeout);
 	pid_t pid = p->contained ? mpk_supervisor_fork(mask, &supervisor, &others) : mpk_fork(mask);
 	if (pid == 0)

@@ -737,11 +737,13 @@ static bool set_powers(const cap_words words)
 	return syscall(SYS_capset, &head, words) == 0;
 }
 
-/* Kept: owners and modes of files, device nodes, which a driver creates, changing the user, and
- * what a server needs. Dropped: modules, memory and ports of the machine, other processes,
- * limits, priorities, terminals, mounts, namespaces, time, shutting down. */
-static uint64_t kept_powers(void)
+static bool powers_drop(bool keeps_files)
 {
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+
+	/* Kept: owners and modes of files, device nodes, which a driver creates, changing the user, and
+	 * what a server needs. Dropped: modules, memory and ports of the machine, other processes,
+	 * limits, priorities, terminals, mounts, namespaces, time, shutting down. */
 	static const unsigned caps[] = {
 		CAP_CHOWN,    CAP_DAC_OVERRIDE,     CAP_DAC_READ_SEARCH, CAP_FOWNER,
 		CAP_FSETID,   CAP_SETGID,           CAP_SETUID,          CAP_SETPCAP,
@@ -749,17 +751,10 @@ static uint64_t kept_powers(void)
 		CAP_IPC_LOCK, CAP_IPC_OWNER,        CAP_LEASE,           CAP_SYS_CHROOT,
 		CAP_MKNOD,
 	};
-	uint64_t bits = 0;
+	uint64_t keep = 0;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(caps); i++)
-		bits |= UINT64_C(1) << caps[i];
-	return bits;
-}
-
-static bool powers_drop(bool keeps_files)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	uint64_t keep = kept_powers();
+		keep |= UINT64_C(1) << caps[i];
 	cap_words words = { { 0 } };
 
 	if (!keeps_files)

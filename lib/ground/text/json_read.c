@@ -182,13 +182,6 @@ static bool read_scalar(struct parser *p)
 	return json_read_fail(p, "expected a value");
 }
 
-static bool in_object(const struct parser *p)
-{
-	unsigned level = p->depth - 1;
-
-	return p->objects[level / 64] >> level % 64 & 1;
-}
-
 /* Nesting is bounded by the bits for it, and costs no stack. */
 static bool open_level(struct parser *p, bool object)
 {
@@ -241,7 +234,9 @@ static bool read_document(struct parser *p)
 	if (!json_read_value(p))
 		return false;
 	while (p->depth) {
-		bool object = in_object(p);
+		unsigned level = p->depth - 1;
+
+		bool object = p->objects[level / 64] >> level % 64 & 1;
 
 		skip_space(p);
 		if (json_read_take(p, object ? '}' : ']'))

@@ -172,11 +172,6 @@ void mpk_base64_put(struct mpk_strbuf *out, struct mpk_span bytes)
 	}
 }
 
-static bool is_blank(uint8_t c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 bool mpk_base64_read(struct mpk_span text, uint8_t *out, size_t room, size_t *len)
 {
 	uint32_t bits = 0; /* not yet given out; the lowest `held` of them count */
@@ -187,7 +182,7 @@ bool mpk_base64_read(struct mpk_span text, uint8_t *out, size_t room, size_t *le
 		uint8_t c = text.data[i];
 		const char *at = c ? strchr(alphabet, c) : NULL;
 
-		if (is_blank(c))
+		if (c == ' ' || c == '\t' || c == '\r' || c == '\n')
 			continue;
 		characters++;
 		padding += c == '=';

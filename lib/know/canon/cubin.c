@@ -316,22 +316,6 @@ static enum mpk_code canon_cubin_read_relocations(struct canon *c,
 	return MPK_OK;
 }
 
-static enum mpk_code read_references(struct canon *c)
-{
-	for (size_t i = 1; i < c->f.elf.section_count; i++) {
-		const struct mpk_canon_section *s = &c->f.items[i];
-
-		if (s->role == MPK_CANON_RELOCATIONS)
-			MPK_TRY(canon_cubin_read_relocations(c, s));
-		else if (s->role == MPK_CANON_TEXT)
-			MPK_TRY_ALLOC(mpk_canon_edge(&c->edges, i, 0), c->err);
-	}
-	MPK_TRY(mpk_canon_sum(&c->references, c->f.elf.section_count,
-			      (const uint8_t(*)[DIGEST])c->own, c->local, c->err));
-	return mpk_canon_reach(&c->edges, c->f.elf.section_count,
-			       (const uint8_t(*)[DIGEST])c->local, c->whole, c->err);
-}
-
 /* --- rows ----------------------------------------------------------------------------------------------- */
 
 /* Variables that nobody refers to count, too: a host program may read and write them by name. */
@@ -428,7 +412,18 @@ static enum mpk_code canon_cubin(const struct mpk_code_info *info, struct mpk_ar
 	}
 	MPK_TRY(mpk_canon_sum(&c.parts, c.f.elf.section_count, NULL, c.own, c.err));
 
-	MPK_TRY(read_references(&c));
+	for (size_t i = 1; i < c.f.elf.section_count; i++) {
+		const struct mpk_canon_section *s = &c.f.items[i];
+
+		if (s->role == MPK_CANON_RELOCATIONS)
+			MPK_TRY(canon_cubin_read_relocations(&c, s));
+		else if (s->role == MPK_CANON_TEXT)
+			MPK_TRY_ALLOC(mpk_canon_edge(&c.edges, i, 0), c.err);
+	}
+	MPK_TRY(mpk_canon_sum(&c.references, c.f.elf.section_count, (const uint8_t(*)[DIGEST])c.own,
+			      c.local, c.err));
+	MPK_TRY(mpk_canon_reach(&c.edges, c.f.elf.section_count, (const uint8_t(*)[DIGEST])c.local,
+				c.whole, c.err));
 	return canon_cubin_put_rows(&c, info, is_kernel, rows);
 }
 

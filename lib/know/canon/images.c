@@ -81,21 +81,6 @@ static void give_roles(struct mpk_canon_sections *f)
 	}
 }
 
-static enum mpk_code find_symbols(struct mpk_canon_sections *f, struct mpk_error *err)
-{
-	for (size_t i = 0; i < f->elf.section_count; i++) {
-		const struct mpk_cubin_section *s = &f->items[i].head;
-
-		if (s->type != MPK_CUBIN_SHT_SYMTAB || s->link >= f->elf.section_count)
-			continue;
-		MPK_TRY(mpk_cubin_elf_data(&f->elf, s, &f->symbols, err));
-		MPK_TRY(mpk_cubin_elf_data(&f->elf, &f->items[s->link].head, &f->strings, err));
-		f->symbol_count = f->symbols.len / MPK_CUBIN_SYMBOL_BYTES;
-		break;
-	}
-	return MPK_OK;
-}
-
 enum mpk_code mpk_canon_sections_read(struct mpk_canon_sections *f, struct mpk_error *err)
 {
 	static const char text[] = ".text.";
@@ -119,7 +104,16 @@ enum mpk_code mpk_canon_sections_read(struct mpk_canon_sections *f, struct mpk_e
 			      err);
 	}
 
-	MPK_TRY(find_symbols(f, err));
+	for (size_t i = 0; i < f->elf.section_count; i++) {
+		const struct mpk_cubin_section *s = &f->items[i].head;
+
+		if (s->type != MPK_CUBIN_SHT_SYMTAB || s->link >= f->elf.section_count)
+			continue;
+		MPK_TRY(mpk_cubin_elf_data(&f->elf, s, &f->symbols, err));
+		MPK_TRY(mpk_cubin_elf_data(&f->elf, &f->items[s->link].head, &f->strings, err));
+		f->symbol_count = f->symbols.len / MPK_CUBIN_SYMBOL_BYTES;
+		break;
+	}
 	give_roles(f);
 	return MPK_OK;
 }

@@ -47,12 +47,6 @@ static void canon_ptx_canon_fini(struct canon *c)
 	free(c->whole);
 }
 
-static void declaration_fini(struct declaration *d)
-{
-	mpk_canon_hash_fini(&d->hash);
-	mpk_strmap_fini(&d->labels);
-}
-
 static bool begins(struct mpk_span word, const char *const *beginnings, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -89,7 +83,8 @@ static enum mpk_code read_header_line(struct canon *c)
 		if (!mpk_lexer_at(&c->lex, ',') && !mpk_token_is_word(&c->lex.t, "debug"))
 			mpk_canon_bytes(&d.hash, c->lex.t.text);
 		if (mpk_lexer_next(&c->lex, c->err) != MPK_OK) {
-			declaration_fini(&d);
+			mpk_canon_hash_fini(&d.hash);
+			mpk_strmap_fini(&d.labels);
 			return MPK_E_SYNTAX;
 		}
 	}

@@ -674,19 +674,6 @@ static enum mpk_code begin(struct mpk_recovery *r, const struct mpk_image *image
 	return MPK_OK;
 }
 
-/* Functions in byte code keep their code, in front. */
-static void keep_code(struct mpk_recovery *r)
-{
-	for (size_t i = 0; i < mpk_relax_instr_count(r->x) && !r->failed; i++) {
-		if (!mpk_vec_reserve(&r->offsets, &r->offset_cap, i + 1, sizeof *r->offsets))
-			r->failed = true;
-		else
-			memcpy(&r->offsets[r->offset_count++], r->x->instr_offset.data + 8 * i, 8);
-	}
-	for (size_t i = 0; i + 8 <= r->x->instr_data.len && !r->failed; i += 8)
-		compiled_put_word(r, (int64_t)mpk_load_u64(r->x->instr_data.data + i));
-}
-
 static enum mpk_code end(struct mpk_recovery *r, struct mpk_relax *out, struct mpk_error *err)
 {
 	void *offsets, *words, *funcs;
@@ -721,7 +708,16 @@ enum mpk_code mpk_compiled_read(const struct mpk_relax *x, const struct mpk_imag
 	code = words && r.branches && r.handles ? begin(&r, image, words, err)
 						: mpk_fail_nomem(err);
 	if (code == MPK_OK) {
-		keep_code(&r);
+		/* Functions in byte code keep their code, in front. */
+		for (size_t i = 0; i < mpk_relax_instr_count(r.x) && !r.failed; i++) {
+			if (!mpk_vec_reserve(&r.offsets, &r.offset_cap, i + 1, sizeof *r.offsets))
+				r.failed = true;
+			else
+				memcpy(&r.offsets[r.offset_count++], r.x->instr_offset.data + 8 * i,
+				       8);
+		}
+		for (size_t i = 0; i + 8 <= r.x->instr_data.len && !r.failed; i += 8)
+			compiled_put_word(&r, (int64_t)mpk_load_u64(r.x->instr_data.data + i));
 		for (size_t i = 0; i < x->func_count && !r.failed; i++)
 			if (x->funcs[i].kind == MPK_RELAX_TIR)
 				read_function(&r, i);

@@ -249,18 +249,6 @@ static const struct mpk_unit_function *called(const struct mpk_unit *u, const st
 
 /* --- objects -------------------------------------------------------------------------- */
 
-/* Objects have no addresses that differ between sections, so the symbol is found by its name. */
-static enum mpk_code find_definition(const struct mpk_symtab *t, const char *name,
-				     struct mpk_symbol *out, bool *found, struct mpk_error *err)
-{
-	*found = false;
-	for (size_t i = 1; i < t->count && !*found; i++) {
-		MPK_TRY(mpk_symtab_get(t, i, out, err));
-		*found = out->defined && out->section && strcmp(out->name, name) == 0;
-	}
-	return MPK_OK;
-}
-
 /* In an object a call is a relocation within the function's bytes; most is the room in out. */
 static enum mpk_code add_relocated(const struct mpk_elf *e, const GElf_Shdr *section,
 				   const struct mpk_symtab *symbols, const struct mpk_symbol *in,
@@ -297,7 +285,12 @@ static enum mpk_code object_callees(const struct mpk_elf *e, const char *symbol,
 	if (e->header.e_type != ET_REL)
 		return MPK_OK;
 	MPK_TRY(mpk_symtab_static(e, &symbols, err));
-	MPK_TRY(find_definition(&symbols, symbol, &in, &found, err));
+	/* Objects have no addresses that differ between sections, so the symbol is found by its name. */
+	found = false;
+	for (size_t i = 1; i < symbols.count && !found; i++) {
+		MPK_TRY(mpk_symtab_get(&symbols, i, &in, err));
+		found = in.defined && in.section && strcmp(in.name, symbol) == 0;
+	}
 	for (size_t i = 1; found && i < e->section_count; i++) {
 		MPK_TRY(mpk_elf_section(e, i, &section, err));
 		if ((section.sh_type == SHT_RELA || section.sh_type == SHT_REL) &&

@@ -318,27 +318,21 @@ static enum mpk_code relax_read_function(struct mpk_relax_typing *r, size_t i, b
 	return r->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-/* Functions that call nothing are final after the first pass. */
-static enum mpk_code read_pass(struct mpk_relax_typing *r, unsigned pass, bool *changed,
-			       struct mpk_error *err)
-{
-	*changed = false;
-	for (size_t i = 0; i < r->x->func_count; i++) {
-		size_t at = pass % 2 ? r->x->func_count - 1 - i : i;
-		const struct mpk_relax_function_type *f = &r->functions[at];
-
-		if (f->signature && (pass == 0 || f->calls))
-			MPK_TRY(relax_read_function(r, at, changed, err));
-	}
-	return MPK_OK;
-}
-
 static enum mpk_code relax_read_functions(struct mpk_relax_typing *r, struct mpk_error *err)
 {
 	bool changed = true;
 
-	for (unsigned pass = 0; changed && pass < PASSES; pass++)
-		MPK_TRY(read_pass(r, pass, &changed, err));
+	for (unsigned pass = 0; changed && pass < PASSES; pass++) {
+		/* Functions that call nothing are final after the first pass. */
+		changed = false;
+		for (size_t i = 0; i < r->x->func_count; i++) {
+			size_t at = pass % 2 ? r->x->func_count - 1 - i : i;
+			const struct mpk_relax_function_type *f = &r->functions[at];
+
+			if (f->signature && (pass == 0 || f->calls))
+				MPK_TRY(relax_read_function(r, at, &changed, err));
+		}
+	}
 	for (size_t i = 0; i < r->x->func_count; i++) {
 		const struct mpk_relax_function_type *f = &r->functions[i];
 

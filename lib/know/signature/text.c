@@ -255,15 +255,6 @@ static void signature_text_put_tensor(const struct writer *w, const struct mpk_t
 		mpk_strbuf_puts(w->out, whole ? "=rand" : "=VALUES");
 }
 
-static void signature_text_put_shape(const struct writer *w, const struct mpk_type *t)
-{
-	mpk_strbuf_puts(w->out, t->ranked ? "shape=" : "shape=EXTENTS");
-	for (size_t d = 0; d < t->ndim; d++) {
-		mpk_strbuf_puts(w->out, d ? "," : "");
-		put_extent(w, t, d);
-	}
-}
-
 static void put_scalar(const struct writer *w, const struct mpk_param *p)
 {
 	const struct mpk_dtype t = p->type.dtype;
@@ -304,7 +295,11 @@ static void signature_text_put_value(const struct writer *w, const struct mpk_pa
 		signature_text_put_tensor(w, t, is_out);
 		break;
 	case MPK_TYPE_SHAPE:
-		signature_text_put_shape(w, t);
+		mpk_strbuf_puts(w->out, t->ranked ? "shape=" : "shape=EXTENTS");
+		for (size_t d = 0; d < t->ndim; d++) {
+			mpk_strbuf_puts(w->out, d ? "," : "");
+			put_extent(w, t, d);
+		}
 		break;
 	case MPK_TYPE_SCALAR:
 		put_scalar(w, p);

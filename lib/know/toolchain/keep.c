@@ -58,25 +58,6 @@ static enum mpk_code count_written(const struct mpk_symtab *table, uint32_t *bef
 	return MPK_OK;
 }
 
-/* Names with equal ends may share their bytes: a name that would change with another must stay. */
-static enum mpk_code are_apart(const struct mpk_symtab *table, const uint32_t *before, bool *apart,
-			       struct mpk_error *err)
-{
-	struct mpk_symbol s;
-
-	*apart = true;
-	for (size_t i = 1; i < table->count && *apart; i++) {
-		MPK_TRY(mpk_symtab_get(table, i, &s, err));
-		size_t from = (size_t)(s.name - (const char *)table->strings.data);
-		size_t to = from + strlen(s.name);
-
-		if (!s.name[0])
-			continue;
-		*apart = before[to] - before[from] == (is_renamed(s.name) ? PREFIX_BYTES : 0);
-	}
-	return MPK_OK;
-}
-
 /* @data    of the file that the table was read from */
 static enum mpk_code write_names(const struct mpk_symtab *table, struct mpk_span file,
 				 uint8_t *data, struct mpk_error *err)
@@ -125,7 +106,20 @@ static enum mpk_code rename_object(struct keeping *k, struct mpk_span file, uint
 	before = mpk_arena_array(k->arena, table.strings.len + 2, sizeof *before);
 	MPK_TRY_ALLOC(before, err);
 	MPK_TRY(count_written(&table, before, &any, err));
-	MPK_TRY(are_apart(&table, before, &apart, err));
+
+	/* Names with equal ends may share their bytes: a name that would change with another must stay. */
+	struct mpk_symbol s;
+
+	apart = true;
+	for (size_t i = 1; i < table.count && apart; i++) {
+		MPK_TRY(mpk_symtab_get(&table, i, &s, err));
+		size_t from = (size_t)(s.name - (const char *)table.strings.data);
+		size_t to = from + strlen(s.name);
+
+		if (!s.name[0])
+			continue;
+		apart = before[to] - before[from] == (is_renamed(s.name) ? PREFIX_BYTES : 0);
+	}
 	k->is_usable = k->is_usable && apart && !has_other_code(&elf);
 	return any && k->is_usable ? write_names(&table, file, data, err) : MPK_OK;
 }

@@ -370,16 +370,6 @@ static enum mpk_code add_notes(int fd, const struct mpk_seal_job *job, struct mp
 	return MPK_OK;
 }
 
-/* The file as it is on the disk now, with key and notes written: it is mapped again. */
-static enum mpk_code digest_of_fd(int fd, const struct mpk_seal *seal,
-				  uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
-
-	MPK_TRY(mpk_mapping_of_fd(fd, "output", &map, err));
-	return seal_digest(map.bytes, seal, NULL, out, err);
-}
-
 /* The key is in the file before the file is signed: it is a part of what is. */
 static enum mpk_code sign(int fd, const struct mpk_secret_key *key, uint64_t seal_off,
 			  struct mpk_error *err)
@@ -390,7 +380,12 @@ static enum mpk_code sign(int fd, const struct mpk_secret_key *key, uint64_t sea
 	MPK_TRY(mpk_ssh_key_digest(&seal.key, seal.fingerprint, err));
 	mpk_seal_write(&seal, text);
 	MPK_TRY(write_at(fd, mpk_span_of(text, sizeof text), seal_off, err));
-	MPK_TRY(digest_of_fd(fd, &seal, digest, err));
+
+	/* The file as it is on the disk now, with key and notes written: it is mapped again. */
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
+
+	MPK_TRY(mpk_mapping_of_fd(fd, "output", &map, err));
+	MPK_TRY(seal_digest(map.bytes, &seal, NULL, digest, err));
 	mpk_sshsig_message(digest, message);
 	MPK_TRY(mpk_ed25519_sign(key, mpk_span_of(message, sizeof message), seal.signature, err));
 	return write_at(fd, mpk_span_of(seal.signature, sizeof seal.signature),

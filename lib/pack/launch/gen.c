@@ -232,11 +232,6 @@ static const char *number_name(struct mpk_dtype t)
 	return t.code == MPK_DTYPE_FLOAT || t.code == MPK_DTYPE_BFLOAT ? "float" : "int";
 }
 
-static const char *type_name(const struct mpk_launch_param *p)
-{
-	return p->is_tensor ? "DLTensor*" : number_name(p->dtype);
-}
-
 static const char *result_name(const struct mpk_launch *l)
 {
 	struct mpk_dtype result = result_type(l);
@@ -258,7 +253,8 @@ void mpk_gen_put_schema(const struct mpk_launch *l, struct mpk_strbuf *out)
 		mpk_strbuf_puts(out, i ? "," : "");
 		mpk_strbuf_puts(out,
 				p->optional ? "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[" : "");
-		mpk_strbuf_printf(out, "{\\\"type\\\":\\\"%s\\\"}", type_name(p));
+		mpk_strbuf_printf(out, "{\\\"type\\\":\\\"%s\\\"}",
+				  p->is_tensor ? "DLTensor*" : number_name(p->dtype));
 		mpk_strbuf_puts(out, p->optional ? "]}" : "");
 	}
 	mpk_strbuf_puts(out, "]}}\"}");

@@ -90,20 +90,6 @@ static enum mpk_code expect(struct parse *p, char c)
 	return scan_fail(p->s, p->s->at, p->err, "expected '%c' in the expression", c);
 }
 
-/* min, max and ceildiv all have two arguments. */
-static enum mpk_code parse_call(struct parse *p, enum mpk_expr_op op, size_t at,
-				const struct mpk_expr **out)
-{
-	struct mpk_expr e = { .op = op, .at = at };
-
-	MPK_TRY(expect(p, '('));
-	MPK_TRY(sum(p, &e.a));
-	MPK_TRY(expect(p, ','));
-	MPK_TRY(sum(p, &e.b));
-	MPK_TRY(expect(p, ')'));
-	return node(p, e, out);
-}
-
 static enum mpk_code name_or_call(struct parse *p, const struct mpk_expr **out)
 {
 	static const struct {
@@ -117,8 +103,17 @@ static enum mpk_code name_or_call(struct parse *p, const struct mpk_expr **out)
 
 	if (scan_space(p->s) == '(')
 		for (size_t i = 0; i < MPK_ARRAY_COUNT(calls); i++)
-			if (mpk_span_is(name, calls[i].name))
-				return parse_call(p, calls[i].op, at, out);
+			if (mpk_span_is(name, calls[i].name)) {
+				/* min, max and ceildiv all have two arguments. */
+				struct mpk_expr e = { .op = calls[i].op, .at = at };
+
+				MPK_TRY(expect(p, '('));
+				MPK_TRY(sum(p, &e.a));
+				MPK_TRY(expect(p, ','));
+				MPK_TRY(sum(p, &e.b));
+				MPK_TRY(expect(p, ')'));
+				return node(p, e, out);
+			}
 	if (scan_space(p->s) == '(')
 		return scan_fail(p->s, at, p->err,
 				 "unknown function '%.*s'; there are min, max and ceildiv",

@@ -300,20 +300,6 @@ static const struct {
 	{ check_launch_names, false }, { check_graph, true },
 };
 
-static void run_checks(struct mpk_toml_reader *r, struct mpk_manifest_draft *draft,
-		       const struct mpk_toml *root, size_t errors_before)
-{
-	struct check c = { .r = r,
-			   .draft = draft,
-			   .has_modules = mpk_toml_find(root, "module"),
-			   .errors_before = errors_before };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(checks); i++)
-		if (!checks[i].needs_names || (!c.unresolved && draft->module_count))
-			checks[i].run(&c);
-	mpk_strmap_fini(&c.ids);
-}
-
 /* --- the whole ------------------------------------------------------------------------ */
 
 /* The folder with its slash, so that a path is folder and name; "" for the current folder. */
@@ -388,7 +374,16 @@ enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path,
 
 	MPK_TRY(parse_toml(&r, text, &root, err));
 	mpk_toml_read_table(&r, &mpk_manifest_schema, &root, &draft);
-	run_checks(&r, &draft, &root, errors_before);
+
+	struct check c = { .r = &r,
+			   .draft = &draft,
+			   .has_modules = mpk_toml_find(&root, "module"),
+			   .errors_before = errors_before };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(checks); i++)
+		if (!checks[i].needs_names || (!c.unresolved && draft.module_count))
+			checks[i].run(&c);
+	mpk_strmap_fini(&c.ids);
 	if (!publish(&r, &draft, out) || r.failed || report->failed)
 		return mpk_fail_nomem(err);
 	out->valid = report->errors == errors_before;

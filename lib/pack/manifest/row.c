@@ -330,18 +330,6 @@ static void check_source(struct mpk_toml_reader *r, struct mpk_toml_str source)
 			    QUOTE(source));
 }
 
-/* Where the bytes are given, nothing can be said about the parts of a module. */
-static void check_payload_only(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
-{
-	static const char why[] = "'payload' is the whole module";
-
-	row_refuse(r, m->data.pos, "data", why);
-	row_refuse(r, m->format.pos, "format", why);
-	row_refuse(r, m->nvrtc_options.pos, "nvrtc_options", why);
-	refuse_functions(r, m, why);
-	refuse_extras(r, m, why);
-}
-
 /* The finding lists the formats of the kind, as they are few. */
 static void row_check_format(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
 			     const struct mpk_manifest_kind *kind)
@@ -601,7 +589,14 @@ static void row_check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module
 			r, m,
 			"a host module has 'id', 'kind', 'sources', 'imports', 'cflags', 'include', 'defines', 'std' and 'libs'");
 	} else if (m->payload.text) {
-		check_payload_only(r, m);
+		/* Where the bytes are given, nothing can be said about the parts of a module. */
+		static const char why[] = "'payload' is the whole module";
+
+		row_refuse(r, m->data.pos, "data", why);
+		row_refuse(r, m->format.pos, "format", why);
+		row_refuse(r, m->nvrtc_options.pos, "nvrtc_options", why);
+		refuse_functions(r, m, why);
+		refuse_extras(r, m, why);
 	} else if (!kind) {
 		unknown_kind(r, m);
 	} else if (kind->device) {

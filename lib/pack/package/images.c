@@ -129,24 +129,6 @@ static const struct mpk_image_file *file_for(struct replacing *r, const struct m
 	return NULL;
 }
 
-static enum mpk_code check_files(const struct replacing *r)
-{
-	for (size_t i = 0; i < r->count; i++) {
-		const struct mpk_image_file *f = &r->files[i];
-		struct listed l;
-
-		MPK_TRY(list_file(f, r->out->arena, &l, r->err));
-		if (l.count == 1 && strcmp(l.targets->name, f->target) == 0)
-			continue;
-		(void)mpk_fail(r->err, MPK_E_CONFLICT, "it is for %s%s, not for %s",
-			       l.targets->name, l.count > 1 ? " and others" : "",
-			       MPK_QUOTE(mpk_span_str(f->target)));
-		mpk_error_at_file(r->err, f->name);
-		return MPK_E_CONFLICT;
-	}
-	return MPK_OK;
-}
-
 /* Keeps the existing image, which a toolkit may have packed better than is possible here. */
 static enum mpk_code has_same_image(struct replacing *r, const struct mpk_fatbin_entry *e,
 				    struct mpk_span bytes, bool *same)
@@ -259,7 +241,19 @@ static enum mpk_code replace_in(struct replacing *r, struct mpk_span container)
 {
 	enum mpk_code code;
 
-	MPK_TRY(check_files(r));
+	for (size_t i = 0; i < r->count; i++) {
+		const struct mpk_image_file *f = &r->files[i];
+		struct listed l;
+
+		MPK_TRY(list_file(f, r->out->arena, &l, r->err));
+		if (l.count == 1 && strcmp(l.targets->name, f->target) == 0)
+			continue;
+		(void)mpk_fail(r->err, MPK_E_CONFLICT, "it is for %s%s, not for %s",
+			       l.targets->name, l.count > 1 ? " and others" : "",
+			       MPK_QUOTE(mpk_span_str(f->target)));
+		mpk_error_at_file(r->err, f->name);
+		return MPK_E_CONFLICT;
+	}
 	r->err->code = MPK_OK;
 	if (mpk_fatbin_is(container))
 		code = replace_in_fatbin(r, container);

@@ -260,17 +260,6 @@ static void put_open_doubts(struct call *c)
 
 /* --- functions ---------------------------------------------------------------------------------- */
 
-static void put_returns(struct call *c)
-{
-	const struct mpk_cfunction_value *v = &c->f->result;
-	bool status = c->f->is_defined ? c->f->returns_status : true;
-
-	if (is_int(v))
-		mpk_strbuf_printf(c->in->out, "returns = \"%s\"\n", status ? "status" : "value");
-	else if (v->kind == MPK_CFUNCTION_POINTER)
-		mpk_strbuf_puts(c->in->out, "returns = \"nothing\" # it is a pointer\n");
-}
-
 void mpk_init_put_call(struct mpk_init *in, const struct mpk_cfunction *f)
 {
 	struct call whole = { .in = in, .f = f }, *c = &whole;
@@ -326,7 +315,14 @@ void mpk_init_put_call(struct mpk_init *in, const struct mpk_cfunction *f)
 	mpk_strbuf_putc(c->in->out, '\n');
 	put_prototype(c);
 	calls_put_lists(c);
-	put_returns(c);
+
+	const struct mpk_cfunction_value *v = &c->f->result;
+	bool status = c->f->is_defined ? c->f->returns_status : true;
+
+	if (is_int(v))
+		mpk_strbuf_printf(c->in->out, "returns = \"%s\"\n", status ? "status" : "value");
+	else if (v->kind == MPK_CFUNCTION_POINTER)
+		mpk_strbuf_puts(c->in->out, "returns = \"nothing\" # it is a pointer\n");
 }
 
 enum { BLOCK_USUAL = 256, NAME_COUNT_MAX = 256 };

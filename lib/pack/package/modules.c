@@ -45,14 +45,6 @@ static uint64_t threads(const int64_t extent[3])
 	return n;
 }
 
-static const struct mpk_code_kernel *package_launch_kernel_of(const struct mpk_loader *l,
-							      const struct mpk_launch_step *step)
-{
-	const struct mpk_code_kernel **code = step->callee ? NULL : l->code[step->module];
-
-	return code ? code[step->row] : NULL;
-}
-
 /* OpenCL passes local memory as an argument of the kernel, which TVM's loader cannot give. */
 static void check_shared(struct mpk_loader *l, const struct mpk_manifest_step *m,
 			 const struct mpk_launch_step *step, const char *function)
@@ -71,7 +63,9 @@ static void check_shared(struct mpk_loader *l, const struct mpk_manifest_step *m
 static void check_block(struct mpk_loader *l, const struct mpk_manifest_step *m,
 			const struct mpk_launch_step *step, const char *function)
 {
-	const struct mpk_code_kernel *k = package_launch_kernel_of(l, step);
+	const struct mpk_code_kernel **code = step->callee ? NULL : l->code[step->module];
+
+	const struct mpk_code_kernel *k = code ? code[step->row] : NULL;
 	struct mpk_pos pos = m->block.count ? m->block.pos : m->pos;
 	struct block b = block_of(step);
 	bool other = false;

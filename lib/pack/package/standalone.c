@@ -345,18 +345,6 @@ static void put_getter(struct carrier *c, const char *what, struct mpk_span name
 	mpk_strbuf_puts(out, ",\n\t\tresult);\n}\n");
 }
 
-static void put_getters(struct carrier *c, const struct mpk_signature *s)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf metadata = { 0 }, doc = { 0 };
-
-	put_metadata(&metadata, s);
-	mpk_signature_text(s, &doc);
-	put_getter(c, MPK_GETTER_METADATA, s->name, &metadata);
-	put_getter(c, MPK_GETTER_DOC, s->name, &doc);
-	if (metadata.failed || doc.failed)
-		c->text.failed = true;
-}
-
 /* @signature  NULL: a host function, whose signature is unknown */
 static enum mpk_code put_entry(struct carrier *c, struct mpk_span name,
 			       const struct mpk_signature *signature)
@@ -383,8 +371,16 @@ static enum mpk_code put_entry(struct carrier *c, struct mpk_span name,
 		"{\n\t(void)self;\n\treturn mpkr_enter(&entry%zu, args, count, result);\n}\n",
 		c->function_count, (int)name.len, (const char *)name.data, c->function_count,
 		c->function_count);
-	if (signature)
-		put_getters(c, signature);
+	if (signature) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf metadata = { 0 }, doc = { 0 };
+
+		put_metadata(&metadata, signature);
+		mpk_signature_text(signature, &doc);
+		put_getter(c, MPK_GETTER_METADATA, signature->name, &metadata);
+		put_getter(c, MPK_GETTER_DOC, signature->name, &doc);
+		if (metadata.failed || doc.failed)
+			c->text.failed = true;
+	}
 	c->function_count++;
 	return MPK_OK;
 }

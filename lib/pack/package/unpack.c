@@ -437,17 +437,6 @@ static enum mpk_code check_tree(const struct mpk_unpack_input *in, struct mpk_er
 	return MPK_OK;
 }
 
-/* Host code comes first among the files (put_host_keys). */
-static enum mpk_code add_code(struct unpacker *u)
-{
-	if (u->in->library.len)
-		MPK_TRY(add_unpacked(&u->files, MPK_UNPACK_BASE, u->in->library, u->err));
-	for (size_t i = 0; i < u->in->object_count; i++)
-		MPK_TRY(add_unpacked(&u->files, u->in->objects[i].name, u->in->objects[i].bytes,
-				     u->err));
-	return MPK_OK;
-}
-
 static enum mpk_code plan(struct unpacker *u, struct mpk_span *manifest)
 {
 	const struct mpk_tree *tree = u->in->tree;
@@ -458,7 +447,12 @@ static enum mpk_code plan(struct unpacker *u, struct mpk_span *manifest)
 	if (!u->in->host_only && !mpk_span_sub(u->in->blob, 0, tree->nbytes + 8, &blob))
 		return mpk_fail_offset(u->err, MPK_E_CORRUPT, "blob", 0,
 				       "the blob ends before its header says");
-	MPK_TRY(add_code(u));
+	/* Host code comes first among the files (put_host_keys). */
+	if (u->in->library.len)
+		MPK_TRY(add_unpacked(&u->files, MPK_UNPACK_BASE, u->in->library, u->err));
+	for (size_t i = 0; i < u->in->object_count; i++)
+		MPK_TRY(add_unpacked(&u->files, u->in->objects[i].name, u->in->objects[i].bytes,
+				     u->err));
 	MPK_TRY(choose_bodies(u));
 	/* The usual order is TVM's, which follows from the imports; serializers that merged
 	 * several libraries leave others. */

@@ -832,21 +832,6 @@ static enum mpk_code put_wrapped(struct wraps *ws, const struct mpk_wrap *w, con
 
 /* --- a file ------------------------------------------------------------------------------------------- */
 
-static enum mpk_code read_cubin(struct wraps *ws, const struct mpk_wrap_file *file,
-				struct mpk_cubin *out)
-{
-	if (!mpk_cubin_is(file->bytes))
-		return mpk_fail(ws->err, MPK_E_UNSUPPORTED, "this is %s, and notes go with a cubin",
-				mpk_code_format_of(file->bytes)->name);
-	MPK_TRY(mpk_cubin_read(file->bytes, ws->arena, out, ws->err));
-	if (out->relocatable)
-		return mpk_fail(ws->err, MPK_E_UNSUPPORTED,
-				"it is relocatable code, which no driver loads before nvlink");
-	if (!out->kernel_count)
-		return mpk_fail(ws->err, MPK_E_UNSUPPORTED, "it has no kernel");
-	return MPK_OK;
-}
-
 static bool is_meant(const struct mpk_wrap *w, size_t i)
 {
 	return !w->triton || mpk_span_is(w->cubin->kernels[i].name, w->triton->name);
@@ -881,7 +866,15 @@ static enum mpk_code wrap_file(struct wraps *ws, const struct mpk_wrap_file *fil
 		.file = file, .how = ws->how, .cubin = &cubin, .arena = ws->arena, .err = ws->err
 	};
 
-	MPK_TRY(read_cubin(ws, file, &cubin));
+	if (!mpk_cubin_is(file->bytes))
+		return mpk_fail(ws->err, MPK_E_UNSUPPORTED, "this is %s, and notes go with a cubin",
+				mpk_code_format_of(file->bytes)->name);
+	MPK_TRY(mpk_cubin_read(file->bytes, ws->arena, &cubin, ws->err));
+	if (cubin.relocatable)
+		return mpk_fail(ws->err, MPK_E_UNSUPPORTED,
+				"it is relocatable code, which no driver loads before nvlink");
+	if (!cubin.kernel_count)
+		return mpk_fail(ws->err, MPK_E_UNSUPPORTED, "it has no kernel");
 	if (wrap_read_notes(&w) != MPK_OK) {
 		mpk_error_at_file(ws->err, file->meta_path);
 		return ws->err->code;

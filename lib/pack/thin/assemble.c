@@ -380,20 +380,6 @@ static enum mpk_code add_tables(const struct mpk_thin_layout *l, const struct mp
 	return mpk_rope_status(table, l->err);
 }
 
-static void add_patches(const struct mpk_thin_layout *l, const struct mpk_thin_patches *patches,
-			struct regions *r)
-{
-	for (size_t i = 0; i < patches->count; i++) {
-		const struct mpk_thin_patch *p = &patches->items[i];
-
-		if (mpk_thin_in_block(l, p->off, p->len))
-			memcpy(l->block + (p->off - l->block_off), p->bytes, p->len);
-		else
-			r->items[r->count++] =
-				(struct region){ .off = p->off, .len = p->len, .bytes = p->bytes };
-	}
-}
-
 static int by_region_offset(const void *a, const void *b)
 {
 	const struct region *x = a, *y = b;
@@ -428,23 +414,6 @@ static enum mpk_code thin_put_file(const struct mpk_thin_layout *l, const struct
 
 /* --- the whole ------------------------------------------------------------------------------------------- */
 
-/* A word that is relocated twice is patched twice, to the same value. */
-static void drop_twins(struct regions *r)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < r->count; i++) {
-		const struct region *last = kept ? &r->items[kept - 1] : NULL;
-		struct region x = r->items[i];
-
-		if (last && last->off == x.off && last->len == x.len && last->bytes && x.bytes &&
-		    memcmp(last->bytes, x.bytes, (size_t)x.len) == 0)
-			continue;
-		r->items[kept++] = x;
-	}
-	r->count = kept;
-}
-
 enum mpk_code mpk_thin_assemble(const struct mpk_thin_layout *l,
 				const struct mpk_thin_patches *patches, struct mpk_rope *out)
 {
@@ -458,8 +427,29 @@ enum mpk_code mpk_thin_assemble(const struct mpk_thin_layout *l,
 	MPK_TRY(add_tables(l, &segments, &r));
 	for (size_t i = 0; i < l->section_count; i++)
 		MPK_TRY(add_section(l, &l->holes[i], &segments, &r));
-	add_patches(l, patches, &r);
+	for (size_t i = 0; i < patches->count; i++) {
+		const struct mpk_thin_patch *p = &patches->items[i];
+
+		if (mpk_thin_in_block(l, p->off, p->len))
+			memcpy(l->block + (p->off - l->block_off), p->bytes, p->len);
+		else
+			r.items[r.count++] =
+				(struct region){ .off = p->off, .len = p->len, .bytes = p->bytes };
+	}
 	qsort(r.items, r.count, sizeof *r.items, by_region_offset);
-	drop_twins(&r);
+
+	/* A word that is relocated twice is patched twice, to the same value. */
+	size_t kept = 0;
+
+	for (size_t i = 0; i < r.count; i++) {
+		const struct region *last = kept ? &r.items[kept - 1] : NULL;
+		struct region x = r.items[i];
+
+		if (last && last->off == x.off && last->len == x.len && last->bytes && x.bytes &&
+		    memcmp(last->bytes, x.bytes, (size_t)x.len) == 0)
+			continue;
+		r.items[kept++] = x;
+	}
+	r.count = kept;
 	return thin_put_file(l, &r, out);
 }

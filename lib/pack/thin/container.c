@@ -310,12 +310,6 @@ static enum mpk_code thin_packed(struct mpk_thin *t, struct mpk_thin_container *
 	return mpk_rope_status(&c->content, err);
 }
 
-static enum mpk_code thin_bundle(struct mpk_thin *t, struct mpk_thin_container *c,
-				 const char *where, struct mpk_error *err)
-{
-	return put_bundle(t, c->bytes, where, &c->content, &c->changed, err);
-}
-
 /* A single image whose beginning and end host code has. The caller asks all images together
  * whether the device still has one. */
 static enum mpk_code thin_binary(struct mpk_thin *t, struct mpk_thin_container *c,
@@ -449,7 +443,7 @@ enum mpk_code mpk_thin_container(struct mpk_thin *t, struct mpk_thin_container *
 	else if (mpk_offload_is_packed(c->bytes))
 		code = thin_packed(t, c, where, err);
 	else if (is_bundle(c->bytes))
-		code = thin_bundle(t, c, where, err);
+		code = put_bundle(t, c->bytes, where, &c->content, &c->changed, err);
 	else if (mpk_offload_is(c->bytes))
 		code = thin_binary(t, c, err);
 	if (code == MPK_OK && c->content.len > c->bytes.len)
@@ -499,9 +493,15 @@ static enum mpk_code compare_binaries(struct mpk_thin *t,
 	return compare_kept(t, "the offload binaries", targets, kept, count, err);
 }
 
-/* Reports what was recorded, if that is not allowed. */
-static enum mpk_code refuse_missing(const struct mpk_thin *t, struct mpk_error *err)
+enum mpk_code mpk_thin_check_missing(struct mpk_thin *t,
+				     const struct mpk_thin_container *containers, size_t count,
+				     struct mpk_error *err)
 {
+	MPK_TRY(compare_binaries(t, containers, count, err));
+	for (size_t w = 0; w < t->o->keep_count && w < MPK_THIN_USED_WORDS; w++)
+		if ((t->unlinked & ~t->served) >> w & 1)
+			mpk_thin_miss(t, MPK_THIN_RELOCATABLE, t->o->keep[w], "code");
+	/* Reports what was recorded, if that is not allowed. */
 	if (!t->missing_count || t->o->allow_missing)
 		return mpk_strbuf_status(&t->missing, err);
 	if (t->missing_count > MPK_THIN_MISSING_SHOWN)
@@ -514,15 +514,4 @@ static enum mpk_code refuse_missing(const struct mpk_thin *t, struct mpk_error *
 			"kernels would lose their code: %s; keep these, too, name the device with "
 			"--device-arch instead, or say --allow-missing",
 			mpk_strbuf_text(&t->missing));
-}
-
-enum mpk_code mpk_thin_check_missing(struct mpk_thin *t,
-				     const struct mpk_thin_container *containers, size_t count,
-				     struct mpk_error *err)
-{
-	MPK_TRY(compare_binaries(t, containers, count, err));
-	for (size_t w = 0; w < t->o->keep_count && w < MPK_THIN_USED_WORDS; w++)
-		if ((t->unlinked & ~t->served) >> w & 1)
-			mpk_thin_miss(t, MPK_THIN_RELOCATABLE, t->o->keep[w], "code");
-	return refuse_missing(t, err);
 }

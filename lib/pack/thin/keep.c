@@ -123,27 +123,6 @@ static size_t choose_amd(struct mpk_span word, const struct mpk_code_target *tar
 	return count;
 }
 
-/* The driver's choice does not know about removed images: they get a kind that runs nowhere. */
-static enum mpk_code choose_cuda(unsigned sm, const struct mpk_code_target *targets,
-				 const bool *kept, size_t count, struct mpk_thin_choice *out,
-				 struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	const struct mpk_cuda_place place = { .sm = sm };
-	struct mpk_code_target *left;
-
-	out->before = out->after = mpk_cuda_choose(targets, count, &place);
-	if (!kept)
-		return MPK_OK;
-	left = mpk_arena_keep(&scratch, targets, count, sizeof *left);
-	MPK_TRY_ALLOC(left, err);
-	for (size_t i = 0; i < count; i++)
-		if (!kept[i])
-			left[i].kind = MPK_TARGET_OTHER;
-	out->after = mpk_cuda_choose(left, count, &place);
-	return MPK_OK;
-}
-
 enum mpk_code mpk_thin_choose(struct mpk_span word, const struct mpk_code_target *targets,
 			      const bool *kept, size_t count, struct mpk_thin_choice *out,
 			      struct mpk_error *err)
@@ -151,8 +130,23 @@ enum mpk_code mpk_thin_choose(struct mpk_span word, const struct mpk_code_target
 	/* what is for a linker is no device */
 	unsigned sm = mpk_span_starts(word, "lto_") ? 0 : cuda_number(word);
 
-	if (sm)
-		return choose_cuda(sm, targets, kept, count, out, err);
+	if (sm) {
+		/* The driver's choice does not know about removed images: they get a kind that runs nowhere. */
+		MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+		const struct mpk_cuda_place place = { .sm = sm };
+		struct mpk_code_target *left;
+
+		out->before = out->after = mpk_cuda_choose(targets, count, &place);
+		if (!kept)
+			return MPK_OK;
+		left = mpk_arena_keep(&scratch, targets, count, sizeof *left);
+		MPK_TRY_ALLOC(left, err);
+		for (size_t i = 0; i < count; i++)
+			if (!kept[i])
+				left[i].kind = MPK_TARGET_OTHER;
+		out->after = mpk_cuda_choose(left, count, &place);
+		return MPK_OK;
+	}
 	if (mpk_span_starts(word, "gfx"))
 		*out = (struct mpk_thin_choice){ choose_amd(word, targets, NULL, count),
 						 choose_amd(word, targets, kept, count) };

@@ -192,15 +192,6 @@ static struct mpk_thin_hole *largest_hole(struct mpk_thin_layout *l, uint64_t by
 	return best;
 }
 
-/* The gap is too small for program headers: it stays, as zeros, where a segment would be split. */
-static void fill_holes(struct mpk_thin_layout *l)
-{
-	for (size_t i = 0; i < l->section_count; i++)
-		if (is_split(l, &l->holes[i]))
-			l->holes[i].cut_off = l->holes[i].cut_end = l->holes[i].end;
-	l->split_count = 0;
-}
-
 /* A program header (PT_INTERP) leads to the name of the dynamic linker. */
 static bool is_movable(const struct mpk_elf *elf, size_t index, const GElf_Shdr *h)
 {
@@ -392,8 +383,13 @@ static enum mpk_code place_table(struct mpk_thin_layout *l, struct mpk_thin_patc
 		cut_hole(l, h);
 		l->table_moves = true;
 	}
-	if (!h || count_splits(l) < l->split_count)
-		fill_holes(l);
+	if (!h || count_splits(l) < l->split_count) {
+		/* The gap is too small for program headers: it stays, as zeros, where a segment would be split. */
+		for (size_t i = 0; i < l->section_count; i++)
+			if (is_split(l, &l->holes[i]))
+				l->holes[i].cut_off = l->holes[i].cut_end = l->holes[i].end;
+		l->split_count = 0;
+	}
 	return MPK_OK;
 }
 

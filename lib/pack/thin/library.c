@@ -421,26 +421,6 @@ struct archive {
 	struct mpk_span *names; /* number of symbols; those of one member are together */
 };
 
-/* Symbols by member, in the order of the index. */
-static enum mpk_code archive_symbols(struct archive *a, struct mpk_arena *arena,
-				     struct mpk_error *err)
-{
-	size_t *at = mpk_arena_array(arena, a->ar.member_count + 1, sizeof *at), sum = 0;
-
-	a->names = mpk_arena_array(arena, a->ar.symbol_count + 1, sizeof *a->names);
-	MPK_TRY_ALLOC(at && a->names, err);
-	for (size_t i = 0; i < a->ar.symbol_count; i++)
-		a->entries[a->ar.symbols[i].member].symbol_count++;
-	for (size_t i = 0; i < a->ar.member_count; i++) {
-		a->entries[i].symbols = a->names + sum;
-		at[i] = sum;
-		sum += a->entries[i].symbol_count;
-	}
-	for (size_t i = 0; i < a->ar.symbol_count; i++)
-		a->names[at[a->ar.symbols[i].member]++] = a->ar.symbols[i].name;
-	return MPK_OK;
-}
-
 /* Members that are no objects stay. */
 static enum mpk_code archive_member(struct archive *a, size_t i, const struct mpk_thin_options *o,
 				    struct mpk_arena *arena, struct mpk_thin_report *report,
@@ -482,7 +462,21 @@ static enum mpk_code thin_archive(struct mpk_span file, const struct mpk_thin_op
 		mpk_rope_put_view(out, file);
 		return mpk_rope_status(out, err);
 	}
-	MPK_TRY(archive_symbols(&a, arena, err));
+
+	/* Symbols by member, in the order of the index. */
+	size_t *at = mpk_arena_array(arena, a.ar.member_count + 1, sizeof *at), sum = 0;
+
+	a.names = mpk_arena_array(arena, a.ar.symbol_count + 1, sizeof *a.names);
+	MPK_TRY_ALLOC(at && a.names, err);
+	for (size_t i = 0; i < a.ar.symbol_count; i++)
+		a.entries[a.ar.symbols[i].member].symbol_count++;
+	for (size_t i = 0; i < a.ar.member_count; i++) {
+		a.entries[i].symbols = a.names + sum;
+		at[i] = sum;
+		sum += a.entries[i].symbol_count;
+	}
+	for (size_t i = 0; i < a.ar.symbol_count; i++)
+		a.names[at[a.ar.symbols[i].member]++] = a.ar.symbols[i].name;
 	MPK_TRY(mpk_ar_write(a.entries, a.ar.member_count, out, err));
 	MPK_TRY(mpk_rope_status(out, err));
 	return out->len <= file.len ? MPK_OK

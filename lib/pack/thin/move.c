@@ -27,17 +27,6 @@ struct moving {
 
 /* --- places ------------------------------------------------------------------------------------------ */
 
-/* A container keeps the alignment that it happened to have, up to its section's. */
-static uint64_t align_of(const struct mpk_thin_section *s, const struct mpk_thin_container *c)
-{
-	uint64_t own = c->address ? c->address & -c->address : ALIGN_MAX;
-	uint64_t asked = s->header.sh_addralign;
-
-	asked = asked > WORD_BYTES ? asked : WORD_BYTES;
-	asked = asked < ALIGN_MAX && (asked & (asked - 1)) == 0 ? asked : ALIGN_MAX;
-	return own < asked ? own : asked;
-}
-
 /* No container moves behind its old place: each is at most as long and as aligned as before. */
 static void place_containers(struct mpk_thin_section *s, struct mpk_thin_report *report)
 {
@@ -45,7 +34,14 @@ static void place_containers(struct mpk_thin_section *s, struct mpk_thin_report 
 
 	for (size_t i = 0; i < s->container_count; i++) {
 		struct mpk_thin_container *c = &s->containers[i];
-		uint64_t align = align_of(s, c);
+
+		/* A container keeps the alignment that it happened to have, up to its section's. */
+		uint64_t own = c->address ? c->address & -c->address : ALIGN_MAX;
+		uint64_t asked = s->header.sh_addralign;
+
+		asked = asked > WORD_BYTES ? asked : WORD_BYTES;
+		asked = asked < ALIGN_MAX && (asked & (asked - 1)) == 0 ? asked : ALIGN_MAX;
+		uint64_t align = own < asked ? own : asked;
 
 		c->moved = (at + align - 1) & ~(align - 1);
 		if (c->pinned && c->moved != c->address) {
@@ -205,21 +201,6 @@ static enum mpk_code patch_sycl_table(const struct moving *m, const struct mpk_t
 	return mpk_thin_patch_add(m->out, off + COUNT_AT, kept, COUNT_BYTES, m->err);
 }
 
-/* A pointer to a struct would point to another struct; a pointer to the first may also be the
- * end of the preceding bytes. */
-static enum mpk_code check_array_pointers(const struct moving *m)
-{
-	for (size_t i = 0; i < m->sycl->word_count; i++) {
-		const struct mpk_thin_word *w = &m->sycl->words[i];
-		const struct mpk_thin_sycl_table *t = sycl_table_of(m->sycl, w->target);
-
-		if (t && w->target != t->array)
-			return mpk_fail_offset(m->err, MPK_E_UNSUPPORTED, "file", w->off,
-					       "something points into SYCL's table of images");
-	}
-	return MPK_OK;
-}
-
 static const struct mpk_thin_sycl_range *dropped_at(const struct mpk_thin_sycl *s, uint64_t begin)
 {
 	size_t i = mpk_first_from(s->ranges, s->range_count, sizeof *s->ranges,
@@ -228,21 +209,6 @@ static const struct mpk_thin_sycl_range *dropped_at(const struct mpk_thin_sycl *
 	return i < s->range_count && s->ranges[i].begin == begin && !s->ranges[i].kept
 		       ? &s->ranges[i]
 		       : NULL;
-}
-
-/* Compilers leave a list for tools: address and size of each image. */
-static enum mpk_code patch_sizes(const struct moving *m, const GElf_Shdr *h)
-{
-	for (uint64_t at = 0; at + 2 * WORD_BYTES <= h->sh_size; at += 2 * WORD_BYTES) {
-		const struct mpk_thin_word *w = mpk_thin_sycl_word(m->sycl, h->sh_addr + at);
-		const struct mpk_thin_sycl_range *r = w ? dropped_at(m->sycl, w->target) : NULL;
-		uint64_t size, off;
-
-		if (r && mpk_thin_read_word(m->elf, h->sh_addr + at + WORD_BYTES, &size, &off) &&
-		    size == r->end - r->begin)
-			MPK_TRY(mpk_thin_patch_add(m->out, off, 0, WORD_BYTES, m->err));
-	}
-	return MPK_OK;
 }
 
 static enum mpk_code patch_all_sizes(const struct moving *m)
@@ -258,7 +224,18 @@ static enum mpk_code patch_all_sizes(const struct moving *m)
 		    h.sh_type == SHT_NOBITS || h.sh_size > left)
 			continue;
 		left -= h.sh_size; /* Overlapping sections would be read again and again. */
-		MPK_TRY(patch_sizes(m, &h));
+		/* Compilers leave a list for tools: address and size of each image. */
+		for (uint64_t at = 0; at + 2 * WORD_BYTES <= h.sh_size; at += 2 * WORD_BYTES) {
+			const struct mpk_thin_word *w = mpk_thin_sycl_word(m->sycl, h.sh_addr + at);
+			const struct mpk_thin_sycl_range *r =
+				w ? dropped_at(m->sycl, w->target) : NULL;
+			uint64_t size, off;
+
+			if (r &&
+			    mpk_thin_read_word(m->elf, h.sh_addr + at + WORD_BYTES, &size, &off) &&
+			    size == r->end - r->begin)
+				MPK_TRY(mpk_thin_patch_add(m->out, off, 0, WORD_BYTES, m->err));
+		}
 	}
 	return MPK_OK;
 }
@@ -270,7 +247,16 @@ static enum mpk_code patch_file(const struct moving *m)
 	for (size_t i = 0; i < m->found.count; i++)
 		MPK_TRY(patch_reference(m, &m->found.items[i]));
 	MPK_TRY(mpk_thin_move_symbols(m->elf, m->c, m->count, m->out, m->err));
-	MPK_TRY(check_array_pointers(m));
+	/* A pointer to a struct would point to another struct; a pointer to the first may also be the
+	 * end of the preceding bytes. */
+	for (size_t i = 0; i < m->sycl->word_count; i++) {
+		const struct mpk_thin_word *w = &m->sycl->words[i];
+		const struct mpk_thin_sycl_table *t = sycl_table_of(m->sycl, w->target);
+
+		if (t && w->target != t->array)
+			return mpk_fail_offset(m->err, MPK_E_UNSUPPORTED, "file", w->off,
+					       "something points into SYCL's table of images");
+	}
 	for (size_t i = 0; i < m->sycl->table_count; i++)
 		if (m->sycl->tables[i].loses)
 			MPK_TRY(patch_sycl_table(m, &m->sycl->tables[i]));

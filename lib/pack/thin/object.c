@@ -58,17 +58,6 @@ static enum mpk_code object_open(struct object *o, struct mpk_span file)
 
 /* --- containers --------------------------------------------------------------------------------- */
 
-static enum mpk_code object_add(struct object *o, struct object_section *s,
-				const struct mpk_thin_container *c)
-{
-	MPK_TRY_ALLOC(mpk_vec_reserve(&o->containers, &o->container_cap, o->container_count + 1,
-				      sizeof *o->containers),
-		      o->err);
-	o->containers[o->container_count++] = *c;
-	s->count++;
-	return MPK_OK;
-}
-
 /* What is no container reaches to the end of the section, and stays. */
 static enum mpk_code object_split(struct object *o, struct object_section *s, const char *name)
 {
@@ -99,7 +88,11 @@ static enum mpk_code object_split(struct object *o, struct object_section *s, co
 		c.bytes = mpk_span_of(bytes.data + at, len);
 		c.off = s->header.sh_offset + at;
 		c.address = at;
-		MPK_TRY(object_add(o, s, &c));
+		MPK_TRY_ALLOC(mpk_vec_reserve(&o->containers, &o->container_cap,
+					      o->container_count + 1, sizeof *o->containers),
+			      o->err);
+		o->containers[o->container_count++] = c;
+		s->count++;
 	}
 }
 
@@ -310,17 +303,6 @@ static enum mpk_code object_patch_table(struct object *o, size_t index)
 	return MPK_OK;
 }
 
-static enum mpk_code object_patch_tables(struct object *o)
-{
-	for (size_t i = 1; i < o->elf.section_count; i++) {
-		uint32_t type = o->sections[i].header.sh_type;
-
-		if (type == SHT_SYMTAB || type == SHT_RELA || type == SHT_REL)
-			MPK_TRY(object_patch_table(o, i));
-	}
-	return MPK_OK;
-}
-
 /* --- the file anew ------------------------------------------------------------------------------ */
 
 static int object_by_patch(const void *a, const void *b)
@@ -362,19 +344,6 @@ static enum mpk_code object_put_patched(struct object *o, const GElf_Shdr *h, si
 	return MPK_OK;
 }
 
-static void object_put_containers(struct object *o, const struct object_section *s,
-				  struct mpk_rope *out)
-{
-	uint64_t begin = out->len;
-
-	for (size_t i = 0; i < s->count; i++) {
-		struct mpk_thin_container *c = &o->containers[s->first + i];
-
-		object_pad(out, begin + c->moved);
-		mpk_rope_put_rope(out, &c->content);
-	}
-}
-
 /* The place of a section in the order of the file. */
 struct object_order {
 	uint64_t off;
@@ -412,9 +381,16 @@ static enum mpk_code object_put_sections(struct object *o, uint64_t *offsets, st
 		if (has_bytes && align > 1 && align < ALIGN_MAX && !(align & (align - 1)))
 			object_pad(out, (out->len + align - 1) & ~(align - 1));
 		offsets[order[k].index] = out->len;
-		if (has_bytes && s->changed)
-			object_put_containers(o, s, out);
-		else if (has_bytes)
+		if (has_bytes && s->changed) {
+			uint64_t begin = out->len;
+
+			for (size_t i = 0; i < s->count; i++) {
+				struct mpk_thin_container *c = &o->containers[s->first + i];
+
+				object_pad(out, begin + c->moved);
+				mpk_rope_put_rope(out, &c->content);
+			}
+		} else if (has_bytes)
 			MPK_TRY(object_put_patched(o, &s->header, &next, out));
 	}
 	return MPK_OK;
@@ -486,7 +462,12 @@ static enum mpk_code object_thin(struct object *o, struct mpk_rope *out)
 		mpk_rope_put_view(out, o->elf.bytes);
 		return mpk_rope_status(out, o->err);
 	}
-	MPK_TRY(object_patch_tables(o));
+	for (size_t i = 1; i < o->elf.section_count; i++) {
+		uint32_t type = o->sections[i].header.sh_type;
+
+		if (type == SHT_SYMTAB || type == SHT_RELA || type == SHT_REL)
+			MPK_TRY(object_patch_table(o, i));
+	}
 	return object_write(o, out);
 }
 

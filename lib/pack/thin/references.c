@@ -354,17 +354,6 @@ static enum mpk_code search_section(struct search *s, struct mpk_span bytes, uin
 	return MPK_OK;
 }
 
-/* Images without a wrapper are named by their ends, too, and an end is an ordinary number. */
-static enum mpk_code check_binaries(const struct search *s)
-{
-	for (size_t i = 0; i < s->count; i++)
-		if (s->c[i].is_binary && s->c[i].changed)
-			return mpk_fail(
-				s->err, MPK_E_UNSUPPORTED,
-				"a program that is linked to one address does not tell where its host code has the end of an image; link it as PIE");
-	return MPK_OK;
-}
-
 /* Records the words of wrappers, and pins containers that something else seems to name. */
 static enum mpk_code find_absolute_words(struct search *s)
 {
@@ -373,7 +362,12 @@ static enum mpk_code find_absolute_words(struct search *s)
 
 	if (!s->count)
 		return MPK_OK;
-	MPK_TRY(check_binaries(s));
+	/* Images without a wrapper are named by their ends, too, and an end is an ordinary number. */
+	for (size_t i = 0; i < s->count; i++)
+		if (s->c[i].is_binary && s->c[i].changed)
+			return mpk_fail(
+				s->err, MPK_E_UNSUPPORTED,
+				"a program that is linked to one address does not tell where its host code has the end of an image; link it as PIE");
 	if (s->c[s->count - 1].address > UINT32_MAX)
 		return mpk_fail(
 			s->err, MPK_E_UNSUPPORTED,

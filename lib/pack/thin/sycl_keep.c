@@ -400,40 +400,6 @@ static bool asks_for_names(const struct mpk_thin *t)
 	return asks;
 }
 
-static enum mpk_code ask_names(struct asking *a, const struct mpk_elf *elf)
-{
-	const struct mpk_thin_options *o = a->t->o;
-
-	a->devices = calloc(a->s->image_count + 1, sizeof *a->devices);
-	MPK_TRY_ALLOC(a->devices, a->err);
-	MPK_TRY(read_sycl_names(elf, a->s, &a->names, a->err));
-	for (size_t i = 0; i < a->s->image_count; i++)
-		MPK_TRY(devices_of_image(a, &a->s->images[i], &a->devices[i]));
-	for (size_t w = 0; w < o->device_count; w++)
-		if (devices_of(o->keep[w]))
-			keep_device(a, w);
-	want_words(a);
-	report_missing(a);
-	return MPK_OK;
-}
-
-static void note_ranges(const struct asking *a)
-{
-	struct mpk_thin_report *report = a->t->report;
-
-	for (size_t i = 0; i < a->s->range_count; i++) {
-		const struct mpk_thin_sycl_range *r = &a->s->ranges[i];
-
-		report->containers++;
-		report->images++;
-		if (r->kept)
-			continue;
-		report->dropped++;
-		report->dropped_bytes += r->bytes.len;
-		a->s->sections[r->section].drops = true;
-	}
-}
-
 enum mpk_code mpk_thin_sycl_keep(struct mpk_thin *t, const struct mpk_elf *elf,
 				 struct mpk_thin_sycl *s, struct mpk_error *err)
 {
@@ -445,9 +411,34 @@ enum mpk_code mpk_thin_sycl_keep(struct mpk_thin *t, const struct mpk_elf *elf,
 		MPK_TRY(keep_range(t, &a, &s->ranges[i], err));
 		drops |= !s->ranges[i].kept;
 	}
-	if (drops && asks_for_names(t))
-		MPK_TRY(ask_names(&a, elf));
-	note_ranges(&a);
+	if (drops && asks_for_names(t)) {
+		const struct mpk_thin_options *o = a.t->o;
+
+		a.devices = calloc(a.s->image_count + 1, sizeof *a.devices);
+		MPK_TRY_ALLOC(a.devices, a.err);
+		MPK_TRY(read_sycl_names(elf, a.s, &a.names, a.err));
+		for (size_t i = 0; i < a.s->image_count; i++)
+			MPK_TRY(devices_of_image(&a, &a.s->images[i], &a.devices[i]));
+		for (size_t w = 0; w < o->device_count; w++)
+			if (devices_of(o->keep[w]))
+				keep_device(&a, w);
+		want_words(&a);
+		report_missing(&a);
+	}
+
+	struct mpk_thin_report *report = a.t->report;
+
+	for (size_t i = 0; i < a.s->range_count; i++) {
+		const struct mpk_thin_sycl_range *r = &a.s->ranges[i];
+
+		report->containers++;
+		report->images++;
+		if (r->kept)
+			continue;
+		report->dropped++;
+		report->dropped_bytes += r->bytes.len;
+		a.s->sections[r->section].drops = true;
+	}
 	for (size_t i = 0; i < s->table_count; i++)
 		for (size_t k = 0; k < s->tables[i].count; k++)
 			s->tables[i].loses |= !mpk_thin_sycl_keeps(s, s->tables[i].first + k);

@@ -105,13 +105,6 @@ struct packing {
 	uint8_t buffer[PIECE];
 };
 
-static void packing_close(struct packing *p)
-{
-	if (p->deflates)
-		(void)deflateEnd(&p->z);
-	mpk_digest_fini(&p->digest);
-}
-
 static enum mpk_code put_packed(struct packing *p, struct mpk_span bytes)
 {
 	if (!mpk_write_all(p->w->scratch->packed, bytes, &p->w->packed))
@@ -221,7 +214,9 @@ static enum mpk_code pack(struct wheel *w, size_t i, const struct mpk_rope *cont
 	code = start_packing(p, w, zip_method(&w->members[i]) != 0);
 	if (code == MPK_OK)
 		code = pack_into(p, i, content);
-	packing_close(p);
+	if (p->deflates)
+		(void)deflateEnd(&p->z);
+	mpk_digest_fini(&p->digest);
 	free(p);
 	return code;
 }
@@ -404,17 +399,6 @@ static enum mpk_code put_record(const struct wheel *w, size_t i, struct mpk_span
 	return mpk_strbuf_status(out, w->err);
 }
 
-static enum mpk_code pack_record(struct wheel *w, size_t i, struct mpk_span old)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
-	struct mpk_rope content = mpk_rope_of(w->arena);
-
-	MPK_TRY(put_record(w, i, old, &text));
-	mpk_rope_put_view(&content, mpk_span_of(text.data, text.len));
-	MPK_TRY(mpk_rope_status(&content, w->err));
-	return pack(w, i, &content);
-}
-
 static enum mpk_code renew_record(struct wheel *w)
 {
 	struct mpk_span old;
@@ -428,7 +412,14 @@ static enum mpk_code renew_record(struct wheel *w)
 		} else if (is_record(name, "")) {
 			MPK_TRY(mpk_zip_read(w->file->bytes, &w->members[i], &reading, w->arena,
 					     &old, w->err));
-			MPK_TRY(pack_record(w, i, old));
+
+			MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+			struct mpk_rope content = mpk_rope_of(w->arena);
+
+			MPK_TRY(put_record(w, i, old, &text));
+			mpk_rope_put_view(&content, mpk_span_of(text.data, text.len));
+			MPK_TRY(mpk_rope_status(&content, w->err));
+			MPK_TRY(pack(w, i, &content));
 		}
 	}
 	return MPK_OK;

@@ -100,19 +100,6 @@ static enum mpk_code unknown_name(const struct mpk_signature *m, struct mpk_span
 
 /* --- by position ---------------------------------------------------------------------------- */
 
-/* The first input that got no value, with its type, which tells what to pass. */
-static enum mpk_code executor_check_missing(const struct mpk_signature *m, size_t at,
-					    struct mpk_error *err)
-{
-	struct mpk_strbuf said = { 0 };
-
-	mpk_strbuf_puts(&said, "input '");
-	mpk_escape(&said, m->inputs[at].name);
-	mpk_strbuf_puts(&said, "' is missing: ");
-	mpk_type_text(&m->inputs[at].type, &said);
-	return executor_check_refuse(m, &said, err);
-}
-
 static enum mpk_code bind_positional(const struct mpk_signature *m, const struct mpk_args *args,
 				     const struct mpk_value **bound, struct mpk_error *err)
 {
@@ -139,8 +126,16 @@ static enum mpk_code bind_positional(const struct mpk_signature *m, const struct
 	}
 	for (at = 0; at < m->input_count; at++)
 		/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Branch): the same */
-		if (!bound[at])
-			return executor_check_missing(m, at, err);
+		if (!bound[at]) {
+			/* The first input that got no value, with its type, which tells what to pass. */
+			struct mpk_strbuf said = { 0 };
+
+			mpk_strbuf_puts(&said, "input '");
+			mpk_escape(&said, m->inputs[at].name);
+			mpk_strbuf_puts(&said, "' is missing: ");
+			mpk_type_text(&m->inputs[at].type, &said);
+			return executor_check_refuse(m, &said, err);
+		}
 	return MPK_OK;
 }
 

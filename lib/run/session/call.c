@@ -103,15 +103,6 @@ static void hint_append(struct mpk_error *err, const char *hint)
 		(void)snprintf(err->text + used, sizeof err->text - used, "%s", hint);
 }
 
-/* The kinds of devices are a list that may grow. */
-static void add_device_kinds(struct mpk_error *err)
-{
-	char hint[128];
-
-	(void)snprintf(hint, sizeof hint, "; minspect runs %s", mpk_device_kind_names());
-	hint_append(err, hint);
-}
-
 void mpk_hint_add(struct mpk_error *err)
 {
 	static const struct {
@@ -133,8 +124,13 @@ void mpk_hint_add(struct mpk_error *err)
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
 		if (strstr(err->text, rows[i].fact))
 			hint_append(err, rows[i].hint);
-	if (strstr(err->text, "the code asks for device "))
-		add_device_kinds(err);
+	if (strstr(err->text, "the code asks for device ")) {
+		/* The kinds of devices are a list that may grow. */
+		char hint[128];
+
+		(void)snprintf(hint, sizeof hint, "; minspect runs %s", mpk_device_kind_names());
+		hint_append(err, hint);
+	}
 }
 
 void mpk_hint_add_call(const struct mpk_signature *signature, struct mpk_error *err)

@@ -262,15 +262,6 @@ static void judge_raised(const struct mpk_case *c, const struct mpk_error *raise
 	cases_run_fail(out, MPK_E_DIFFERENT, mpk_strbuf_text(&why));
 }
 
-static void judge_silent(const struct mpk_case *c, struct mpk_case_outcome *out)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
-
-	mpk_strbuf_printf(&why, "returned, expected an error with '%s'",
-			  MPK_QUOTE(mpk_span_str(c->raises)));
-	cases_run_fail(out, MPK_E_DIFFERENT, mpk_strbuf_text(&why));
-}
-
 /* --- all cases of a file ------------------------------------------------------------- */
 
 /* Isolated code has a process for each call. */
@@ -351,7 +342,11 @@ static enum mpk_code judge_one(const struct mpk_case *c, const struct mpk_batch_
 		out->calls = r->seconds_count;
 		out->timing = mpk_timing_of(r->seconds, r->seconds_count);
 		if (c->raises) {
-			judge_silent(c, out);
+			MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
+
+			mpk_strbuf_printf(&why, "returned, expected an error with '%s'",
+					  MPK_QUOTE(mpk_span_str(c->raises)));
+			cases_run_fail(out, MPK_E_DIFFERENT, mpk_strbuf_text(&why));
 			return MPK_OK;
 		}
 		return cases_run_compare(c, r, out, err);

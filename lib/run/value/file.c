@@ -62,20 +62,6 @@ static enum mpk_code adopt(struct mpk_mapping *m, const struct mpk_npy *npy,
 	return rc;
 }
 
-/* Large content stays where it is when it is aligned as kernels want it. */
-static enum mpk_code file_take(struct mpk_mapping *m, const struct content *c,
-			       struct mpk_tensor **out, struct mpk_error *err)
-{
-	const struct mpk_npy *npy = &c->npy;
-	bool is_unlike =
-		(npy->is_big != MPK_BIG_ENDIAN && mpk_dtype_number_bytes(npy->dtype) > 1) ||
-		(npy->is_opaque && mpk_dtype_is_packed(npy->dtype));
-	bool in_place = !is_unlike && npy->data.len >= MPK_IN_PLACE_FROM && !c->is_unpacked &&
-			(uintptr_t)npy->data.data % MPK_STORAGE_ALIGN == 0 && make_writable(m);
-
-	return in_place ? adopt(m, npy, out, err) : mpk_array_copy(npy, out, err);
-}
-
 /* Opaque elements are what was asked for, if they are as wide; a vector's lanes are the innermost
  * dimension in NumPy. */
 static void take_type(struct mpk_npy *npy, const struct mpk_dltensor *want)
@@ -193,8 +179,18 @@ enum mpk_code mpk_tensor_load_file(const char *spec, const struct mpk_dltensor *
 	enum mpk_code rc = file_read_content(m.bytes, key, want != NULL, &content, err);
 	if (rc == MPK_OK)
 		rc = fit(&content, want, err);
-	if (rc == MPK_OK)
-		rc = file_take(&m, &content, out, err);
+	if (rc == MPK_OK) {
+		/* Large content stays where it is when it is aligned as kernels want it. */
+		const struct mpk_npy *npy = &content.npy;
+		bool is_unlike =
+			(npy->is_big != MPK_BIG_ENDIAN && mpk_dtype_number_bytes(npy->dtype) > 1) ||
+			(npy->is_opaque && mpk_dtype_is_packed(npy->dtype));
+		bool in_place =
+			!is_unlike && npy->data.len >= MPK_IN_PLACE_FROM && !content.is_unpacked &&
+			(uintptr_t)npy->data.data % MPK_STORAGE_ALIGN == 0 && make_writable(&m);
+
+		rc = in_place ? adopt(&m, npy, out, err) : mpk_array_copy(npy, out, err);
+	}
 	if (rc != MPK_OK)
 		mpk_error_at_file(err, path);
 	return rc;

@@ -68,19 +68,6 @@ static const char *codegen_look_up(void *data, uint64_t value, uint64_t *type, u
 	return l->name;
 }
 
-static enum mpk_code open_context(const char *version, const struct mpk_llvm_code *code,
-				  struct lookup *l, LLVMDisasmContextRef *out,
-				  struct mpk_error *err)
-{
-	*out = LLVMCreateDisasmCPUFeatures(code->triple, code->cpu, code->features, l, 0, NULL,
-					   codegen_look_up);
-	if (!*out)
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "LLVM %s cannot disassemble code for '%s'",
-				version, MPK_QUOTE(mpk_span_str(code->triple)));
-	(void)LLVMSetDisasmOptions(*out, LLVMDisassembler_Option_PrintImmHex);
-	return MPK_OK;
-}
-
 /* "adrp\tx0, 32": the operand counts pages from here; what is meant is the address. */
 static void say_page(char text[TEXT_BYTES], uint64_t page)
 {
@@ -123,7 +110,12 @@ static enum mpk_code some(const char *version, const struct mpk_llvm_code *code,
 	LLVMDisasmContextRef context;
 	char text[TEXT_BYTES];
 
-	MPK_TRY(open_context(version, code, &l, &context, err));
+	context = LLVMCreateDisasmCPUFeatures(code->triple, code->cpu, code->features, &l, 0, NULL,
+					      codegen_look_up);
+	if (!context)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "LLVM %s cannot disassemble code for '%s'",
+				version, MPK_QUOTE(mpk_span_str(code->triple)));
+	(void)LLVMSetDisasmOptions(context, LLVMDisassembler_Option_PrintImmHex);
 	for (size_t n = 0; n < CONTEXT_INSTRUCTIONS && *at < code->bytes.len; n++) {
 		*at += one(context, code, *at, &l, &instruction, text);
 		each(&instruction, arg);

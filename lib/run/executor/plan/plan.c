@@ -70,15 +70,6 @@ static bool origin_put(struct mpk_origins *o, const struct mpk_origin_entry *kno
 	return true;
 }
 
-/* What is known of a storage; MPK_ORIGIN_UNKNOWN also for NULL */
-static struct mpk_origin_entry origin_get(const struct mpk_origins *o,
-					  const struct mpk_storage *storage)
-{
-	if (!storage || !o->cap)
-		return (struct mpk_origin_entry){ 0 };
-	return *entry_of(o->items, o->cap, storage);
-}
-
 void mpk_record_origin(struct mpk_recorder *r, const struct mpk_storage *s, enum mpk_origin origin,
 		       size_t index)
 {
@@ -91,7 +82,10 @@ void mpk_record_origin(struct mpk_recorder *r, const struct mpk_storage *s, enum
 /* What is known of the storage that a tensor lies in. */
 static struct mpk_origin_entry look_up(const struct mpk_recorder *r, const struct mpk_tensor *t)
 {
-	return origin_get(&r->origins, t->storage);
+	/* What is known of a storage; MPK_ORIGIN_UNKNOWN also for NULL */
+	if (!t->storage || !r->origins.cap)
+		return (struct mpk_origin_entry){ 0 };
+	return *entry_of(r->origins.items, r->origins.cap, t->storage);
 }
 
 /* --- tensors, each once ---------------------------------------------------------------------- */

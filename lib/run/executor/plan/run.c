@@ -291,30 +291,24 @@ static bool can_share(const struct mpk_plan_tape *have, const struct mpk_plan_ta
 
 /* --- plans --------------------------------------------------------------------------------- */
 
-/* Words in which the plans that are there differ from the one that comes. */
-static bool find_variables(struct mpk_plan_tape *t, const struct mpk_plan_tape *made)
-{
-	/* the words of the first plan, which all older plans have where they have no own */
-	for (size_t i = 0; i < t->variable_count; i++)
-		mpk_plan_set_word(t, t->variables[i].word, t->variables[i].first);
-	t->current = NULL;
-	for (size_t i = 0; i < t->word_count; i++) {
-		if (t->sorts[i] != FREE || t->words[i] == made->words[i])
-			continue;
-		if (!mpk_vec_reserve(&t->variables, &t->variable_cap, t->variable_count + 1,
-				     sizeof *t->variables))
-			return false;
-		t->variables[t->variable_count++] = (struct mpk_plan_variable){ i, t->words[i] };
-		t->sorts[i] = VARIABLE;
-	}
-	return true;
-}
-
 static bool tape_share(struct mpk_plan *plan, struct mpk_plan_tape *have,
 		       const struct mpk_plan_tape *made)
 {
-	if (!find_variables(have, made))
-		return false;
+	/* Words in which the plans that are there differ from the one that comes. */
+	/* the words of the first plan, which all older plans have where they have no own */
+	for (size_t i = 0; i < have->variable_count; i++)
+		mpk_plan_set_word(have, have->variables[i].word, have->variables[i].first);
+	have->current = NULL;
+	for (size_t i = 0; i < have->word_count; i++) {
+		if (have->sorts[i] != FREE || have->words[i] == made->words[i])
+			continue;
+		if (!mpk_vec_reserve(&have->variables, &have->variable_cap,
+				     have->variable_count + 1, sizeof *have->variables))
+			return false;
+		have->variables[have->variable_count++] =
+			(struct mpk_plan_variable){ i, have->words[i] };
+		have->sorts[i] = VARIABLE;
+	}
 	plan->values = calloc(have->variable_count + 1, sizeof *plan->values);
 	if (!plan->values)
 		return false;

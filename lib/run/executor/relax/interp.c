@@ -177,19 +177,6 @@ static enum mpk_code relax_interp_enter(struct mpk_relax_vm *vm, const struct mp
 	return code;
 }
 
-/* Conditions are integers or bools; tensors become such by vm.builtin.read_if_cond. */
-static enum mpk_code is_true(struct mpk_relax_vm *vm, const struct mpk_relax_step *s, bool *out,
-			     struct mpk_error *err)
-{
-	struct mpk_value v;
-	int64_t number;
-
-	MPK_TRY(operand_value(vm, &vm->program->operands[s->first], &v, err));
-	MPK_TRY(mpk_relax_int("if", &v, 0, &number, err));
-	*out = number != 0;
-	return MPK_OK;
-}
-
 /* What fails is a call of an operator, in the uppermost frame. Builtins, which make room for it, do not count as the one
  * before. */
 static void note_failure(const struct mpk_relax_vm *vm, const struct mpk_relax_step *s)
@@ -246,7 +233,13 @@ static enum mpk_code relax_interp_take_step(struct mpk_relax_vm *vm, size_t floo
 		return MPK_OK;
 	}
 	if (s->action == MPK_ACTION_IF) {
-		MPK_TRY(is_true(vm, s, &yes, err));
+		/* Conditions are integers or bools; tensors become such by vm.builtin.read_if_cond. */
+		struct mpk_value v;
+		int64_t number;
+
+		MPK_TRY(operand_value(vm, &vm->program->operands[s->first], &v, err));
+		MPK_TRY(mpk_relax_int("if", &v, 0, &number, err));
+		yes = number != 0;
 		f->at = yes ? f->at + 1 : (uint32_t)s->target;
 		return MPK_OK;
 	}

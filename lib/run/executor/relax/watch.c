@@ -135,14 +135,6 @@ static void record_builtin(struct mpk_relax_vm *vm, const struct mpk_relax_step 
 	mpk_record_nothing(vm->recorder);
 }
 
-static void record_before(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-			  const struct mpk_value *args, size_t count)
-{
-	const struct mpk_relax_callee *c = &vm->program->callees[s->callee];
-
-	vm->passes_on = c->action == MPK_ACTION_BUILTIN && passes_on(vm, c->builtin, args, count);
-}
-
 static void record_after(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
 			 const struct mpk_value *args, size_t count, const struct mpk_value *result)
 {
@@ -160,7 +152,10 @@ static enum mpk_code call_recorded(struct mpk_relax_vm *vm, const struct mpk_rel
 				   const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
 				   struct mpk_value *result, struct mpk_error *err)
 {
-	record_before(vm, s, a->values, a->count);
+	const struct mpk_relax_callee *c = &vm->program->callees[s->callee];
+
+	vm->passes_on =
+		c->action == MPK_ACTION_BUILTIN && passes_on(vm, c->builtin, a->values, a->count);
 	MPK_TRY(call(vm, s, a, result, err));
 	record_after(vm, s, a->values, a->count, result);
 	return MPK_OK;

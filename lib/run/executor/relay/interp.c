@@ -500,15 +500,6 @@ static enum mpk_code watch_step(struct mpk_relay_vm *vm, const struct mpk_relay_
 	return code;
 }
 
-static enum mpk_code watch_control(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
-				   struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
-
-	MPK_TRY(describe_step(vm, s, &op, err));
-	return mpk_operator_control(vm->observers, &op, err);
-}
-
 /* --- closures --------------------------------------------------------------------------------- */
 
 /* Arguments in the order of the parameters: named ones at their parameter's place, the others at the
@@ -740,8 +731,12 @@ static enum mpk_code relay_interp_take_step(struct run *r, struct mpk_error *err
 	/* a program that comes from strangers may have no end */
 	if (vm->steps_left-- == 0)
 		return mpk_relay_fault(vm, err, "RuntimeError", "a loop without end");
-	if (vm->observers && jumps[s->op])
-		MPK_TRY(watch_control(vm, s, err));
+	if (vm->observers && jumps[s->op]) {
+		MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
+
+		MPK_TRY(describe_step(vm, s, &op, err));
+		MPK_TRY(mpk_operator_control(vm->observers, &op, err));
+	}
 	if (jumps[s->op])
 		return jumps[s->op](r, s, err);
 	if (vm->observers)

@@ -134,18 +134,6 @@ static enum mpk_code call_pages(struct mpk_paged *c, const struct level_call *l,
 	return mpk_state_call(c->kernels[kernel], what, k.items, k.count, err);
 }
 
-static enum mpk_code merge(struct mpk_paged *c, const struct layer_call *a, struct mpk_error *err)
-{
-	struct kernel_args k = { .count = 0 };
-
-	put_tensor(&k, a->output);
-	put_tensor(&k, a->lse);
-	put_tensor(&k, c->pass.output);
-	put_tensor(&k, c->pass.lse);
-	return mpk_state_call(c->kernels[MPK_PAGED_MERGE], "merging two attentions", k.items,
-			      k.count, err);
-}
-
 /* @count   attentions that output and lse have already; counts on */
 static enum mpk_code attend_levels(struct mpk_paged *c, const struct layer_call *a, bool is_causal,
 				   size_t *count, struct mpk_error *err)
@@ -188,8 +176,16 @@ static enum mpk_code attend_levels(struct mpk_paged *c, const struct layer_call 
 					       k.items, k.count, err));
 		} else
 			MPK_TRY(call_pages(c, &l, err));
-		if ((*count)++)
-			MPK_TRY(merge(c, a, err));
+		if ((*count)++) {
+			struct kernel_args k = { .count = 0 };
+
+			put_tensor(&k, a->output);
+			put_tensor(&k, a->lse);
+			put_tensor(&k, c->pass.output);
+			put_tensor(&k, c->pass.lse);
+			MPK_TRY(mpk_state_call(c->kernels[MPK_PAGED_MERGE],
+					       "merging two attentions", k.items, k.count, err));
+		}
 	}
 	return MPK_OK;
 }

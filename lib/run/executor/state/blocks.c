@@ -160,12 +160,6 @@ static enum mpk_code blocks_add(struct mpk_kv_state *cache, int64_t id, struct m
 	return blocks_insert(b, id, block, err);
 }
 
-static void drop_sequence(struct mpk_blocks *b, struct mpk_sequence *s)
-{
-	sequence_fini(s);
-	*s = b->sequences[--b->sequence_count];
-}
-
 static enum mpk_code blocks_remove(struct mpk_kv_state *cache, int64_t id, struct mpk_error *err)
 {
 	struct mpk_blocks *b = blocks_of(cache);
@@ -181,7 +175,8 @@ static enum mpk_code blocks_remove(struct mpk_kv_state *cache, int64_t id, struc
 	}
 	if (at != -1)
 		b->items[at].refs--;
-	drop_sequence(b, s);
+	sequence_fini(s);
+	*s = b->sequences[--b->sequence_count];
 	return MPK_OK;
 }
 

@@ -472,18 +472,6 @@ static enum mpk_code take_level(struct mpk_paged *c, struct mpk_sequence *const 
 	return level->tree.failed || level->tree_ends.failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-/* The trees of a batch that was checked, into sequences and levels. */
-static enum mpk_code paged_take_tree(struct mpk_paged *c, struct mpk_sequence *const *sequences,
-				     const struct mpk_kv_batch *batch,
-				     const struct mpk_paged_trace *traces, struct mpk_error *err)
-{
-	size_t levels = c->pass.appends_first ? c->pass.depth_count : 1;
-
-	for (size_t d = 0; d < levels; d++)
-		MPK_TRY(take_level(c, sequences, batch, traces, d, err));
-	return MPK_OK;
-}
-
 /* --- the begin of a pass ----------------------------------------------------------------------- */
 
 /* What is only needed until the tables of the pass are there. */
@@ -678,9 +666,13 @@ static enum mpk_code begin_pass(struct mpk_paged *c, struct begin *b, struct mpk
 	paged_choose(c, b->traces, decodes);
 	c->pass.appends_first =
 		(!c->slides && c->pass.levels[c->pass.depth_count - 1].decodes) || has_tree;
-	if (b->batch->parents)
-		MPK_TRY(paged_take_tree(c, b->sequences, b->batch, b->traces, err));
-	else {
+	if (b->batch->parents) {
+		/* The trees of a batch that was checked, into sequences and levels. */
+		size_t levels = c->pass.appends_first ? c->pass.depth_count : 1;
+
+		for (size_t d = 0; d < levels; d++)
+			MPK_TRY(take_level(c, b->sequences, b->batch, b->traces, d, err));
+	} else {
 		for (size_t i = 0; i < b->batch->count; i++) {
 			struct mpk_sequence *s = b->sequences[i];
 

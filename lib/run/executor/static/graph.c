@@ -204,18 +204,6 @@ static enum mpk_code add_copy(const struct loader *l, const struct operands *ope
 				   l->err);
 }
 
-/* A reshape in place: there is nothing to do where its output lies in the storage of its input. */
-static enum mpk_code add_nop(const struct loader *l, const struct operands *operands)
-{
-	const struct mpk_static_tensor *tensors = l->p->tensors;
-
-	if (operands->read_count >= 1 && operands->count == operands->read_count + 1 &&
-	    tensors[operands->tensors[0]].storage ==
-		    tensors[operands->tensors[operands->read_count]].storage)
-		return MPK_OK;
-	return add_copy(l, operands);
-}
-
 static enum mpk_code load_operator(const struct loader *l, size_t i)
 {
 	const struct mpk_graph_node *node = &l->g.nodes[i];
@@ -224,8 +212,16 @@ static enum mpk_code load_operator(const struct loader *l, size_t i)
 
 	MPK_TRY(collect_operands(l, i, &operands));
 	/* the two names that TVM's graph executor handles itself (graph_executor.cc) */
-	if (strcmp(node->func_name, "__nop") == 0)
-		return add_nop(l, &operands);
+	if (strcmp(node->func_name, "__nop") == 0) {
+		/* A reshape in place: there is nothing to do where its output lies in the storage of its input. */
+		const struct mpk_static_tensor *tensors = l->p->tensors;
+
+		if (operands.read_count >= 1 && operands.count == operands.read_count + 1 &&
+		    tensors[operands.tensors[0]].storage ==
+			    tensors[operands.tensors[operands.read_count]].storage)
+			return MPK_OK;
+		return add_copy(l, &operands);
+	}
 	if (strcmp(node->func_name, "__copy") == 0)
 		return add_copy(l, &operands);
 	MPK_TRY(mpk_node_import(l->node, node->func_name, &f, l->err));

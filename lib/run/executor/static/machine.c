@@ -74,26 +74,6 @@ static enum mpk_code machine_take_devices(struct static_machine *m,
 	return MPK_OK;
 }
 
-/* A tensor as functions receive it. Releases that the legacy convention is for say bool as one bit,
- * and have no strides when a tensor is compact. */
-static enum mpk_code machine_make_tensor(struct static_machine *m, size_t i, struct mpk_error *err)
-{
-	static const struct mpk_dtype legacy_bool = { MPK_DTYPE_UINT, 1, 1 };
-	const struct mpk_static_tensor *t = &m->program->tensors[i];
-	struct mpk_dltensor dl = {
-		.device = m->memories[t->storage].device,
-		.ndim = (int32_t)t->ndim,
-		.dtype = t->dtype,
-		.shape = (int64_t *)(uintptr_t)t->shape, /* copied */
-	};
-
-	if (m->program->base.context.convention == MPK_CONV_LEGACY && mpk_dtype_is_bool(t->dtype))
-		dl.dtype = legacy_bool;
-	MPK_TRY(mpk_tensor_wrap(&dl, NULL, &m->tensors[i], err));
-	m->tensors[i]->dl.strides = NULL;
-	return MPK_OK;
-}
-
 /* The arguments of a step: cells for code at an address, values for anything else. Both point to
  * the machine's tensors, whose addresses change from call to call. */
 static enum mpk_code lay_out(struct static_machine *m, size_t i, struct mpk_error *err)
@@ -138,8 +118,24 @@ static enum mpk_code machine_start(struct mpk_machine *base, const struct mpk_dl
 	if (!m->memories || !m->tensors || !m->calls || !m->contents || !m->bound)
 		return mpk_fail_nomem(err);
 	MPK_TRY(machine_take_devices(m, devices, count, err));
-	for (size_t i = 0; i < p->tensor_count; i++)
-		MPK_TRY(machine_make_tensor(m, i, err));
+	for (size_t i = 0; i < p->tensor_count; i++) {
+		/* A tensor as functions receive it. Releases that the legacy convention is for say bool as one bit,
+		 * and have no strides when a tensor is compact. */
+		static const struct mpk_dtype legacy_bool = { MPK_DTYPE_UINT, 1, 1 };
+		const struct mpk_static_tensor *t = &m->program->tensors[i];
+		struct mpk_dltensor dl = {
+			.device = m->memories[t->storage].device,
+			.ndim = (int32_t)t->ndim,
+			.dtype = t->dtype,
+			.shape = (int64_t *)(uintptr_t)t->shape, /* copied */
+		};
+
+		if (m->program->base.context.convention == MPK_CONV_LEGACY &&
+		    mpk_dtype_is_bool(t->dtype))
+			dl.dtype = legacy_bool;
+		MPK_TRY(mpk_tensor_wrap(&dl, NULL, &m->tensors[i], err));
+		m->tensors[i]->dl.strides = NULL;
+	}
 	for (size_t i = 0; i < p->step_count; i++)
 		MPK_TRY(lay_out(m, i, err));
 	return MPK_OK;
@@ -374,18 +370,6 @@ static enum mpk_code machine_describe(const struct static_machine *m, size_t i,
 	return MPK_OK;
 }
 
-static enum mpk_code run_observed(struct static_machine *m, struct mpk_observer *observers,
-				  size_t i, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op;
-	const struct mpk_value none = { 0 };
-
-	MPK_TRY(machine_describe(m, i, &op, err));
-	MPK_TRY(mpk_operator_begin(observers, &op, err));
-	MPK_TRY(run_step(m, i, err));
-	return mpk_operator_end(observers, &op, &none, err);
-}
-
 static enum mpk_code invoke(struct mpk_machine *base, size_t function, const struct mpk_args *args,
 			    struct mpk_value *result, struct mpk_error *err)
 {
@@ -404,7 +388,14 @@ static enum mpk_code invoke(struct mpk_machine *base, size_t function, const str
 	/* asked once a call: a run that nobody observes has no test in its loop */
 	for (size_t i = 0; i < p->step_count && observers; i++) {
 		MPK_TRY(mpk_stop_check(stop, err));
-		MPK_TRY(run_observed(m, observers, i, err));
+
+		MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op;
+		const struct mpk_value none = { 0 };
+
+		MPK_TRY(machine_describe(m, i, &op, err));
+		MPK_TRY(mpk_operator_begin(observers, &op, err));
+		MPK_TRY(run_step(m, i, err));
+		MPK_TRY(mpk_operator_end(observers, &op, &none, err));
 	}
 	for (size_t i = 0; i < p->step_count && !observers; i++) {
 		MPK_TRY(mpk_stop_check(stop, err));

@@ -162,24 +162,6 @@ static enum mpk_code separate_result(struct mpk_static_program *p, uint32_t *res
 	return MPK_OK;
 }
 
-/* A view that is larger than the input would lead past the end of the caller's memory. */
-static enum mpk_code find_zero_copy(struct mpk_static_program *p, struct mpk_error *err)
-{
-	uint32_t *inputs = mpk_arena_array(&p->base.arena, p->storage_count + 1, sizeof *inputs);
-
-	if (!inputs)
-		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < p->input_count; i++)
-		inputs[p->tensors[p->inputs[i].tensor].storage]++;
-	for (size_t i = 0; i < p->input_count; i++) {
-		const struct mpk_static_tensor *t = &p->tensors[p->inputs[i].tensor];
-		struct mpk_static_storage *s = &p->storages[t->storage];
-
-		s->is_zero_copy = inputs[t->storage] == 1 && !s->is_written && t->bytes == s->bytes;
-	}
-	return MPK_OK;
-}
-
 static struct mpk_param typed(const struct mpk_static_program *p, uint32_t tensor,
 			      struct mpk_span name)
 {
@@ -218,7 +200,19 @@ enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk
 	}
 	p->views = views;
 
-	MPK_TRY(find_zero_copy(p, err));
+	/* A view that is larger than the input would lead past the end of the caller's memory. */
+	uint32_t *inputs = mpk_arena_array(&p->base.arena, p->storage_count + 1, sizeof *inputs);
+
+	if (!inputs)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < p->input_count; i++)
+		inputs[p->tensors[p->inputs[i].tensor].storage]++;
+	for (size_t i = 0; i < p->input_count; i++) {
+		const struct mpk_static_tensor *t = &p->tensors[p->inputs[i].tensor];
+		struct mpk_static_storage *s = &p->storages[t->storage];
+
+		s->is_zero_copy = inputs[t->storage] == 1 && !s->is_written && t->bytes == s->bytes;
+	}
 
 	size_t count = p->input_count + p->result_count;
 	struct mpk_param *list = mpk_arena_array(&p->base.arena, count + 1, sizeof *list);

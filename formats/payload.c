@@ -167,7 +167,7 @@ enum mpk_code mpk_files_add(struct mpk_files *b, const char *name, struct mpk_ex
 	size_t len = b->p->source.span.len, at;
 	size_t ignored;
 
-	if (!name || !mpk_vec_reserve(&b->files, &b->cap, b->count + 1, sizeof *b->files) ||
+	if (!name || !MPK_VEC_ROOM(b->files, b->count, b->cap) ||
 	    mpk_strmap_put(&b->names, mpk_span_str(name), b->count, &ignored) < 0)
 		return mpk_fail_nomem(b->err);
 	file.name = name;

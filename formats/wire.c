@@ -11,8 +11,7 @@ enum mpk_code mpk_read_strs(struct mpk_cursor *c, const char *what, struct mpk_a
 	size_t count;
 
 	MPK_TRY(mpk_read_count(c, what, 8, &count, err));
-	items = mpk_arena_array(arena, count, sizeof *items);
-	MPK_TRY_ALLOC(items, err);
+	MPK_TRY_ARRAY(items, arena, count, err);
 	for (size_t i = 0; i < count; i++)
 		MPK_TRY(mpk_read_str(c, what, &items[i], err));
 	*out = (struct mpk_strs){ items, count };

@@ -31,8 +31,7 @@
 
 static void add_readable(struct mpk_confine *c, const char *path)
 {
-	if (mpk_vec_reserve(&c->readable, &c->readable_cap, c->readable_count + 1,
-			    sizeof *c->readable))
+	if (MPK_VEC_ROOM(c->readable, c->readable_count, c->readable_cap))
 		c->readable[c->readable_count++] = path;
 	else
 		c->failed = true;
@@ -195,9 +194,7 @@ static enum mpk_code collect_row(const struct mpk_option *row, struct outputs *o
 		 * mistake */
 		if (row->kind == MPK_OPT_MAYBE && !*path)
 			continue;
-		MPK_TRY_ALLOC(
-			mpk_vec_reserve(&out->items, &out->cap, out->count + 1, sizeof *out->items),
-			err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(out->items, out->count, out->cap), err);
 		out->items[out->count++] = (struct output){ row, path };
 	}
 	return MPK_OK;

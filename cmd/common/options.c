@@ -116,8 +116,7 @@ static bool options_set(const struct mpk_option *o, const char *value, struct mp
 		return true;
 	case MPK_OPT_LIST:
 		list = o->target;
-		if (!mpk_vec_reserve(&list->items, &list->cap, list->count + 1,
-				     sizeof *list->items)) {
+		if (!MPK_VEC_ROOM(list->items, list->count, list->cap)) {
 			(void)mpk_fail_nomem(err);
 			return false;
 		}

@@ -98,9 +98,7 @@ static enum mpk_code unpack(struct minspect_siblings *s, const struct candidate 
 			*bytes = s->unpacked[i]->bytes;
 			return MPK_OK;
 		}
-	MPK_TRY_ALLOC(mpk_vec_reserve(&s->unpacked, &s->unpacked_cap, s->unpacked_count + 1,
-				      sizeof *s->unpacked),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(s->unpacked, s->unpacked_count, s->unpacked_cap), err);
 	f = mpk_arena_alloc(&s->arena, sizeof *f);
 	MPK_TRY_ALLOC(f, err);
 	*f = (struct minspect_file){ .map = c->archive->map,
@@ -521,8 +519,7 @@ static enum mpk_code list_devices(const struct minspect_options *o, struct mpk_a
 	for (size_t i = 0; i < o->devices_there.count; i++)
 		for (const char *p = o->devices_there.items[i].value - 1; p; p = strchr(p + 1, ','))
 			most++;
-	*out = mpk_arena_array(arena, most + 1, sizeof **out);
-	MPK_TRY_ALLOC(*out, err);
+	MPK_TRY_ARRAY(*out, arena, most + 1, err);
 	for (size_t i = 0; i < o->devices_there.count; i++) {
 		const char **words = split_words(o->devices_there.items[i].value, arena, &n);
 

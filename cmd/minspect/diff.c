@@ -69,8 +69,7 @@ static struct mpk_span name_of(const struct older *older, size_t i)
 static enum mpk_code take_names(struct older *older, size_t count, struct mpk_error *err)
 {
 	older->count = count;
-	older->is_met = mpk_arena_array(&older->arena, count, sizeof *older->is_met);
-	MPK_TRY_ALLOC(older->is_met, err);
+	MPK_TRY_ARRAY(older->is_met, &older->arena, count, err);
 	for (size_t i = count; i-- > 0;) {
 		/* of a name that an archive has twice the last counts, as for mpk_zip_find; others are met with it */
 		MPK_TRY_ALLOC(mpk_strmap_put(&older->names, name_of(older, i), i, NULL) >= 0, err);

@@ -30,7 +30,7 @@ static struct {
 static bool set_add(struct minspect_set_of_files *s, struct mpk_span name, uint64_t bytes,
 		    uint32_t checksum)
 {
-	if (!mpk_vec_reserve(&s->items, &s->cap, s->count + 1, sizeof *s->items))
+	if (!MPK_VEC_ROOM(s->items, s->count, s->cap))
 		return false;
 	s->items[s->count++] =
 		(struct minspect_set_item){ .name = name, .bytes = bytes, .checksum = checksum };
@@ -210,8 +210,7 @@ enum mpk_code minspect_sets_compare(const struct minspect_set_of_files *older,
 	struct minspect_set_changes c = { 0 };
 	size_t a = 0, b = 0;
 
-	c.items = mpk_arena_array(arena, older->count + newer->count + 1, sizeof *c.items);
-	MPK_TRY_ALLOC(c.items, err);
+	MPK_TRY_ARRAY(c.items, arena, older->count + newer->count + 1, err);
 	while (a < older->count || b < newer->count) {
 		const struct minspect_set_item *x = a < older->count ? &older->items[a] : NULL;
 		const struct minspect_set_item *y = b < newer->count ? &newer->items[b] : NULL;

@@ -67,10 +67,8 @@ static bool keep(struct minspect_found *found, const char *path, size_t folder_l
 {
 	char *copy = strdup(path);
 
-	if (!copy ||
-	    !mpk_vec_reserve(&found->items, &found->cap, found->count + 1, sizeof *found->items) ||
-	    !mpk_vec_reserve(&found->folder_lens, &found->len_cap, found->count + 1,
-			     sizeof *found->folder_lens)) {
+	if (!copy || !MPK_VEC_ROOM(found->items, found->count, found->cap) ||
+	    !MPK_VEC_ROOM(found->folder_lens, found->count, found->len_cap)) {
 		free(copy);
 		return false;
 	}

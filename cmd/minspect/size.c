@@ -50,7 +50,7 @@ static enum mpk_code add_file(const struct minspect_options *o, struct minspect_
 	const char *name = mpk_arena_text(&m->arena, mpk_span_str(l->file->name));
 
 	MPK_TRY_ALLOC(name, err);
-	MPK_TRY_ALLOC(mpk_vec_reserve(&m->rows, &m->cap, m->count + 1, sizeof *m->rows), err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(m->rows, m->count, m->cap), err);
 	m->rows[m->count++] = mpk_size_row(size, name);
 	MPK_TRY(mpk_totals_add(&m->totals, l->view, err));
 	minspect_answer_aside(o, l, &m->aside, &mpk_answer_size, size);

@@ -71,8 +71,7 @@ static bool cubins_keep(struct mpk_cubins *k, const char *path, const char *meta
 {
 	struct mpk_cubins_file f = { .path = strdup(path), .meta = meta ? strdup(meta) : NULL };
 
-	if (!f.path || (meta && !f.meta) ||
-	    !mpk_vec_reserve(&k->files, &k->cap, k->count + 1, sizeof *k->files)) {
+	if (!f.path || (meta && !f.meta) || !MPK_VEC_ROOM(k->files, k->count, k->cap)) {
 		free((void *)(uintptr_t)f.path);
 		free((void *)(uintptr_t)f.meta);
 		return false;
@@ -88,8 +87,7 @@ static bool keep_source(struct mpk_cubins *k, const char *path, size_t folder)
 	struct mpk_cubins_source s = { .path = strdup(path),
 				       .library = beside(path, folder, "executable.so") };
 
-	if (!s.path || !mpk_vec_reserve(&k->sources, &k->source_cap, k->source_count + 1,
-					sizeof *k->sources)) {
+	if (!s.path || !MPK_VEC_ROOM(k->sources, k->source_count, k->source_cap)) {
 		free((void *)(uintptr_t)s.path);
 		free((void *)(uintptr_t)s.library);
 		return false;

@@ -327,9 +327,7 @@ static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_o
 			"'compress' is for packages with models: launch functions load their kernels as they are");
 	if (in->parts.is_embedded) /* the library that is carried is one like others */
 		in->package.manifest.standalone = false;
-	in->sources = mpk_arena_array(&in->arena, in->package.source_count + MPK_GENERATED_MAX,
-				      sizeof *in->sources);
-	MPK_TRY_ALLOC(in->sources, err);
+	MPK_TRY_ARRAY(in->sources, &in->arena, in->package.source_count + MPK_GENERATED_MAX, err);
 	add_sources(in, o->target);
 	if (in->report.errors)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "host sources cannot be used");

@@ -291,8 +291,7 @@ static enum mpk_code list_all(struct mpk_arena *arena, const char *const *files,
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap known = { 0 };
 	size_t more = headers ? headers->count : 0, n = 0;
 
-	*out = mpk_arena_array(arena, *count + more, sizeof **out);
-	MPK_TRY_ALLOC(*out, err);
+	MPK_TRY_ARRAY(*out, arena, *count + more, err);
 	for (; n < *count; n++) {
 		(*out)[n] = files[n];
 		MPK_TRY_ALLOC(mpk_strmap_put(&known, mpk_span_str(files[n]), n, NULL) >= 0, err);

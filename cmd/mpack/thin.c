@@ -87,9 +87,7 @@ static enum mpk_code read_words(struct thinning *t, const char *option,
 			struct mpk_span word = mpk_span_of(at, (size_t)(end - at));
 
 			MPK_TRY(mpk_thin_check_word(option, word, err));
-			MPK_TRY_ALLOC(
-				mpk_vec_reserve(&t->words, &t->cap, t->count + 1, sizeof *t->words),
-				err);
+			MPK_TRY_ALLOC(MPK_VEC_ROOM(t->words, t->count, t->cap), err);
 			t->words[t->count++] = word;
 			if (!*end)
 				break;

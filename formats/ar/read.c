@@ -246,8 +246,7 @@ static enum mpk_code read_bsd_index(const struct item *index, struct mpk_arena *
 			return ar_fail_at(err, index->data_off, "the symbol index does not add up");
 	}
 	count = pairs.len / (2 * width);
-	symbols = mpk_arena_array(arena, count, sizeof *symbols);
-	MPK_TRY_ALLOC(symbols, err);
+	MPK_TRY_ARRAY(symbols, arena, count, err);
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *pair = pairs.data + 2 * width * i;
 
@@ -289,8 +288,7 @@ enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena, struct
 		else if (m.role != ROLE_OTHER && l.index.role == ROLE_MEMBER)
 			l.index = m; /* a second "/" is Microsoft's and repeats the first */
 	}
-	members = mpk_arena_array(arena, l.member_count, sizeof *members);
-	MPK_TRY_ALLOC(members, err);
+	MPK_TRY_ARRAY(members, arena, l.member_count, err);
 	MPK_TRY(read_members(&l, members, err));
 	ar.members = members;
 	ar.member_count = l.member_count;
@@ -310,8 +308,7 @@ enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena, struct
 			return ar_fail_at(err, index->data_off,
 					  "more symbols than the index has room for");
 		count = (size_t)n;
-		symbols = mpk_arena_array(arena, count, sizeof *symbols);
-		MPK_TRY_ALLOC(symbols, err);
+		MPK_TRY_ARRAY(symbols, arena, count, err);
 		strings = mpk_span_of(index->data.data + width * (count + 1),
 				      index->data.len - width * (count + 1));
 		for (size_t i = 0; i < count; i++) {

@@ -169,9 +169,7 @@ static enum mpk_code add_function(struct reader *r, const struct mpk_bitstream_r
 	e.is_declared = ops[IS_DECLARED] != 0;
 	e.is_local = ops[LINKAGE] == INTERNAL || ops[LINKAGE] == PRIVATE;
 	e.attributes = ops[ATTRIBUTES];
-	MPK_TRY_ALLOC(
-		mpk_vec_reserve(&r->entries, &r->entry_cap, r->entry_count + 1, sizeof *r->entries),
-		err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->entries, r->entry_count, r->entry_cap), err);
 	r->entries[r->entry_count++] = e;
 	return MPK_OK;
 }
@@ -250,9 +248,7 @@ static enum mpk_code add_group(struct reader *r, const struct mpk_bitstream_reco
 				continue;
 			MPK_TRY(text_of(r, record, from, &g.cpu, err));
 			g.cpu.len = i - 1 - from;
-			MPK_TRY_ALLOC(mpk_vec_reserve(&r->groups, &r->group_cap, r->group_count + 1,
-						      sizeof *r->groups),
-				      err);
+			MPK_TRY_ALLOC(MPK_VEC_ROOM(r->groups, r->group_count, r->group_cap), err);
 			r->groups[r->group_count++] = g;
 			return MPK_OK;
 		} else {
@@ -275,8 +271,7 @@ static enum mpk_code add_list(struct reader *r, const struct mpk_bitstream_recor
 		if (at < r->group_count && r->groups[at].id == record->ops[i])
 			cpu = r->groups[at].cpu;
 	}
-	MPK_TRY_ALLOC(mpk_vec_reserve(&r->lists, &r->list_cap, r->list_count + 1, sizeof *r->lists),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->lists, r->list_count, r->list_cap), err);
 	r->lists[r->list_count++] = cpu;
 	return MPK_OK;
 }
@@ -351,9 +346,7 @@ static enum mpk_code add_strings(struct reader *r, const struct mpk_bitstream_re
 			r->kernel_key = s.first + i + 1;
 	}
 	r->meta_count += s.count;
-	MPK_TRY_ALLOC(mpk_vec_reserve(&r->strings, &r->string_cap, r->string_count + 1,
-				      sizeof *r->strings),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->strings, r->string_count, r->string_cap), err);
 	r->strings[r->string_count++] = s;
 	return MPK_OK;
 }
@@ -373,9 +366,7 @@ static enum mpk_code add_string(struct reader *r, const struct mpk_bitstream_rec
 		r->kernel_key = s.first + 1;
 	s.blob = text;
 	s.chars_off = UINT64_MAX; /* all of it is the string */
-	MPK_TRY_ALLOC(mpk_vec_reserve(&r->strings, &r->string_cap, r->string_count + 1,
-				      sizeof *r->strings),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->strings, r->string_count, r->string_cap), err);
 	r->strings[r->string_count++] = s;
 	return MPK_OK;
 }
@@ -385,11 +376,10 @@ static enum mpk_code add_node(struct reader *r, const struct mpk_bitstream_recor
 {
 	struct meta_node n = { r->meta_count++, r->link_count, record->count };
 
-	MPK_TRY_ALLOC(
-		mpk_vec_reserve(&r->nodes, &r->node_cap, r->node_count + 1, sizeof *r->nodes) &&
-			mpk_vec_reserve(&r->links, &r->link_cap, r->link_count + record->count,
-					sizeof *r->links),
-		err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->nodes, r->node_count, r->node_cap) &&
+			      mpk_vec_reserve(&r->links, &r->link_cap,
+					      r->link_count + record->count, sizeof *r->links),
+		      err);
 	if (record->count)
 		memcpy(r->links + r->link_count, record->ops, record->count * sizeof *r->links);
 	r->link_count += record->count;
@@ -428,8 +418,7 @@ static enum mpk_code see_metadata(struct reader *r, const struct mpk_bitstream_r
 		if (record->count < 2)
 			return MPK_OK;
 		v.value = record->ops[1];
-		MPK_TRY_ALLOC(mpk_vec_reserve(&r->meta_values, &r->meta_value_cap,
-					      r->meta_value_count + 1, sizeof *r->meta_values),
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(r->meta_values, r->meta_value_count, r->meta_value_cap),
 			      err);
 		r->meta_values[r->meta_value_count++] = v;
 		return MPK_OK;

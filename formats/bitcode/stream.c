@@ -217,9 +217,7 @@ static enum mpk_code read_operand(struct walker *w, struct mpk_error *err)
 		if ((o.coding == FIXED || o.coding == VBR) && !o.value)
 			o.coding = LITERAL;
 	}
-	MPK_TRY_ALLOC(mpk_vec_reserve(&w->operands, &w->operand_cap, w->operand_count + 1,
-				      sizeof *w->operands),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(w->operands, w->operand_count, w->operand_cap), err);
 	w->operands[w->operand_count++] = o;
 	return MPK_OK;
 }
@@ -235,9 +233,7 @@ static enum mpk_code define(struct walker *w, size_t *number, struct mpk_error *
 		MPK_TRY(read_operand(w, err));
 	}
 	MPK_TRY(check_operands(w, &a, err));
-	MPK_TRY_ALLOC(mpk_vec_reserve(&w->abbrevs, &w->abbrev_cap, w->abbrev_count + 1,
-				      sizeof *w->abbrevs),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(w->abbrevs, w->abbrev_count, w->abbrev_cap), err);
 	*number = w->abbrev_count;
 	w->abbrevs[w->abbrev_count++] = a;
 	return MPK_OK;
@@ -260,9 +256,7 @@ static enum mpk_code add_info(struct walker *w, unsigned id, size_t number, stru
 		if (w->info_count - w->info_first == INFOS_MAX)
 			return corrupt(w, err,
 				       "abbreviations for more kinds of blocks than there are");
-		MPK_TRY_ALLOC(mpk_vec_reserve(&w->infos, &w->info_cap, w->info_count + 1,
-					      sizeof *w->infos),
-			      err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(w->infos, w->info_count, w->info_cap), err);
 		info = &w->infos[w->info_count++];
 		*info = (struct for_blocks){ .id = id };
 	}

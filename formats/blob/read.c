@@ -165,8 +165,7 @@ static enum mpk_code links_apply(const struct mpk_links *links, struct mpk_arena
 	size_t *list;
 
 	MPK_TRY(check_rows(links, tree, err));
-	list = mpk_arena_array(arena, links->child.len / 8, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, links->child.len / 8, err);
 	for (size_t i = 0; i < tree->count; i++) {
 		MPK_TRY(link_node(links, tree, i, list, err));
 		list += tree->nodes[i].child_count;
@@ -375,8 +374,7 @@ static enum mpk_code legacy_read(struct mpk_legacy *r, struct mpk_error *err)
 
 	MPK_TRY(mpk_read_count(&r->c, "item count", 8, &r->items, err));
 	/* One more in front, should the library have to be added as the root. */
-	nodes = mpk_arena_array(r->arena, r->items + 1, sizeof *nodes);
-	MPK_TRY_ALLOC(nodes, err);
+	MPK_TRY_ARRAY(nodes, r->arena, r->items + 1, err);
 	tree->nodes = nodes + 1;
 	for (; r->done < r->items && !tree->truncated; r->done++)
 		MPK_TRY(read_item(r, err));
@@ -425,8 +423,7 @@ static enum mpk_code read_current(struct mpk_cursor *c, struct mpk_arena *arena,
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", start,
 				       "%zu modules do not fit in the %zu bytes left", tree->count,
 				       mpk_cursor_left(c));
-	tree->nodes = mpk_arena_array(arena, tree->count, sizeof *tree->nodes);
-	MPK_TRY_ALLOC(tree->nodes, err);
+	MPK_TRY_ARRAY(tree->nodes, arena, tree->count, err);
 	MPK_TRY(links_apply(&links, arena, tree, err));
 	for (size_t i = 0; i < tree->count; i++) {
 		enum mpk_code code = blob_read_node(c, &tree->nodes[i], err);

@@ -64,8 +64,7 @@ static enum mpk_code coff_sections(struct mpk_span bytes, uint64_t off, size_t c
 	if (!mpk_span_sub(bytes, off, (uint64_t)count * MPK_COFF_SECTION, &headers))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off,
 				       "COFF: %zu section headers do not fit into the file", count);
-	list = mpk_arena_array(arena, count, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, count, err);
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *h = headers.data + i * MPK_COFF_SECTION;
 		uint32_t flags = mpk_load_u32(h + 36), virtual_size = mpk_load_u32(h + 8);
@@ -182,8 +181,7 @@ static enum mpk_code coff_read_symbols(struct reader *r, struct mpk_error *err)
 {
 	size_t each = r->h.each, count = r->symbols.len / each;
 
-	r->object.symbols = mpk_arena_array(r->arena, count, sizeof *r->object.symbols);
-	MPK_TRY_ALLOC(r->object.symbols, err);
+	MPK_TRY_ARRAY(r->object.symbols, r->arena, count, err);
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *s = r->symbols.data + i * each;
 
@@ -353,8 +351,7 @@ static enum mpk_code read_exports(struct pe_reader *r, struct mpk_error *err)
 	    count > names.len / 4 || count > ordinals.len / 2)
 		return pe_corrupt(r, d.data, "a table of the exports lies outside the sections",
 				  err);
-	r->object.symbols = mpk_arena_array(r->arena, count, sizeof *r->object.symbols);
-	MPK_TRY_ALLOC(r->object.symbols, err);
+	MPK_TRY_ARRAY(r->object.symbols, r->arena, count, err);
 	for (uint32_t i = 0; i < count; i++) {
 		const char *name = coff_text_at(r, mpk_load_u32(names.data + 4 * (size_t)i));
 		uint16_t ordinal = mpk_load_u16(ordinals.data + 2 * (size_t)i);
@@ -400,8 +397,7 @@ static enum mpk_code read_imports(struct pe_reader *r, struct mpk_error *err)
 	while (count < NEEDED_MAX && (count + 1) * IMPORT_BYTES <= d.len &&
 	       mpk_load_u32(d.data + count * IMPORT_BYTES + 12))
 		count++;
-	r->object.needed = mpk_arena_array(r->arena, count, sizeof *r->object.needed);
-	MPK_TRY_ALLOC(r->object.needed, err);
+	MPK_TRY_ARRAY(r->object.needed, r->arena, count, err);
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *row = d.data + i * IMPORT_BYTES;
 		const char *name = coff_text_at(r, mpk_load_u32(row + 12));

@@ -23,8 +23,7 @@ static enum mpk_code read_needs(struct mpk_cursor *c, struct mpk_arena *arena,
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start,
 				       "%zu lists of constants for %zu symbols", count,
 				       l->symbols.count);
-	needs = mpk_arena_array(arena, count, sizeof *needs);
-	MPK_TRY_ALLOC(needs, err);
+	MPK_TRY_ARRAY(needs, arena, count, err);
 	for (size_t i = 0; i < count; i++)
 		MPK_TRY(mpk_read_strs(c, "constants of a symbol", arena, &needs[i], err));
 	l->needs = needs;

@@ -270,9 +270,7 @@ static enum mpk_code csource_add(struct reader *r, bool function, struct mpk_spa
 	};
 
 	s.name = mpk_arena_text(r->arena, r->d.name);
-	MPK_TRY_ALLOC(
-		s.name && mpk_vec_reserve(&r->symbols, &r->cap, r->count + 1, sizeof *r->symbols),
-		err);
+	MPK_TRY_ALLOC(s.name && MPK_VEC_ROOM(r->symbols, r->count, r->cap), err);
 	if (initializer.len)
 		s.content_off = (uint64_t)(initializer.data - r->lex.bytes.data);
 	r->symbols[r->count++] = s;

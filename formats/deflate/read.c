@@ -364,8 +364,7 @@ enum mpk_code mpk_deflate_index_build(struct mpk_span bytes, uint64_t limit, siz
 	*x = (struct mpk_deflate_index){ .bytes = bytes, .interval = interval };
 	if (reader)
 		x->reader = *reader;
-	x->states = mpk_arena_array(arena, (size_t)states, sizeof *x->states);
-	MPK_TRY_ALLOC(x->states, err);
+	MPK_TRY_ARRAY(x->states, arena, (size_t)states, err);
 	x->kept.arena = arena;
 	x->z = (z_stream){ .zalloc = deflate_take, .zfree = give_back, .opaque = &x->kept };
 

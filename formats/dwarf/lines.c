@@ -289,7 +289,7 @@ static enum mpk_code dwarf_add_row(struct reader *r, const struct unit *u,
 	MPK_TRY(file_name(r, u, before->file, &file, err));
 	if (!*file)
 		return MPK_OK;
-	MPK_TRY_ALLOC(mpk_vec_reserve(&r->rows, &r->cap, r->count + 1, sizeof *r->rows), err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->rows, r->count, r->cap), err);
 	row = &r->rows[r->count++];
 	*row = (struct mpk_dwarf_row){ before->address, to, (uint32_t)before->line, file };
 	return MPK_OK;

@@ -132,8 +132,7 @@ static enum mpk_code read_segments(struct mpk_elfdyn *d, const header_t *h, stru
 	if (!mpk_span_sub(d->bytes, h->e_phoff, (uint64_t)h->e_phnum * sizeof(segment_t), &table))
 		return elfdyn_corrupt(h->e_phoff,
 				      "the program headers end beyond the end of the file", err);
-	d->loads = mpk_arena_array(arena, (size_t)h->e_phnum + 1, sizeof *d->loads);
-	MPK_TRY_ALLOC(d->loads, err);
+	MPK_TRY_ARRAY(d->loads, arena, (size_t)h->e_phnum + 1, err);
 	for (size_t i = 0; i < h->e_phnum; i++) {
 		struct mpk_span ignored;
 		segment_t s;
@@ -455,11 +454,10 @@ enum mpk_code mpk_elfdyn_read(struct mpk_span bytes, struct mpk_arena *arena,
 	    calls.data + calls.len <= rela.data + rela.len)
 		calls.len = 0;
 	(void)at_address(out, dyn.symbols, &ignored, &s.symbols_off);
-	s.items = mpk_arena_array(arena,
-				  rela.len / sizeof(rela_t) + rel.len / sizeof(rel_t) +
-					  calls.len / sizeof(rel_t) + 1,
-				  sizeof *s.items);
-	MPK_TRY_ALLOC(s.items, err);
+	MPK_TRY_ARRAY(s.items, arena,
+		      rela.len / sizeof(rela_t) + rel.len / sizeof(rel_t) +
+			      calls.len / sizeof(rel_t) + 1,
+		      err);
 	MPK_TRY(note_table(&s, rela, true, err));
 	MPK_TRY(note_table(&s, rel, false, err));
 	MPK_TRY(note_table(&s, calls, rela_calls, err));

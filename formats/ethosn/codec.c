@@ -30,8 +30,7 @@ static enum mpk_code read_variant(struct mpk_cursor *c, bool has_sizes, struct m
 	size_t count;
 
 	MPK_TRY(mpk_read_count(c, "networks", NETWORK_MIN, &count, err));
-	networks = mpk_arena_array(arena, count, sizeof *networks);
-	MPK_TRY_ALLOC(networks, err);
+	MPK_TRY_ARRAY(networks, arena, count, err);
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_ethosn_network *n = &networks[i];
 

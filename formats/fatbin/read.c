@@ -175,8 +175,7 @@ enum mpk_code mpk_fatbin_read(struct mpk_span bytes, struct mpk_arena *arena,
 	MPK_TRY(open_container(bytes, &start, err));
 	for (c = start; mpk_cursor_left(&c); count++)
 		MPK_TRY(fatbin_read_entry(&c, &probe, err));
-	entries = mpk_arena_array(arena, count, sizeof *entries);
-	MPK_TRY_ALLOC(entries, err);
+	MPK_TRY_ARRAY(entries, arena, count, err);
 	c = start;
 	for (size_t i = 0; i < count; i++)
 		MPK_TRY(fatbin_read_entry(&c, &entries[i], err));

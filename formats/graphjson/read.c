@@ -218,8 +218,7 @@ static enum mpk_code read_entries(const struct reader *r, struct mpk_json_value 
 
 	for (size_t c = 0; c < COLUMN_COUNT; c++)
 		MPK_TRY(open_column(r, attrs, (enum column)c, &items[c]));
-	entries = mpk_arena_array(r->arena, r->g->entry_count, sizeof *entries);
-	MPK_TRY_ALLOC(entries, r->err);
+	MPK_TRY_ARRAY(entries, r->arena, r->g->entry_count, r->err);
 	for (size_t i = 0; i < r->g->entry_count; i++) {
 		struct mpk_json_value row[COLUMN_COUNT];
 

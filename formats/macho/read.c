@@ -281,8 +281,7 @@ static enum mpk_code macho_read(struct mpk_span bytes, struct mpk_arena *arena,
 
 	size_t each = r.layout->nlist, count = r.symtab.len / each;
 
-	r.object.symbols = mpk_arena_array(r.arena, count, sizeof *r.object.symbols);
-	MPK_TRY_ALLOC(r.object.symbols, err);
+	MPK_TRY_ARRAY(r.object.symbols, r.arena, count, err);
 	for (size_t i = 0; i < count; i++)
 		MPK_TRY(read_symbol(&r, r.symtab.data + i * each, err));
 	MPK_TRY(mpk_object_place(&r.object, err));

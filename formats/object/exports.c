@@ -353,9 +353,7 @@ static enum mpk_code add_function(struct lists *l, const struct mpk_symbol_sourc
 		return MPK_OK;
 	if (prefix && strncmp(f.name, e->prefix, prefix) == 0 && f.name[prefix])
 		f.name += prefix;
-	MPK_TRY_ALLOC(mpk_vec_reserve(&l->functions, &l->function_cap, l->function_count + 1,
-				      sizeof *l->functions),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(l->functions, l->function_count, l->function_cap), err);
 	l->functions[l->function_count++] = f;
 	return MPK_OK;
 }
@@ -368,9 +366,7 @@ static enum mpk_code add_getter(struct lists *l, const struct mpk_symbol *s, str
 
 	if (!f.name)
 		return MPK_OK;
-	MPK_TRY_ALLOC(mpk_vec_reserve(&l->getters, &l->getter_cap, l->getter_count + 1,
-				      sizeof *l->getters),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(l->getters, l->getter_count, l->getter_cap), err);
 	l->getters[l->getter_count++] = f;
 	return MPK_OK;
 }

@@ -202,8 +202,7 @@ enum mpk_code mpk_pt2_read(struct mpk_span bytes, const struct mpk_zip_member *m
 	*is = find_root(bytes, members, count, arena, &p.root);
 	if (!*is)
 		return MPK_OK;
-	p.parts = mpk_arena_array(arena, count, sizeof *p.parts);
-	MPK_TRY_ALLOC(p.parts, err);
+	MPK_TRY_ARRAY(p.parts, arena, count, err);
 	MPK_TRY(list_parts(&n, bytes, members, count, err));
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_span path = below_root(&p, members[i].name);

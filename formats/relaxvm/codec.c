@@ -67,8 +67,7 @@ static enum mpk_code read_scopes(struct mpk_cursor *c, struct mpk_arena *arena, 
 	if (!x->has_scopes)
 		return MPK_OK;
 	MPK_TRY(mpk_read_count(c, "memory scopes", SCOPE_MIN, &x->scope_count, err));
-	scopes = mpk_arena_array(arena, x->scope_count, sizeof *scopes);
-	MPK_TRY_ALLOC(scopes, err);
+	MPK_TRY_ARRAY(scopes, arena, x->scope_count, err);
 	for (size_t i = 0; i < x->scope_count; i++) {
 		MPK_TRY(mpk_read_i64(c, "memory scope index", &scopes[i].constant, err));
 		MPK_TRY(mpk_read_str(c, "memory scope", &scopes[i].scope, err));
@@ -126,8 +125,7 @@ static enum mpk_code read_consts(struct mpk_cursor *c, struct mpk_arena *arena, 
 	struct mpk_relax_const *consts;
 
 	MPK_TRY(mpk_read_count(c, "constants", CONST_MIN, &x->const_count, err));
-	consts = mpk_arena_array(arena, x->const_count, sizeof *consts);
-	MPK_TRY_ALLOC(consts, err);
+	MPK_TRY_ARRAY(consts, arena, x->const_count, err);
 	for (size_t i = 0; i < x->const_count; i++) {
 		enum mpk_code code = read_const(c, arena, x->gen, &consts[i], err);
 
@@ -160,8 +158,7 @@ static enum mpk_code relaxvm_read_content(struct mpk_cursor *c, struct mpk_arena
 	struct mpk_relax_func *funcs;
 
 	MPK_TRY(mpk_read_count(c, "function table", FUNC_MIN, &x->func_count, err));
-	funcs = mpk_arena_array(arena, x->func_count, sizeof *funcs);
-	MPK_TRY_ALLOC(funcs, err);
+	MPK_TRY_ARRAY(funcs, arena, x->func_count, err);
 	for (size_t i = 0; i < x->func_count; i++)
 		MPK_TRY(relaxvm_read_func(c, arena, &funcs[i], err));
 	x->funcs = funcs;

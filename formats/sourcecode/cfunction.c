@@ -359,7 +359,7 @@ static enum mpk_code cfunction_body_read(struct mpk_span body, struct mpk_source
 	struct mpk_lexer lex = { .bytes = body, .language = "C", .c_like = true };
 
 	do {
-		MPK_TRY_ALLOC(mpk_vec_reserve(&b.t, &b.cap, b.count + 1, sizeof *b.t), err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(b.t, b.count, b.cap), err);
 		if (mpk_lexer_next(&lex, NULL) != MPK_OK)
 			lex.t = (struct mpk_token){ .text = mpk_span_of(body.data, 0) };
 		b.t[b.count] = lex.t;
@@ -702,8 +702,7 @@ static enum mpk_code read_params(struct mpk_span text, struct mpk_source_code_in
 		most++;
 	if (most > CFUNCTION_PARAMS_MAX)
 		return MPK_OK;
-	*out = mpk_arena_array(arena, most, sizeof **out);
-	MPK_TRY_ALLOC(*out, err);
+	MPK_TRY_ARRAY(*out, arena, most, err);
 	for (at = 0; next_param(text, &at, &one);)
 		if (!cfunction_is_blank(one) && !mpk_span_is(mpk_span_trim(one), "..."))
 			mpk_cfunction_value_read(mpk_span_trim(one), index, *out, used,
@@ -770,8 +769,7 @@ enum mpk_code mpk_cfunctions_read(struct mpk_span bytes, bool is_cxx, struct mpk
 		new_declaration(&r);
 		MPK_TRY(mpk_lexer_next(&r.lex, err));
 	}
-	functions = mpk_arena_array(arena, r.count, sizeof *functions);
-	MPK_TRY_ALLOC(functions, err);
+	MPK_TRY_ARRAY(functions, arena, r.count, err);
 	for (size_t i = 0; i < r.count; i++)
 		MPK_TRY(cfunction_take(&r.found[i], &index, arena, &functions[i], err));
 	*out = functions;

@@ -151,7 +151,7 @@ static void begin_group(struct conditions *c, enum truth now, struct mpk_span li
 		f->taken = now == NO ? f->taken : now;
 	if (now != MAYBE || !f->live)
 		return;
-	if (!mpk_vec_reserve(&c->items, &c->cap, c->count + 1, sizeof *c->items)) {
+	if (!MPK_VEC_ROOM(c->items, c->count, c->cap)) {
 		c->failed = true;
 		return;
 	}
@@ -234,8 +234,7 @@ static void note_name(struct conditions *c, const struct mpk_source_code_directi
 	if (!name.len)
 		return;
 	rc = mpk_strmap_put(&c->names, name, c->names.count, &i);
-	if (rc < 0 ||
-	    (rc > 0 && !mpk_vec_reserve(&c->states, &c->state_cap, i + 1, sizeof *c->states))) {
+	if (rc < 0 || (rc > 0 && !MPK_VEC_ROOM(c->states, i, c->state_cap))) {
 		c->failed = true;
 		return;
 	}

@@ -287,8 +287,7 @@ enum mpk_code mpk_source_code_split(struct mpk_span bytes, struct mpk_arena *are
 
 			off = p.off + p.text.len;
 		}
-	list = mpk_arena_array(arena, n, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, n, err);
 	for (size_t off = n ? find_delimiter(bytes, 0) : 0; i < n; i++) {
 		list[i] = piece_at(bytes, off);
 		off = list[i].off + list[i].text.len;
@@ -389,8 +388,7 @@ enum mpk_code mpk_source_code_drop_copies(struct mpk_source_code *s, struct mpk_
 		return MPK_OK;
 	MPK_TRY(sourcecode_choose(&c, s, pieces, count, err));
 	kept = sourcecode_keep(&c, s, pieces, count, NULL);
-	list = mpk_arena_array(arena, kept, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, kept, err);
 	s->kernel_count = sourcecode_keep(&c, s, pieces, count, list);
 	s->kernels = list;
 	return MPK_OK;

@@ -438,7 +438,7 @@ enum mpk_code mpk_source_code_reach_read(const struct mpk_source_code_kernel *ke
 	struct mpk_lexer lex = { .bytes = text, .language = "source", .c_like = true };
 
 	do {
-		MPK_TRY_ALLOC(mpk_vec_reserve(&b.t, &b.cap, b.count + 1, sizeof *b.t), err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(b.t, b.count, b.cap), err);
 		if (mpk_lexer_next(&lex, NULL) != MPK_OK)
 			lex.t = (struct mpk_token){ .text = mpk_span_of(text.data, 0) };
 		b.t[b.count] = lex.t;

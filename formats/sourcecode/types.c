@@ -51,8 +51,7 @@ static void sourcecode_types_add(struct scan *s, struct mpk_source_code_type typ
 {
 	if (!type.name.len || s->failed)
 		return;
-	if (s->count == TYPES_MAX ||
-	    !mpk_vec_reserve(&s->items, &s->cap, s->count + 1, sizeof *s->items))
+	if (s->count == TYPES_MAX || !MPK_VEC_ROOM(s->items, s->count, s->cap))
 		s->failed = true;
 	else
 		s->items[s->count++] = type;

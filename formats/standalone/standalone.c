@@ -159,8 +159,7 @@ enum mpk_code mpk_standalone_read(struct mpk_span bytes, struct mpk_arena *arena
 	struct reader r;
 
 	MPK_TRY(read_header(bytes, &s, &r, &pieces_off, err));
-	pieces = mpk_arena_array(arena, s.piece_count + 1, sizeof *pieces);
-	MPK_TRY_ALLOC(pieces, err);
+	MPK_TRY_ARRAY(pieces, arena, s.piece_count + 1, err);
 	c = mpk_cursor_of(mpk_span_of(bytes.data + pieces_off, s.piece_count * PIECE_BYTES),
 			  pieces_off, SPACE);
 	MPK_TRY(read_pieces(&r, &c, &s, pieces, err));
@@ -195,8 +194,7 @@ enum mpk_code mpk_standalone_unpack_tensors(struct mpk_standalone *s,
 
 	if (!s->is_packed)
 		return MPK_OK;
-	pieces = mpk_arena_array(arena, s->piece_count + 1, sizeof *pieces);
-	MPK_TRY_ALLOC(pieces, err);
+	MPK_TRY_ARRAY(pieces, arena, s->piece_count + 1, err);
 	for (size_t i = 0; i < s->piece_count; i++) {
 		struct mpk_standalone_piece *p = &pieces[i];
 		uint8_t *to;
@@ -273,8 +271,7 @@ static enum mpk_code list_pieces(struct plan *p, struct mpk_span blob,
 {
 	uint64_t at = 0;
 
-	p->pieces = mpk_arena_array(arena, 2 * count + 1, sizeof *p->pieces);
-	MPK_TRY_ALLOC(p->pieces, err);
+	MPK_TRY_ARRAY(p->pieces, arena, 2 * count + 1, err);
 	for (size_t i = 0; i < count; i++) {
 		add_piece(p, blob, at, tensors[i].off, false);
 		at = tensors[i].off + tensors[i].bytes;

@@ -322,8 +322,7 @@ enum mpk_code mpk_tar_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 		MPK_TRY(next_block(&r, &done, err));
 	if (r.next.path.data || r.next.has_size)
 		return tar_fail_at(err, r.pos, "an extension header without its member");
-	members = mpk_arena_array(arena, r.count, sizeof *members);
-	MPK_TRY_ALLOC(members, err);
+	MPK_TRY_ARRAY(members, arena, r.count, err);
 	if (r.count)
 		memcpy(members, r.members, r.count * sizeof *members);
 	*out = (struct mpk_tar){ .members = members, .member_count = r.count };

@@ -55,8 +55,7 @@ static enum mpk_code tensor_read_shape(struct mpk_cursor *c, struct mpk_arena *a
 				       "tensor: %" PRId32
 				       " dimensions do not fit in the %zu bytes left",
 				       ndim, mpk_cursor_left(c));
-	shape = mpk_arena_array(arena, (size_t)ndim, sizeof *shape);
-	MPK_TRY_ALLOC(shape, err);
+	MPK_TRY_ARRAY(shape, arena, (size_t)ndim, err);
 	for (int32_t i = 0; i < ndim; i++) {
 		MPK_TRY(mpk_read_i64(c, "tensor shape", &shape[i], err));
 		if (shape[i] < 0)
@@ -152,8 +151,7 @@ enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names, uint
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, mpk_cursor_offset(c),
 				       "%" PRIu64 " tensors do not fit in the %zu bytes left",
 				       count, mpk_cursor_left(c));
-	tensors = mpk_arena_array(arena, names.count, sizeof *tensors);
-	MPK_TRY_ALLOC(tensors, err);
+	MPK_TRY_ARRAY(tensors, arena, names.count, err);
 	for (size_t i = 0; i < names.count; i++) {
 		enum mpk_code code = mpk_tensor_read(c, arena, &tensors[i], err);
 

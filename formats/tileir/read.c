@@ -118,9 +118,7 @@ static enum mpk_code read_section(struct reader *r, struct mpk_cursor *c, uint8_
 	if (r->by_id[s.id].off)
 		return corrupt(s.off, "a section is there twice", err);
 	r->by_id[s.id] = s;
-	MPK_TRY_ALLOC(mpk_vec_reserve(&r->sections, &r->section_cap, r->section_count + 1,
-				      sizeof *r->sections),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->sections, r->section_count, r->section_cap), err);
 	r->sections[r->section_count++] = s;
 	return MPK_OK;
 }
@@ -270,8 +268,7 @@ static enum mpk_code read_params(struct reader *r, uint64_t type, struct mpk_til
 	    count > r->params_left)
 		return MPK_OK;
 	r->params_left -= count;
-	params = mpk_arena_array(r->arena, count, sizeof *params);
-	MPK_TRY_ALLOC(params, err);
+	MPK_TRY_ARRAY(params, r->arena, count, err);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t at;
 
@@ -307,8 +304,7 @@ static enum mpk_code add_hint(struct reader *r, uint64_t key, struct mpk_error *
 			return MPK_OK;
 	if (r->hint_count >= 64) /* more than there are processors */
 		return MPK_OK;
-	MPK_TRY_ALLOC(mpk_vec_reserve(&r->hints, &r->hint_cap, r->hint_count + 1, sizeof *r->hints),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->hints, r->hint_count, r->hint_cap), err);
 	r->hints[r->hint_count++] = name;
 	return MPK_OK;
 }
@@ -377,9 +373,7 @@ static enum mpk_code read_function(struct reader *r, struct mpk_cursor *c, struc
 	MPK_TRY(mpk_read_bytes(c, "the body of a function", f.body_bytes, &body, err));
 	MPK_TRY(string_of(r, name, &f.name, err));
 	MPK_TRY(read_params(r, type, &f, err));
-	MPK_TRY_ALLOC(mpk_vec_reserve(&r->functions, &r->function_cap, r->function_count + 1,
-				      sizeof *r->functions),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->functions, r->function_count, r->function_cap), err);
 	r->functions[r->function_count++] = f;
 	r->out.kernel_count += f.is_kernel;
 	return MPK_OK;

@@ -225,8 +225,7 @@ enum mpk_code mpk_triton_read_ir(struct mpk_span text, const char *name, struct 
 	args = mpk_span_trim(mpk_span_of(args.data, end));
 	for (size_t i = 0; i < args.len; i++)
 		most += args.data[i] == ',';
-	list = mpk_arena_array(arena, most, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, most, err);
 	while (args.len) {
 		size_t len = find_outside(args, ",");
 

@@ -240,18 +240,14 @@ static void see_memory(struct reader *r, bool is_64)
 
 static enum mpk_code add_function(struct reader *r, struct function f, struct mpk_error *err)
 {
-	MPK_TRY_ALLOC(mpk_vec_reserve(&r->functions, &r->function_cap, r->function_count + 1,
-				      sizeof *r->functions),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->functions, r->function_count, r->function_cap), err);
 	r->functions[r->function_count++] = f;
 	return MPK_OK;
 }
 
 static enum mpk_code add_global(struct reader *r, struct global g, struct mpk_error *err)
 {
-	MPK_TRY_ALLOC(mpk_vec_reserve(&r->globals, &r->global_cap, r->global_count + 1,
-				      sizeof *r->globals),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->globals, r->global_count, r->global_cap), err);
 	r->globals[r->global_count++] = g;
 	return MPK_OK;
 }
@@ -437,9 +433,7 @@ static enum mpk_code read_code(struct reader *r, struct mpk_error *err)
 static enum mpk_code add_section(struct reader *r, struct mpk_object_section s,
 				 struct mpk_error *err)
 {
-	MPK_TRY_ALLOC(mpk_vec_reserve(&r->sections, &r->section_cap, r->section_count + 1,
-				      sizeof *r->sections),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->sections, r->section_count, r->section_cap), err);
 	r->sections[r->section_count++] = s;
 	return MPK_OK;
 }
@@ -492,9 +486,7 @@ static enum mpk_code add_code_section(struct reader *r, struct mpk_error *err)
 
 static enum mpk_code add_symbol(struct reader *r, struct mpk_object_symbol s, struct mpk_error *err)
 {
-	MPK_TRY_ALLOC(mpk_vec_reserve(&r->symbols, &r->symbol_cap, r->symbol_count + 1,
-				      sizeof *r->symbols),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->symbols, r->symbol_count, r->symbol_cap), err);
 	r->symbols[r->symbol_count++] = s;
 	return MPK_OK;
 }
@@ -634,9 +626,7 @@ static enum mpk_code read_needed(struct reader *r, struct mpk_error *err)
 			const char *name;
 
 			MPK_TRY(read_name(r, &part, &name, err));
-			MPK_TRY_ALLOC(mpk_vec_reserve(&r->needed, &r->needed_cap,
-						      r->needed_count + 1, sizeof *r->needed),
-				      err);
+			MPK_TRY_ALLOC(MPK_VEC_ROOM(r->needed, r->needed_count, r->needed_cap), err);
 			r->needed[r->needed_count++] = name;
 		}
 	}

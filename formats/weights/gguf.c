@@ -188,8 +188,7 @@ static enum mpk_code read_keys(struct mpk_cursor *c, uint64_t count, struct mpk_
 	if (count > mpk_cursor_left(c) / GGUF_KEY_MIN)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, 16,
 				       "%" PRIu64 " keys do not fit in the file", count);
-	notes = mpk_arena_array(arena, (size_t)count + 1, sizeof *notes);
-	MPK_TRY_ALLOC(notes, err);
+	MPK_TRY_ARRAY(notes, arena, (size_t)count + 1, err);
 	for (size_t i = 0; i < count; i++) {
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 		uint32_t type;
@@ -249,8 +248,7 @@ static enum mpk_code gguf_read_tensor(struct mpk_cursor *c, struct mpk_arena *ar
 				       "tensor '%s' has %" PRIu32
 				       " dimensions; at most %d can be read",
 				       MPK_QUOTE(w->name), ndim, GGUF_NDIM_MAX);
-	shape = mpk_arena_array(arena, ndim + 1, sizeof *shape);
-	MPK_TRY_ALLOC(shape, err);
+	MPK_TRY_ARRAY(shape, arena, ndim + 1, err);
 	for (size_t i = ndim; i-- > 0;) {
 		MPK_TRY(mpk_read_i64(c, "extent", &shape[i], err));
 		if (shape[i] < 0)
@@ -312,8 +310,7 @@ static enum mpk_code read_gguf(struct mpk_span file, struct mpk_arena *arena,
 	if (tensors > mpk_cursor_left(&c) / GGUF_TENSOR_MIN)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c.space, 8,
 				       "%" PRIu64 " tensors do not fit in the file", tensors);
-	items = mpk_arena_array(arena, (size_t)tensors + 1, sizeof *items);
-	MPK_TRY_ALLOC(items, err);
+	MPK_TRY_ARRAY(items, arena, (size_t)tensors + 1, err);
 	for (; out->count < tensors; out->count++)
 		MPK_TRY(gguf_read_tensor(&c, arena, &items[out->count], err));
 	out->items = items;

@@ -34,8 +34,7 @@ static enum mpk_code weight_take_shape(struct mpk_json_value v, const char *what
 	if (count > NDIM_MAX)
 		return mpk_fail(err, MPK_E_CORRUPT, "%s: %zu dimensions; at most %d can be read",
 				what, count, NDIM_MAX);
-	shape = mpk_arena_array(arena, count + 1, sizeof *shape);
-	MPK_TRY_ALLOC(shape, err);
+	MPK_TRY_ARRAY(shape, arena, count + 1, err);
 	for (size_t i = 0; mpk_json_next(&items, &extent); i++)
 		if (!mpk_json_value_i64(extent, &shape[i]) || shape[i] < 0)
 			return mpk_fail(err, MPK_E_CORRUPT, "%s: extent %zu is %s", what, i,

@@ -42,8 +42,7 @@ static enum mpk_code read_array(struct mpk_span file, const struct mpk_zip_membe
 	MPK_TRY(mpk_npy_read(content, &npy, err));
 	if (npy.is_big)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "elements in big-endian order");
-	shape = mpk_arena_array(arena, npy.ndim + 1, sizeof *shape);
-	MPK_TRY_ALLOC(shape, err);
+	MPK_TRY_ARRAY(shape, arena, npy.ndim + 1, err);
 	for (size_t i = 0; i < npy.ndim; i++)
 		shape[i] = npy.shape[i];
 	*out = (struct mpk_weight){ .name = m->name,
@@ -70,8 +69,7 @@ static enum mpk_code weights_read_npz(struct mpk_span file, struct mpk_arena *ar
 
 	MPK_TRY_ALLOC(shard, err);
 	MPK_TRY(mpk_npz_list(file, arena, &members, &count, err));
-	items = mpk_arena_array(arena, count + 1, sizeof *items);
-	MPK_TRY_ALLOC(items, err);
+	MPK_TRY_ARRAY(items, arena, count + 1, err);
 	for (size_t i = 0; i < count; i++)
 		if (read_array(file, &members[i], arena, &items[i], err) != MPK_OK) {
 			mpk_error_prefix(err, "array '%s': ", MPK_QUOTE(members[i].name));
@@ -105,8 +103,7 @@ static enum mpk_code weights_read_params(struct mpk_span file, struct mpk_arena 
 
 	MPK_TRY_ALLOC(shard, err);
 	MPK_TRY(mpk_params_read(file, arena, &params, err));
-	items = mpk_arena_array(arena, params.names.count + 1, sizeof *items);
-	MPK_TRY_ALLOC(items, err);
+	MPK_TRY_ARRAY(items, arena, params.names.count + 1, err);
 	for (size_t i = 0; i < params.names.count; i++) {
 		const struct mpk_tensor_record *r = &params.tensors[i];
 

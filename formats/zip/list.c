@@ -185,8 +185,7 @@ enum mpk_code mpk_zip_list(struct mpk_span bytes, const char *space, struct mpk_
 	struct mpk_span rest;
 
 	MPK_TRY(read_directory(bytes, &dir, err));
-	list = mpk_arena_array(arena, (size_t)dir.count + 1, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, (size_t)dir.count + 1, err);
 	if (!mpk_span_sub(bytes, dir.off, bytes.len - dir.off, &rest))
 		return mpk_zip_bad(space, dir.off, "the directory does not fit the file", err);
 

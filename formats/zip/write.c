@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/vec.h"
 #include "zip/internal/zip.h"
 
 enum {
@@ -92,14 +93,7 @@ struct placed {
 	size_t index;
 };
 
-static int by_local_place(const void *a, const void *b)
-{
-	const struct placed *x = a, *y = b;
-
-	if (x->local != y->local)
-		return x->local < y->local ? -1 : 1;
-	return (x->index > y->index) - (x->index < y->index);
-}
+MPK_ORDER_BY2(by_local_place, struct placed, local, index)
 
 static enum mpk_code zip_put_members(struct rewriting *w, uint64_t directory)
 {
@@ -203,8 +197,7 @@ enum mpk_code mpk_zip_rewrite(struct mpk_span bytes, const char *space,
 		mpk_rope_put_view(out, bytes);
 		return mpk_rope_status(out, err);
 	}
-	w.places = mpk_arena_array(out->arena, count, sizeof *w.places);
-	MPK_TRY_ALLOC(w.places, err);
+	MPK_TRY_ARRAY(w.places, out->arena, count, err);
 	MPK_TRY(zip_put_members(&w, (uint64_t)(members[0].entry.data - bytes.data)));
 	directory = out->len;
 	for (size_t i = 0; i < count; i++) {

@@ -23,6 +23,14 @@ void *mpk_arena_alloc(struct mpk_arena *arena, size_t size);
 /* mpk_arena_array - count zeroed elements of size bytes; NULL also when the product overflows */
 void *mpk_arena_array(struct mpk_arena *arena, size_t count, size_t size);
 
+/* MPK_TRY_ARRAY - p = count zeroed elements of what p points to; returns MPK_E_NOMEM from the function without memory
+ * p is evaluated several times. Needs base/error.h. */
+#define MPK_TRY_ARRAY(p, arena, count, err)                                                        \
+	do {                                                                                       \
+		(p) = mpk_arena_array(arena, count, sizeof *(p));                                  \
+		MPK_TRY_ALLOC(p, err);                                                             \
+	} while (0)
+
 /* mpk_arena_copy - a copy of len bytes followed by a NUL; NULL when memory is out */
 char *mpk_arena_copy(struct mpk_arena *arena, const void *data, size_t len);
 

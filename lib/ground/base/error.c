@@ -218,8 +218,7 @@ void mpk_report_add_about(struct mpk_report *report, enum mpk_severity severity,
 		free(copy);
 		return;
 	}
-	if ((about.len && !copy) || !mpk_vec_reserve(&report->findings, &report->cap,
-						     report->count + 1, sizeof *report->findings)) {
+	if ((about.len && !copy) || !MPK_VEC_ROOM(report->findings, report->count, report->cap)) {
 		report->failed = true;
 		free(copy);
 		return;

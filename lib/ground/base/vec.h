@@ -17,6 +17,12 @@
  * Returns  false when memory is out or the size overflows; the array is then unchanged */
 bool mpk_vec_reserve(void *data, size_t *cap, size_t need, size_t size) MPK_MUST_CHECK;
 
+/* MPK_VEC_ROOM - make room for one more element of a malloc'ed array of count elements
+ * The arguments are evaluated several times.
+ * Returns  false when memory is out */
+#define MPK_VEC_ROOM(items, count, cap)                                                            \
+	mpk_vec_reserve(&(items), &(cap), (count) + 1, sizeof *(items))
+
 /* Readers try: bytes that are not code of one format may be of another, and a missing signature
  * is no error. A failed allocation in between would look like such an answer. So growing notes
  * the failure here, and the end of each piece of work asks before the work counts, as for
@@ -28,6 +34,38 @@ void mpk_memory_failed(void);
 /* mpk_memory_check - whether all that was done in this process had the memory that it asked for
  * Returns  MPK_OK; MPK_E_NOMEM, from the first failure on */
 enum mpk_code mpk_memory_check(struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- sorting --- */
+
+/* MPK_ORDER_BY - define the function `name`, a comparison for qsort and bsearch: ascending by a number of the element;
+ * MPK_ORDER_BY2, MPK_ORDER_BY3: where the first numbers are equal, by the next */
+#define MPK_ORDER_BY(name, type, member)                                                           \
+	static int name(const void *a, const void *b)                                              \
+	{                                                                                          \
+		const type *x = a, *y = b;                                                         \
+                                                                                                   \
+		return (x->member > y->member) - (x->member < y->member);                          \
+	}
+#define MPK_ORDER_BY2(name, type, first, second)                                                   \
+	static int name(const void *a, const void *b)                                              \
+	{                                                                                          \
+		const type *x = a, *y = b;                                                         \
+                                                                                                   \
+		if (x->first != y->first)                                                          \
+			return x->first < y->first ? -1 : 1;                                       \
+		return (x->second > y->second) - (x->second < y->second);                          \
+	}
+#define MPK_ORDER_BY3(name, type, first, second, third)                                            \
+	static int name(const void *a, const void *b)                                              \
+	{                                                                                          \
+		const type *x = a, *y = b;                                                         \
+                                                                                                   \
+		if (x->first != y->first)                                                          \
+			return x->first < y->first ? -1 : 1;                                       \
+		if (x->second != y->second)                                                        \
+			return x->second < y->second ? -1 : 1;                                     \
+		return (x->third > y->third) - (x->third < y->third);                              \
+	}
 
 /* --- looking up in a sorted array what may stand there several times, or not itself --- */
 

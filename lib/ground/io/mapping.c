@@ -215,7 +215,7 @@ static void mapping_forget(struct mpk_mapping_origin *o)
 	/* Without memory for it the file is forgotten; its content still tells whether it may be
 	 * replaced. */
 	if (keeps_closed && o->regular && !o->replaceable &&
-	    mpk_vec_reserve(&closed, &closed_cap, closed_count + 1, sizeof *closed))
+	    MPK_VEC_ROOM(closed, closed_count, closed_cap))
 		closed[closed_count++] = o->identity;
 	*o->at = o->next;
 	if (o->next)

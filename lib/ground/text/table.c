@@ -14,7 +14,7 @@
 
 void mpk_table_row(struct mpk_table *t)
 {
-	if (!mpk_vec_reserve(&t->rows, &t->row_cap, t->row_count + 1, sizeof *t->rows)) {
+	if (!MPK_VEC_ROOM(t->rows, t->row_count, t->row_cap)) {
 		t->failed = true;
 		return;
 	}
@@ -33,7 +33,7 @@ void mpk_table_cell(struct mpk_table *t, const char *fmt, ...)
 	va_start(ap, fmt);
 	int len = vasprintf(&text, fmt, ap);
 	va_end(ap);
-	if (len < 0 || !mpk_vec_reserve(&t->cells, &t->cap, t->count + 1, sizeof *t->cells)) {
+	if (len < 0 || !MPK_VEC_ROOM(t->cells, t->count, t->cap)) {
 		t->failed = true;
 	} else {
 		t->cells[t->count++] = t->text.len;

@@ -319,8 +319,7 @@ enum mpk_code mpk_canon_code(const struct mpk_code_info *info, struct mpk_arena 
 {
 	struct rows r = { .arena = arena, .err = err };
 
-	r.items = mpk_arena_array(arena, most_rows(info), sizeof *r.items);
-	MPK_TRY_ALLOC(r.items, err);
+	MPK_TRY_ARRAY(r.items, arena, most_rows(info), err);
 	MPK_TRY(canon_code_add_code(&r, info));
 	*out = (struct mpk_canon_rows){ r.items, r.count };
 	return MPK_OK;

@@ -99,8 +99,7 @@ bool mpk_canon_part(struct mpk_canon_parts *parts, size_t to, const uint8_t dige
 {
 	struct mpk_canon_part *p;
 
-	if (to > UINT32_MAX ||
-	    !mpk_vec_reserve(&parts->items, &parts->cap, parts->count + 1, sizeof *parts->items))
+	if (to > UINT32_MAX || !MPK_VEC_ROOM(parts->items, parts->count, parts->cap))
 		return false;
 	p = &parts->items[parts->count++];
 	p->to = (uint32_t)to;
@@ -143,19 +142,13 @@ bool mpk_canon_edge(struct mpk_canon_edges *edges, size_t from, size_t to)
 	if (from == to)
 		return true;
 	if (from > UINT32_MAX || to > UINT32_MAX ||
-	    !mpk_vec_reserve(&edges->items, &edges->cap, edges->count + 1, sizeof *edges->items))
+	    !MPK_VEC_ROOM(edges->items, edges->count, edges->cap))
 		return false;
 	edges->items[edges->count++] = (struct mpk_canon_edge){ (uint32_t)from, (uint32_t)to };
 	return true;
 }
 
-static int by_from(const void *a, const void *b)
-{
-	const struct mpk_canon_edge *x = a, *y = b;
-
-	return x->from != y->from ? (x->from > y->from ? 1 : -1)
-				  : (x->to > y->to) - (x->to < y->to);
-}
+MPK_ORDER_BY2(by_from, struct mpk_canon_edge, from, to)
 
 struct visit {
 	uint32_t order; /* in which it was first met, from 1 on; 0: not yet */

@@ -192,12 +192,7 @@ static enum mpk_code amd_read_symbols(struct mpk_canon_object *o, struct mpk_err
 	return MPK_OK;
 }
 
-static int amd_by_slot(const void *a, const void *b)
-{
-	const struct mpk_canon_slot *x = a, *y = b;
-
-	return (x->address > y->address) - (x->address < y->address);
-}
+MPK_ORDER_BY(amd_by_slot, struct mpk_canon_slot, address)
 
 /* The symbols are those that a loader sees. */
 static enum mpk_code amd_read_relocations(struct mpk_canon_object *o,
@@ -228,9 +223,7 @@ static enum mpk_code amd_read_relocations(struct mpk_canon_object *o,
 			MPK_TRY(mpk_canon_spend(&o->left, "code object", symbol.name.len, err));
 			slot.name = symbol.name;
 		}
-		MPK_TRY_ALLOC(mpk_vec_reserve(&o->slots, &o->slot_cap, o->slot_count + 1,
-					      sizeof *o->slots),
-			      err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(o->slots, o->slot_count, o->slot_cap), err);
 		o->slots[o->slot_count++] = slot;
 	}
 	return MPK_OK;

@@ -47,6 +47,12 @@ static void canon_ptx_canon_fini(struct canon *c)
 	free(c->whole);
 }
 
+static void declaration_fini(struct declaration *d)
+{
+	mpk_canon_hash_fini(&d->hash);
+	mpk_strmap_fini(&d->labels);
+}
+
 static bool begins(struct mpk_span word, const char *const *beginnings, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -83,8 +89,7 @@ static enum mpk_code read_header_line(struct canon *c)
 		if (!mpk_lexer_at(&c->lex, ',') && !mpk_token_is_word(&c->lex.t, "debug"))
 			mpk_canon_bytes(&d.hash, c->lex.t.text);
 		if (mpk_lexer_next(&c->lex, c->err) != MPK_OK) {
-			mpk_canon_hash_fini(&d.hash);
-			mpk_strmap_fini(&d.labels);
+			declaration_fini(&d);
 			return MPK_E_SYNTAX;
 		}
 	}

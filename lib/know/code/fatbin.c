@@ -76,8 +76,7 @@ static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, stru
 	bool broken = false;
 
 	MPK_TRY(mpk_fatbin_read(info->bytes, arena, f, err));
-	images = mpk_arena_array(arena, f->entry_count, sizeof *images);
-	MPK_TRY_ALLOC(images, err);
+	MPK_TRY_ARRAY(images, arena, f->entry_count, err);
 	for (size_t i = 0; i < f->entry_count; i++) {
 		images[i].bytes = f->entries[i].data;
 		images[i].off = info->off + f->entries[i].data_off;

@@ -127,8 +127,7 @@ enum mpk_code mpk_code_info_read_as(const struct mpk_code_format *f, struct mpk_
 
 	for (size_t i = 0; i < out->image_count; i++)
 		most += out->images[i].kernel_count;
-	list = mpk_arena_array(arena, most, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, most, err);
 	for (size_t i = 0; i < out->image_count; i++)
 		for (size_t k = 0; k < out->images[i].kernel_count; k++)
 			list[count++] =

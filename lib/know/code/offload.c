@@ -110,8 +110,7 @@ static enum mpk_code read_container(struct mpk_code_info *info, void *content,
 	bool broken = false;
 
 	MPK_TRY(open_list(info, c, arena, err));
-	images = mpk_arena_array(arena, c->list.entry_count, sizeof *images);
-	MPK_TRY_ALLOC(images, err);
+	MPK_TRY_ARRAY(images, arena, c->list.entry_count, err);
 	for (size_t i = 0; i < c->list.entry_count; i++) {
 		const struct mpk_offload_entry *e = &c->list.entries[i];
 

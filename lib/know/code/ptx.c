@@ -41,8 +41,7 @@ static enum mpk_code read_ptx(struct mpk_code_info *info, void *content, struct 
 	/* --- reading ------------------------------------------------------------------------ */
 	const struct mpk_ptx *p = &c->ptx;
 
-	c->shared = mpk_arena_array(arena, p->kernel_count + 1, sizeof *c->shared);
-	MPK_TRY_ALLOC(c->shared, err);
+	MPK_TRY_ARRAY(c->shared, arena, p->kernel_count + 1, err);
 	for (size_t i = 0; i < p->shared_count; i++) {
 		const struct mpk_ptx_shared *v = &p->shared[i];
 		struct shared *sum =

@@ -58,7 +58,7 @@ static void assertions_add(struct records *list, struct mpk_span text)
 	if (list->failed || !mpk_unit_spend(list->unit, text.len) ||
 	    !mpk_assertion_read(text, &r.a) || !assertions_find_function(list->unit, &r))
 		return;
-	if (!mpk_vec_reserve(&list->items, &list->cap, list->count + 1, sizeof *list->items))
+	if (!MPK_VEC_ROOM(list->items, list->count, list->cap))
 		list->failed = true;
 	else
 		list->items[list->count++] = r;
@@ -78,16 +78,7 @@ static void assertions_collect(struct records *list, struct mpk_span s)
 	}
 }
 
-static int assertions_by_function(const void *a, const void *b)
-{
-	const struct record *x = a, *y = b;
-
-	if (x->function != y->function)
-		return x->function < y->function ? -1 : 1;
-	if (x->a.kind != y->a.kind)
-		return x->a.kind < y->a.kind ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
+MPK_ORDER_BY3(assertions_by_function, struct record, function, a.kind, order)
 
 /* --- putting together ------------------------------------------------------------------- */
 
@@ -246,8 +237,7 @@ static enum mpk_code name_arguments(struct prototype *p, const struct record *r,
 		return MPK_OK;
 	}
 	p->count = (size_t)r[0].a.number;
-	p->args = mpk_arena_array(p->unit->arena, p->count, sizeof *p->args);
-	MPK_TRY_ALLOC(p->args, err);
+	MPK_TRY_ARRAY(p->args, p->unit->arena, p->count, err);
 	for (size_t i = 0; i < count; i++) {
 		const struct mpk_assertion *a = &r[i].a;
 

@@ -108,12 +108,7 @@ static const char *text_at(const struct mpk_recovery *r, uint64_t address)
 	return (const char *)bytes.data;
 }
 
-static int wants_by_piece(const void *want, const void *key)
-{
-	const struct mpk_want *a = want, *b = key;
-
-	return (a->piece > b->piece) - (a->piece < b->piece);
-}
+MPK_ORDER_BY(wants_by_piece, struct mpk_want, piece)
 
 /* Returns the name that a piece looks up, as pieces that fill handles do. */
 static const char *name_of_piece(const struct mpk_recovery *r, uint64_t address)
@@ -177,10 +172,9 @@ static struct mpk_found_call *add_call(struct mpk_recovery *r, const char *name,
 	if (r->is_lost)
 		return NULL;
 	r->words_left -= count + 8;
-	r->failed |=
-		!mpk_vec_reserve(&r->calls, &r->call_cap, r->call_count + 1, sizeof *r->calls) ||
-		!mpk_vec_reserve(&r->arguments, &r->argument_cap, r->argument_count + count,
-				 sizeof *r->arguments);
+	r->failed |= !MPK_VEC_ROOM(r->calls, r->call_count, r->call_cap) ||
+		     !mpk_vec_reserve(&r->arguments, &r->argument_cap, r->argument_count + count,
+				      sizeof *r->arguments);
 	if (r->failed)
 		return NULL;
 	r->calls[r->call_count] = (struct mpk_found_call){ mpk_span_str(name), MPK_NO_REGISTER,
@@ -421,7 +415,7 @@ static void store_word(uint64_t *at, uint64_t value)
 
 static void compiled_put_word(struct mpk_recovery *r, int64_t word)
 {
-	if (!mpk_vec_reserve(&r->words, &r->word_cap, r->word_count + 1, sizeof *r->words)) {
+	if (!MPK_VEC_ROOM(r->words, r->word_count, r->word_cap)) {
 		r->failed = true;
 		return;
 	}
@@ -430,8 +424,7 @@ static void compiled_put_word(struct mpk_recovery *r, int64_t word)
 
 static void begin_instruction(struct mpk_recovery *r, enum mpk_relax_op op)
 {
-	if (!mpk_vec_reserve(&r->offsets, &r->offset_cap, r->offset_count + 1,
-			     sizeof *r->offsets)) {
+	if (!MPK_VEC_ROOM(r->offsets, r->offset_count, r->offset_cap)) {
 		r->failed = true;
 		return;
 	}
@@ -462,8 +455,7 @@ static size_t callee_of(struct mpk_recovery *r, struct mpk_span name)
 	size_t at = r->func_count;
 	int put = mpk_strmap_put(&r->callees, name, at, &at);
 
-	r->failed |= put < 0 || (put && !mpk_vec_reserve(&r->funcs, &r->func_cap, r->func_count + 1,
-							 sizeof *r->funcs));
+	r->failed |= put < 0 || (put && !MPK_VEC_ROOM(r->funcs, r->func_count, r->func_cap));
 	if (put > 0 && !r->failed)
 		r->funcs[r->func_count++] = (struct mpk_relax_func){ .kind = MPK_RELAX_PACKED,
 								     .name = name,
@@ -652,9 +644,7 @@ static enum mpk_code begin(struct mpk_recovery *r, const struct mpk_image *image
 	if (r->words_left > WORDS_MAX)
 		r->words_left = WORDS_MAX;
 	r->names = mpk_arena_array(r->arena, reach->count + 1, sizeof *r->names);
-	MPK_TRY_ALLOC(r->names && mpk_vec_reserve(&r->funcs, &r->func_cap, r->x->func_count + 1,
-						  sizeof *r->funcs),
-		      err);
+	MPK_TRY_ALLOC(r->names && MPK_VEC_ROOM(r->funcs, r->x->func_count, r->func_cap), err);
 	for (size_t i = 0; i < image->function_count; i++) {
 		const char *name = image->functions[i].name;
 		size_t piece = mpk_reach_piece(reach, image->functions[i].address);
@@ -710,7 +700,7 @@ enum mpk_code mpk_compiled_read(const struct mpk_relax *x, const struct mpk_imag
 	if (code == MPK_OK) {
 		/* Functions in byte code keep their code, in front. */
 		for (size_t i = 0; i < mpk_relax_instr_count(r.x) && !r.failed; i++) {
-			if (!mpk_vec_reserve(&r.offsets, &r.offset_cap, i + 1, sizeof *r.offsets))
+			if (!MPK_VEC_ROOM(r.offsets, i, r.offset_cap))
 				r.failed = true;
 			else
 				memcpy(&r.offsets[r.offset_count++], r.x->instr_offset.data + 8 * i,

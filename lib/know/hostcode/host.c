@@ -128,8 +128,7 @@ static enum mpk_code fill_unit(struct mpk_unit *u, const struct mpk_image *image
 {
 	size_t at;
 
-	u->functions = mpk_arena_array(u->arena, group.count, sizeof *u->functions);
-	MPK_TRY_ALLOC(u->functions, err);
+	MPK_TRY_ARRAY(u->functions, u->arena, group.count, err);
 	for (size_t i = 0; i < group.count; i++) {
 		const struct mpk_image_function *f = group.functions[i];
 
@@ -224,8 +223,7 @@ static enum mpk_code object_constants(struct mpk_span bytes, struct mpk_span ski
 	if (code != MPK_OK)
 		return code == MPK_E_NOMEM ? code : MPK_OK;
 	/* Two pieces for each section: the blob may be in the middle of one. */
-	list = mpk_arena_array(arena, 2 * object.section_count, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, 2 * object.section_count, err);
 	for (size_t i = 0; i < object.section_count; i++)
 		if (object.sections[i].is_constant)
 			n += put_around(&object.sections[i], skip, &list[n]);

@@ -131,8 +131,7 @@ static enum mpk_code read_told(struct mpk_unit *u, struct mpk_error *err)
 	}
 	if (!count)
 		return MPK_OK;
-	names->told = mpk_arena_array(u->arena, count, sizeof *names->told);
-	MPK_TRY_ALLOC(names->told, err);
+	MPK_TRY_ARRAY(names->told, u->arena, count, err);
 	for (size_t i = 0; i < u->constant_count; i++)
 		for (at = 0; next_told(u->constants[i].bytes, &at, &t);)
 			names->told[names->told_count++] = t;
@@ -241,7 +240,7 @@ static void prototypes_add(struct search *s, const struct candidate *c)
 	s->too_many |= s->count == s->most;
 	if (s->too_many)
 		return;
-	if (!mpk_vec_reserve(&s->items, &s->cap, s->count + 1, sizeof *s->items)) {
+	if (!MPK_VEC_ROOM(s->items, s->count, s->cap)) {
 		s->failed = true;
 		return;
 	}

@@ -357,7 +357,7 @@ static struct mpk_span *slot_place(struct mpk_relax_typing *r, int64_t slot)
 {
 	if ((uint64_t)slot >= MPK_RELAX_TYPING_SLOTS)
 		return NULL;
-	r->failed |= !mpk_vec_reserve(&r->slots, &r->slot_room, (size_t)slot + 1, sizeof *r->slots);
+	r->failed |= !MPK_VEC_ROOM(r->slots, (size_t)slot, r->slot_room);
 	while (!r->failed && r->slot_count <= (size_t)slot)
 		r->slots[r->slot_count++] = (struct mpk_span){ 0 };
 	return r->failed ? NULL : &r->slots[slot];

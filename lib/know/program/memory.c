@@ -37,7 +37,7 @@ void mpk_timeline_fini(struct mpk_timeline *t)
 
 static bool note(struct mpk_timeline *t, enum mpk_memory_event_kind kind, size_t index)
 {
-	if (!mpk_vec_reserve(&t->events, &t->event_cap, t->event_count + 1, sizeof *t->events))
+	if (!MPK_VEC_ROOM(t->events, t->event_count, t->event_cap))
 		return false;
 	t->events[t->event_count++] = (struct mpk_memory_event){ kind, (uint32_t)index };
 	return true;
@@ -46,8 +46,7 @@ static bool note(struct mpk_timeline *t, enum mpk_memory_event_kind kind, size_t
 bool mpk_timeline_alloc(struct mpk_timeline *t, const struct mpk_memory_storage *s, size_t *out)
 {
 	if (t->storage_count == UINT32_MAX ||
-	    !mpk_vec_reserve(&t->storages, &t->storage_cap, t->storage_count + 1,
-			     sizeof *t->storages) ||
+	    !MPK_VEC_ROOM(t->storages, t->storage_count, t->storage_cap) ||
 	    !note(t, MPK_MEMORY_ALLOC, t->storage_count))
 		return false;
 	*out = t->storage_count;
@@ -65,8 +64,7 @@ bool mpk_timeline_free(struct mpk_timeline *t, size_t storage)
 
 bool mpk_timeline_step(struct mpk_timeline *t, const struct mpk_memory_step *s)
 {
-	if (t->step_count == UINT32_MAX ||
-	    !mpk_vec_reserve(&t->steps, &t->step_cap, t->step_count + 1, sizeof *t->steps) ||
+	if (t->step_count == UINT32_MAX || !MPK_VEC_ROOM(t->steps, t->step_count, t->step_cap) ||
 	    !note(t, MPK_MEMORY_STEP, t->step_count))
 		return false;
 	t->steps[t->step_count++] = *s;
@@ -152,14 +150,7 @@ struct graph_place {
 	size_t entry;
 };
 
-static int by_storage(const void *a, const void *b)
-{
-	const struct graph_place *x = a, *y = b;
-
-	if (x->storage_id != y->storage_id)
-		return x->storage_id < y->storage_id ? -1 : 1;
-	return (x->entry > y->entry) - (x->entry < y->entry);
-}
+MPK_ORDER_BY2(by_storage, struct graph_place, storage_id, entry)
 
 /* Where the graph executor puts storages: each as large as the largest entry that has its number; inputs and
  * parameters have some, too.

@@ -1165,7 +1165,7 @@ static void add_name(struct names *n, const struct mpk_memory_ask *ask, struct m
 			made.value = ask->extents[i].value;
 			is_given = true;
 		}
-	if (!mpk_vec_reserve(&n->items, &n->cap, n->count + 1, sizeof *n->items)) {
+	if (!MPK_VEC_ROOM(n->items, n->count, n->cap)) {
 		n->nomem = true;
 		return;
 	}

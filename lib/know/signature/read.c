@@ -191,8 +191,7 @@ static enum mpk_code read_prototype(struct mpk_span text, struct mpk_arena *aren
 	MPK_TRY(read_result(&text, arena, &s, err));
 	if (!between(mpk_span_of(open, text.len - s.name.len), "(", ")", &list))
 		return no_prototype(err);
-	params = mpk_arena_array(arena, most_items(list), sizeof *params);
-	MPK_TRY_ALLOC(params, err);
+	MPK_TRY_ARRAY(params, arena, most_items(list), err);
 	for (; list.len; s.input_count++) {
 		if (!take_item(&list, &item))
 			return no_prototype(err);

@@ -60,7 +60,7 @@ static enum mpk_code add_header(struct headers_reader *r, struct mpk_span name,
 		return MPK_OK;
 	path = mpk_arena_text(r->arena, name);
 	MPK_TRY_ALLOC(path && mpk_strmap_put(&r->known, mpk_span_str(path), 0, NULL) >= 0 &&
-			      mpk_vec_reserve(&r->items, &r->cap, r->count + 1, sizeof *r->items),
+			      MPK_VEC_ROOM(r->items, r->count, r->cap),
 		      err);
 	r->items[r->count++] = path;
 	return MPK_OK;

@@ -103,8 +103,7 @@ static enum mpk_code rename_object(struct keeping *k, struct mpk_span file, uint
 	}
 	MPK_TRY(mpk_elf_open(file, 0, &elf, err));
 	MPK_TRY(mpk_symtab_static(&elf, &table, err));
-	before = mpk_arena_array(k->arena, table.strings.len + 2, sizeof *before);
-	MPK_TRY_ALLOC(before, err);
+	MPK_TRY_ARRAY(before, k->arena, table.strings.len + 2, err);
 	MPK_TRY(count_written(&table, before, &any, err));
 
 	/* Names with equal ends may share their bytes: a name that would change with another must stay. */

@@ -103,8 +103,7 @@ static enum mpk_code loadable_add_all(struct job *j, struct mpk_error *err)
 	bool in_place = !image->is_packed && !j->options->member_alone &&
 			(!j->options->objects || image->container == MPK_CONTAINER_ELF_OBJ);
 
-	j->sources = mpk_arena_array(j->arena, image->member_count + 1, sizeof *j->sources);
-	MPK_TRY_ALLOC(j->sources, err);
+	MPK_TRY_ARRAY(j->sources, j->arena, image->member_count + 1, err);
 	if (in_place && image->container == MPK_CONTAINER_ELF_OBJ)
 		return loadable_add_file(j, j->options->path, MPK_SOURCE_OBJECT, err);
 	if (in_place && image->container == MPK_CONTAINER_ARCHIVE)

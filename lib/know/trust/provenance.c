@@ -229,8 +229,7 @@ static enum mpk_code read_options(struct mpk_json_value root, struct mpk_arena *
 
 	if (!find_array(root, "options", &items, &count))
 		return malformed("options", err);
-	options = mpk_arena_array(arena, count + 1, sizeof *options);
-	MPK_TRY_ALLOC(options, err);
+	MPK_TRY_ARRAY(options, arena, count + 1, err);
 	for (size_t i = 0; mpk_json_next(&items, &option); i++)
 		MPK_TRY(copy_text(option, "options", arena, &options[i], err));
 	out->options = options;
@@ -249,8 +248,7 @@ static enum mpk_code read_inputs(struct mpk_json_value root, struct mpk_arena *a
 
 	if (!find_array(root, "inputs", &items, &count))
 		return malformed("inputs", err);
-	inputs = mpk_arena_array(arena, count + 1, sizeof *inputs);
-	MPK_TRY_ALLOC(inputs, err);
+	MPK_TRY_ARRAY(inputs, arena, count + 1, err);
 	for (size_t i = 0; mpk_json_next(&items, &o); i++) {
 		MPK_TRY(copy_text(mpk_json_value_get(o, "name"), "inputs", arena, &inputs[i].name,
 				  err));
@@ -288,8 +286,7 @@ enum mpk_code mpk_provenance_read(struct mpk_span text, struct mpk_arena *arena,
 
 	if (!find_array(root, "tools", &items, &count))
 		return malformed("tools", err);
-	tools = mpk_arena_array(arena, count + 1, sizeof *tools);
-	MPK_TRY_ALLOC(tools, err);
+	MPK_TRY_ARRAY(tools, arena, count + 1, err);
 	for (size_t i = 0; mpk_json_next(&items, &o); i++) {
 		MPK_TRY(copy_text(mpk_json_value_get(o, "name"), "tools", arena, &tools[i].name,
 				  err));

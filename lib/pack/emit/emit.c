@@ -163,8 +163,7 @@ static enum mpk_code scan_all(struct mpk_process_self *self, void *data, struct 
 	const struct mpk_sandbox sandbox = { .kept = &none, .kept_count = 0 };
 
 	(void)self;
-	s->maps = mpk_arena_array(s->arena, s->b->c.source_count + 1, sizeof *s->maps);
-	MPK_TRY_ALLOC(s->maps, err);
+	MPK_TRY_ARRAY(s->maps, s->arena, s->b->c.source_count + 1, err);
 	for (size_t i = 0; i < s->b->c.source_count; i++)
 		MPK_TRY(mpk_mapping_open(s->b->c.objects[i], &s->maps[i], err));
 	/* a sanitizer's runtime starts a process to look for leaks */

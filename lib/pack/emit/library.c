@@ -277,8 +277,7 @@ static enum mpk_code list_functions(const struct mpk_elf *elf, struct mpk_arena 
 	MPK_TRY(mpk_symtab_static(elf, &table, err));
 	if (!table.count) /* -s */
 		MPK_TRY(mpk_symtab_dynamic(elf, &table, err));
-	*out = mpk_arena_array(arena, table.count, sizeof **out);
-	MPK_TRY_ALLOC(*out, err);
+	MPK_TRY_ARRAY(*out, arena, table.count, err);
 	for (size_t i = 1; i < table.count; i++) {
 		MPK_TRY(mpk_symtab_get(&table, i, &symbol, err));
 		if (symbol.defined && symbol.type == STT_FUNC && symbol.bind != STB_LOCAL &&

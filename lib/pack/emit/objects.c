@@ -62,8 +62,7 @@ static enum mpk_code archive_add(struct bundle *u, const char *name, const struc
 {
 	struct mpk_ar_entry entry = { .content = content };
 
-	if (!name || !content ||
-	    !mpk_vec_reserve(&u->entries, &u->cap, u->count + 1, sizeof *u->entries))
+	if (!name || !content || !MPK_VEC_ROOM(u->entries, u->count, u->cap))
 		return mpk_fail_nomem(err);
 	MPK_TRY(list_symbols(u, symbols_from, &entry, err));
 	entry.name = mpk_span_str(name);
@@ -127,8 +126,7 @@ static enum mpk_code add_blob(struct mpk_build *b, struct bundle *u, struct mpk_
 static enum mpk_code archive_collect(struct mpk_build *b, struct bundle *u,
 				     struct mpk_build_file *f, struct mpk_error *err)
 {
-	u->maps = mpk_arena_array(b->c.arena, b->e->source_count, sizeof *u->maps);
-	MPK_TRY_ALLOC(u->maps, err);
+	MPK_TRY_ARRAY(u->maps, b->c.arena, b->e->source_count, err);
 	for (size_t i = 0; i < b->e->source_count; i++)
 		MPK_TRY(add_source(u, b->c.objects[i], i, err));
 	return b->blob_object ? add_blob(b, u, f, err) : MPK_OK;

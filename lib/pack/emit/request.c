@@ -35,12 +35,7 @@ struct writer {
 	size_t region_count;
 };
 
-static int compare_regions(const void *a, const void *b)
-{
-	const struct region *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
+MPK_ORDER_BY(compare_regions, struct region, start)
 
 /* Finds the file that a view in memory is a part of: the file that begins last before the view,
  * if it is long enough. */
@@ -165,8 +160,7 @@ enum mpk_code mpk_request_write(const struct mpk_request *h, const struct mpk_re
 	struct writer w = { .out = mpk_rope_of(&arena), .files = files, .file_count = file_count };
 
 	/* Files that the other process can open. */
-	w.regions = mpk_arena_array(w.out.arena, w.file_count, sizeof *w.regions);
-	MPK_TRY_ALLOC(w.regions, err);
+	MPK_TRY_ARRAY(w.regions, w.out.arena, w.file_count, err);
 	for (size_t i = 0; i < w.file_count; i++) {
 		const struct mpk_mapping *map = w.files[i].map;
 		struct mpk_file_identity identity;
@@ -300,8 +294,7 @@ static enum mpk_code open_files(struct reader *r, struct mpk_error *err)
 	size_t count;
 
 	MPK_TRY(mpk_read_count(&r->c, "files", 1, &count, err));
-	r->maps->items = mpk_arena_array(r->arena, count, sizeof *r->maps->items);
-	MPK_TRY_ALLOC(r->maps->items, err);
+	MPK_TRY_ARRAY(r->maps->items, r->arena, count, err);
 	for (size_t i = 0; i < count; i++) {
 		bool is_there;
 
@@ -449,8 +442,7 @@ enum mpk_code mpk_request_read(struct mpk_span bytes, const struct mpk_mapping *
 
 	MPK_TRY(mpk_read_count(&r.c, "functions", 2 * (sizeof(uint64_t) + sizeof(uint32_t)), &count,
 			       err));
-	list = mpk_arena_array(r.arena, count, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, r.arena, count, err);
 	for (size_t i = 0; i < count; i++) {
 		MPK_TRY(get_needed(&r, "symbol", &list[i].symbol, err));
 		MPK_TRY(get_needed(&r, "function", &list[i].function, err));

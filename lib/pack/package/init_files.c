@@ -428,8 +428,7 @@ static enum mpk_code init_read_kernels(struct mpk_init *in, struct mpk_init_modu
 					? "; one that a macro makes takes a row written by hand"
 					: "");
 	m->kernel_count = m->code->kernel_count;
-	m->kernels = mpk_arena_array(in->arena, m->kernel_count, sizeof *m->kernels);
-	MPK_TRY_ALLOC(m->kernels, in->err);
+	MPK_TRY_ARRAY(m->kernels, in->arena, m->kernel_count, in->err);
 	for (size_t i = 0; i < m->kernel_count; i++)
 		MPK_TRY(init_kernels_read_kernel(in, m, i));
 	return MPK_OK;
@@ -524,9 +523,7 @@ static enum mpk_code add_call(struct mpk_init *in, const struct mpk_init_file *f
 	size_t at = in->call_count;
 	int put = mpk_strmap_put(&in->call_names, f->name, in->call_count, &at);
 
-	MPK_TRY_ALLOC(put >= 0 && mpk_vec_reserve(&in->calls, &in->call_cap, in->call_count + 1,
-						  sizeof *in->calls),
-		      in->err);
+	MPK_TRY_ALLOC(put >= 0 && MPK_VEC_ROOM(in->calls, in->call_count, in->call_cap), in->err);
 	if (put) {
 		in->calls[in->call_count++] = call;
 		return MPK_OK;

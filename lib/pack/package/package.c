@@ -31,8 +31,7 @@ static const char *loader_path(struct mpk_loader *l, struct mpk_toml_str name)
 	if (!dir[0] && (name.text[0] == '-' || name.text[0] == '@'))
 		dir = "./";
 	const char *path = mpk_arena_printf(l->arena, "%s%s", dir, name.text);
-	if (!path ||
-	    !mpk_vec_reserve(&l->inputs, &l->input_cap, l->input_count + 1, sizeof *l->inputs)) {
+	if (!path || !MPK_VEC_ROOM(l->inputs, l->input_count, l->input_cap)) {
 		l->failed = true;
 		return NULL;
 	}

@@ -124,8 +124,7 @@ static enum mpk_code linked_take_symbols(struct linking *l, struct mpk_error *er
 
 	MPK_TRY(mpk_elf_open(l->image->bytes, 0, &elf, err));
 	MPK_TRY(mpk_symtab_dynamic(&elf, &table, err));
-	l->names = mpk_arena_array(l->arena, table.count + 1, sizeof *l->names);
-	MPK_TRY_ALLOC(l->names, err);
+	MPK_TRY_ARRAY(l->names, l->arena, table.count + 1, err);
 	for (size_t i = 1; i < table.count; i++) {
 		MPK_TRY(mpk_symtab_get(&table, i, &s, err));
 		linked_take_symbol(l, &s);
@@ -216,12 +215,7 @@ static void carrier_fini(struct carrier *c)
 
 /* --- tensors ---------------------------------------------------------------------------------- */
 
-static int by_offset(const void *a, const void *b)
-{
-	const struct mpk_standalone_tensor *x = a, *y = b;
-
-	return x->off < y->off ? -1 : x->off > y->off;
-}
+MPK_ORDER_BY(by_offset, struct mpk_standalone_tensor, off)
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
@@ -454,9 +448,7 @@ static enum mpk_code take_node(struct carrier *c, const struct mpk_node *node)
 
 		if (!f->tensor || !f->stored || f->data.len < MPK_STANDALONE_TENSOR_MIN)
 			continue;
-		MPK_TRY_ALLOC(mpk_vec_reserve(&c->tensors, &c->tensor_cap, c->tensor_count + 1,
-					      sizeof *c->tensors),
-			      c->err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(c->tensors, c->tensor_count, c->tensor_cap), c->err);
 		c->tensors[c->tensor_count++] =
 			(struct mpk_standalone_tensor){ f->off, f->data.len };
 	}

@@ -37,8 +37,7 @@ struct body {
 static enum mpk_code add_unpacked(struct unpacked_files *files, const char *name,
 				  struct mpk_span bytes, struct mpk_error *err)
 {
-	if (!name ||
-	    !mpk_vec_reserve(&files->items, &files->cap, files->count + 1, sizeof *files->items))
+	if (!name || !MPK_VEC_ROOM(files->items, files->count, files->cap))
 		return mpk_fail_nomem(err);
 	files->items[files->count++] = (struct mpk_memory_file){ name, bytes };
 	return MPK_OK;
@@ -472,8 +471,7 @@ enum mpk_code mpk_unpack_plan(const struct mpk_unpack_input *input, struct mpk_a
 
 	MPK_TRY(plan(&u, &manifest));
 	MPK_TRY(add_unpacked(&u.files, MPK_UNPACK_MANIFEST, manifest, err));
-	files = mpk_arena_array(arena, u.files.count, sizeof *files);
-	MPK_TRY_ALLOC(files, err);
+	MPK_TRY_ARRAY(files, arena, u.files.count, err);
 	memcpy(files, u.files.items, u.files.count * sizeof *files);
 	*out = (struct mpk_unpack){ files, u.files.count, u.notes, u.note_count };
 	return MPK_OK;

@@ -76,8 +76,7 @@ static enum mpk_code wrap_split(const char *text, struct mpk_arena *arena,
 
 	for (size_t i = 0; i < all.len; i++)
 		most += text[i] == ',';
-	list = mpk_arena_array(arena, most, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, most, err);
 	for (size_t i = 0; i <= all.len; i++) {
 		depth += text[i] == '(' || text[i] == '[';
 		depth -= depth && (text[i] == ')' || text[i] == ']');
@@ -489,8 +488,7 @@ static const char *wrap_take(struct wraps *ws, struct mpk_strmap *map, const cha
 	size_t at = 0;
 	int put = mpk_strmap_put(map, mpk_span_str(wish), ws->next_count, &at);
 
-	if (put < 0 ||
-	    !mpk_vec_reserve(&ws->next, &ws->next_cap, ws->next_count + 1, sizeof *ws->next))
+	if (put < 0 || !MPK_VEC_ROOM(ws->next, ws->next_count, ws->next_cap))
 		return NULL;
 	ws->next[ws->next_count++] = 2;
 	while (put == 0) {

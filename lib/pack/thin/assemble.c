@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "thin/internal/thin.h"
 
 enum {
@@ -380,14 +381,7 @@ static enum mpk_code add_tables(const struct mpk_thin_layout *l, const struct mp
 	return mpk_rope_status(table, l->err);
 }
 
-static int by_region_offset(const void *a, const void *b)
-{
-	const struct region *x = a, *y = b;
-
-	if (x->off != y->off)
-		return x->off < y->off ? -1 : 1;
-	return (x->len > y->len) - (x->len < y->len);
-}
+MPK_ORDER_BY2(by_region_offset, struct region, off, len)
 
 /* Copies the file between regions. */
 static enum mpk_code thin_put_file(const struct mpk_thin_layout *l, const struct regions *r,
@@ -421,8 +415,7 @@ enum mpk_code mpk_thin_assemble(const struct mpk_thin_layout *l,
 	struct regions r = { .arena = l->arena };
 
 	MPK_TRY(check_cuts(l));
-	r.items = mpk_arena_array(l->arena, l->section_count + 3 + patches->count, sizeof *r.items);
-	MPK_TRY_ALLOC(r.items, l->err);
+	MPK_TRY_ARRAY(r.items, l->arena, l->section_count + 3 + patches->count, l->err);
 	MPK_TRY(new_segments(l, &segments));
 	MPK_TRY(add_tables(l, &segments, &r));
 	for (size_t i = 0; i < l->section_count; i++)

@@ -35,8 +35,7 @@ static enum mpk_code list_images(struct mpk_thin *t, struct mpk_span bytes, bool
 	struct listed l = { 0 };
 
 	MPK_TRY(mpk_code_targets(bytes, arena, &l.targets, &l.count, err));
-	l.kept = mpk_arena_array(arena, l.count + 1, sizeof *l.kept);
-	MPK_TRY_ALLOC(l.kept, err);
+	MPK_TRY_ARRAY(l.kept, arena, l.count + 1, err);
 	for (size_t i = 0; i < l.count; i++)
 		l.kept[i] = mpk_thin_keeps(t, &l.targets[i]);
 	MPK_TRY(mpk_thin_keep_devices(t, l.targets, l.kept, l.count, err));
@@ -278,8 +277,7 @@ static enum mpk_code put_bundle(struct mpk_thin *t, struct mpk_span bytes, const
 	MPK_TRY(mpk_offload_read(bytes, &scratch, &bundle, err));
 	MPK_TRY(list_images(t, bytes, false, &scratch, &l, err));
 	MPK_TRY(compare_kept(t, where, l.targets, l.kept, l.count, err));
-	keep = mpk_arena_array(&scratch, bundle.entry_count + 1, sizeof *keep);
-	MPK_TRY_ALLOC(keep, err);
+	MPK_TRY_ARRAY(keep, &scratch, bundle.entry_count + 1, err);
 	for (size_t i = 0; i < bundle.entry_count; i++)
 		keep[i] = bundle.entries[i].is_host || l.kept[k++];
 	*changed = l.kept_count < l.count;

@@ -131,13 +131,7 @@ static enum mpk_code is_thinned(struct library *l, size_t index, const GElf_Shdr
 	return target ? mpk_thin_leave(&l->thin, target, l->err) : MPK_OK;
 }
 
-static int by_section_offset(const void *a, const void *b)
-{
-	const struct mpk_thin_section *x = a, *y = b;
-
-	return (x->header.sh_offset > y->header.sh_offset) -
-	       (x->header.sh_offset < y->header.sh_offset);
-}
+MPK_ORDER_BY(by_section_offset, struct mpk_thin_section, header.sh_offset)
 
 static bool has_blob(const struct library *l, const GElf_Shdr *h)
 {
@@ -166,9 +160,7 @@ static enum mpk_code find_sections(struct library *l)
 			return mpk_fail_offset(l->err, MPK_E_CORRUPT, "file", s.header.sh_offset,
 					       "sections of device code overlap");
 		left -= s.header.sh_size;
-		MPK_TRY_ALLOC(mpk_vec_reserve(&l->sections, &l->section_cap, l->section_count + 1,
-					      sizeof *l->sections),
-			      l->err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(l->sections, l->section_count, l->section_cap), l->err);
 		l->sections[l->section_count++] = s;
 	}
 	if (l->section_count)
@@ -184,9 +176,7 @@ static enum mpk_code add_container(struct library *l, struct mpk_thin_section *s
 	c->bytes = bytes;
 	c->off = off;
 	c->address = s->header.sh_addr + (off - s->header.sh_offset);
-	MPK_TRY_ALLOC(mpk_vec_reserve(&l->containers, &l->container_cap, l->container_count + 1,
-				      sizeof *l->containers),
-		      l->err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(l->containers, l->container_count, l->container_cap), l->err);
 	l->containers[l->container_count++] = *c;
 	s->container_count++;
 	return MPK_OK;

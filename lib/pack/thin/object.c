@@ -50,8 +50,7 @@ static enum mpk_code object_open(struct object *o, struct mpk_span file)
 				"only objects of 64 bits, little-endian, are thinned");
 	if (o->elf.section_count >= SHN_LORESERVE)
 		return mpk_fail(o->err, MPK_E_UNSUPPORTED, "it has more than 65,279 sections");
-	o->sections = mpk_arena_array(o->thin.arena, o->elf.section_count + 1, sizeof *o->sections);
-	MPK_TRY_ALLOC(o->sections, o->err);
+	MPK_TRY_ARRAY(o->sections, o->thin.arena, o->elf.section_count + 1, o->err);
 	memset(o->sections, 0, (o->elf.section_count + 1) * sizeof *o->sections);
 	return MPK_OK;
 }
@@ -88,8 +87,7 @@ static enum mpk_code object_split(struct object *o, struct object_section *s, co
 		c.bytes = mpk_span_of(bytes.data + at, len);
 		c.off = s->header.sh_offset + at;
 		c.address = at;
-		MPK_TRY_ALLOC(mpk_vec_reserve(&o->containers, &o->container_cap,
-					      o->container_count + 1, sizeof *o->containers),
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(o->containers, o->container_count, o->container_cap),
 			      o->err);
 		o->containers[o->container_count++] = c;
 		s->count++;
@@ -305,12 +303,7 @@ static enum mpk_code object_patch_table(struct object *o, size_t index)
 
 /* --- the file anew ------------------------------------------------------------------------------ */
 
-static int object_by_patch(const void *a, const void *b)
-{
-	const struct mpk_thin_patch *x = a, *y = b;
-
-	return (x->off > y->off) - (x->off < y->off);
-}
+MPK_ORDER_BY(object_by_patch, struct mpk_thin_patch, off)
 
 static void object_pad(struct mpk_rope *out, uint64_t to)
 {

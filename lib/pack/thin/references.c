@@ -40,7 +40,7 @@ enum mpk_code mpk_thin_patch_add(struct mpk_thin_patches *p, uint64_t off, uint6
 {
 	struct mpk_thin_patch patch = { .off = off, .len = (uint8_t)len };
 
-	MPK_TRY_ALLOC(mpk_vec_reserve(&p->items, &p->cap, p->count + 1, sizeof *p->items), err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(p->items, p->count, p->cap), err);
 	for (unsigned i = 0; i < len; i++)
 		patch.bytes[i] = (uint8_t)(value >> 8 * i);
 	p->items[p->count++] = patch;
@@ -112,8 +112,7 @@ static enum mpk_code add_reference(struct search *s, const struct mpk_thin_refer
 {
 	struct mpk_thin_references *out = s->out;
 
-	MPK_TRY_ALLOC(mpk_vec_reserve(&out->items, &out->cap, out->count + 1, sizeof *out->items),
-		      s->err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(out->items, out->count, out->cap), s->err);
 	out->items[out->count++] = *r;
 	return MPK_OK;
 }
@@ -145,12 +144,7 @@ static void take_relocation(void *arg, const struct mpk_relocation *r)
 					   .is_symbolic = !r->is_relative && r->type });
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct mpk_thin_reference *x = a, *y = b;
-
-	return (x->address > y->address) - (x->address < y->address);
-}
+MPK_ORDER_BY(by_address, struct mpk_thin_reference, address)
 
 /* OpenMP's runtime gets pairs of words: where an image begins and where it ends. The end of one
  * may be the beginning of the next. */

@@ -64,22 +64,14 @@ static void take_relocated_word(void *arg, const struct mpk_relocation *r)
 	if (out->word_count > s->elf->bytes.len / WORD_BYTES)
 		s->code = mpk_fail_offset(s->err, MPK_E_CORRUPT, "file", r->off,
 					  "more words are relocated than there are");
-	else if (!mpk_vec_reserve(&out->words, &out->word_cap, out->word_count + 1,
-				  sizeof *out->words))
+	else if (!MPK_VEC_ROOM(out->words, out->word_count, out->word_cap))
 		s->code = mpk_fail_nomem(s->err);
 	else
 		out->words[out->word_count++] =
 			(struct mpk_thin_word){ r->address, target, r->off, r->type != 0 };
 }
 
-static int by_word_address(const void *a, const void *b)
-{
-	const struct mpk_thin_word *x = a, *y = b;
-
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return (x->off > y->off) - (x->off < y->off);
-}
+MPK_ORDER_BY2(by_word_address, struct mpk_thin_word, address, off)
 
 static enum mpk_code read_relocated_words(struct reading *s)
 {
@@ -132,8 +124,7 @@ static enum mpk_code read_sections(struct reading *s, struct mpk_thin *t, bool *
 					"more than %d sections of SYCL's images", SECTIONS_MAX);
 		MPK_TRY(mpk_thin_section_target(name, bytes, t->arena, &section.target, s->err));
 		*all_kept &= mpk_thin_keeps(t, section.target);
-		MPK_TRY_ALLOC(mpk_vec_reserve(&out->sections, &out->section_cap,
-					      out->section_count + 1, sizeof *out->sections),
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(out->sections, out->section_count, out->section_cap),
 			      s->err);
 		out->sections[out->section_count++] = section;
 	}
@@ -253,22 +244,13 @@ static enum mpk_code read_table(struct reading *s, const struct mpk_thin_word *w
 	}
 	if (!ours)
 		return MPK_OK;
-	MPK_TRY_ALLOC(mpk_vec_reserve(&out->tables, &out->table_cap, out->table_count + 1,
-				      sizeof *out->tables),
-		      s->err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(out->tables, out->table_count, out->table_cap), s->err);
 	out->tables[out->table_count++] = table;
 	out->image_count += table.count;
 	return MPK_OK;
 }
 
-static int by_array(const void *a, const void *b)
-{
-	const struct mpk_thin_sycl_table *x = a, *y = b;
-
-	if (x->array != y->array)
-		return x->array < y->array ? -1 : 1;
-	return (x->descriptor > y->descriptor) - (x->descriptor < y->descriptor);
-}
+MPK_ORDER_BY2(by_array, struct mpk_thin_sycl_table, array, descriptor)
 
 static enum mpk_code read_sycl_tables(struct reading *s)
 {
@@ -289,14 +271,7 @@ static enum mpk_code read_sycl_tables(struct reading *s)
 
 /* --- ranges ------------------------------------------------------------------------------------ */
 
-static int by_begin(const void *a, const void *b)
-{
-	const struct mpk_thin_sycl_range *x = a, *y = b;
-
-	if (x->begin != y->begin)
-		return x->begin < y->begin ? -1 : 1;
-	return (x->end > y->end) - (x->end < y->end);
-}
+MPK_ORDER_BY2(by_begin, struct mpk_thin_sycl_range, begin, end)
 
 static size_t find_range(const struct mpk_thin_sycl *s, const struct mpk_thin_sycl_image *image)
 {

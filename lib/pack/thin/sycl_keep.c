@@ -295,14 +295,10 @@ static enum mpk_code note_symbol(struct naming *a, struct mpk_span name, size_t 
 
 	MPK_TRY_ALLOC(rc >= 0, a->err);
 	if (rc) {
-		MPK_TRY_ALLOC(mpk_vec_reserve(&out->symbols, &out->cap, out->count + 1,
-					      sizeof *out->symbols),
-			      a->err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(out->symbols, out->count, out->cap), a->err);
 		out->symbols[out->count++] = (struct sycl_symbol){ .name = name };
 	}
-	MPK_TRY_ALLOC(
-		mpk_vec_reserve(&out->uses, &out->use_cap, out->use_count + 1, sizeof *out->uses),
-		a->err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(out->uses, out->use_count, out->use_cap), a->err);
 	out->uses[out->use_count++] = (struct sycl_use){ at, image };
 	return MPK_OK;
 }

@@ -547,8 +547,7 @@ enum mpk_code mpk_thin_confirm_wheel(const struct mpk_mapping *file, const struc
 		return MPK_OK;
 	MPK_TRY(mpk_zip_list(file->bytes, SPACE, &arena, &old, &old_count, err));
 	MPK_TRY(mpk_zip_list(made->bytes, SPACE, &arena, &w.members, &w.count, err));
-	w.changed = mpk_arena_array(&arena, w.count + 1, sizeof *w.changed);
-	MPK_TRY_ALLOC(w.changed, err);
+	MPK_TRY_ARRAY(w.changed, &arena, w.count + 1, err);
 	for (size_t i = 0; i < w.count && code == MPK_OK; i++, at++) {
 		while (at < old_count && is_signature(old[at].name))
 			at++;

@@ -33,9 +33,7 @@
 enum mpk_code mpk_device_list_push(struct mpk_device_list *list, const struct mpk_device_info *info,
 				   struct mpk_error *err)
 {
-	MPK_TRY_ALLOC(
-		mpk_vec_reserve(&list->items, &list->cap, list->count + 1, sizeof *list->items),
-		err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(list->items, list->count, list->cap), err);
 	list->items[list->count++] = *info;
 	return MPK_OK;
 }

@@ -92,8 +92,7 @@ enum mpk_code mpk_launch_plan_make(const struct mpk_function_info *info, struct 
 
 	/* Each argument is studied when the kernel is bound, so that a launch does not look at
 	 * types. */
-	made.args = mpk_arena_array(arena, info->arg_count + 1, sizeof *made.args);
-	MPK_TRY_ALLOC(made.args, err);
+	MPK_TRY_ARRAY(made.args, arena, info->arg_count + 1, err);
 	made.arg_count = info->arg_count;
 	for (size_t i = 0; i < info->arg_count; i++) {
 		int32_t extra = i < info->extra_tag_count ? info->extra_tags[i] : 0;
@@ -106,8 +105,7 @@ enum mpk_code mpk_launch_plan_make(const struct mpk_function_info *info, struct 
 				MPK_QUOTE(info->key), i, mpk_dtype_print(info->arg_types[i], type));
 	}
 
-	made.tags = mpk_arena_array(arena, info->launch_tag_count, sizeof *made.tags);
-	MPK_TRY_ALLOC(made.tags, err);
+	MPK_TRY_ARRAY(made.tags, arena, info->launch_tag_count, err);
 	for (size_t i = 0; i < info->launch_tag_count; i++)
 		MPK_TRY(plan_tag(&made, info->launch_tags[i], err));
 	*plan = made;

@@ -111,9 +111,7 @@ static enum mpk_code make_programs(struct mpk_opencl_module *module, const struc
 		/* SPIR-V has one module a kernel. */
 		module->form = MPK_OPENCL_SPIRV;
 		module->program_count = k->source_count;
-		module->programs = mpk_arena_array(&module->base.arena, k->source_count + 1,
-						   sizeof *module->programs);
-		MPK_TRY_ALLOC(module->programs, err);
+		MPK_TRY_ARRAY(module->programs, &module->base.arena, k->source_count + 1, err);
 		for (size_t i = 0; i < k->source_count; i++) {
 			module->programs[i].name = k->sources[i].key;
 			module->programs[i].code = k->sources[i].data;
@@ -159,8 +157,7 @@ static enum mpk_code make_programs(struct mpk_opencl_module *module, const struc
 
 	if (is_whole)
 		module->program_count = 1;
-	module->programs = mpk_arena_array(arena, module->program_count, sizeof *module->programs);
-	MPK_TRY_ALLOC(module->programs, err);
+	MPK_TRY_ARRAY(module->programs, arena, module->program_count, err);
 	if (is_whole)
 		module->programs[0].code = text;
 	for (size_t i = 0; !is_whole && i < module->program_count; i++) {

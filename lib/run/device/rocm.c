@@ -46,8 +46,7 @@ static enum mpk_code list_objects(struct mpk_span code, struct mpk_arena *arena,
 		read = mpk_offload_read(code, arena, &list, err);
 	if (read == MPK_E_NOMEM)
 		return mpk_failed(read);
-	*out = mpk_arena_array(arena, list.entry_count + 1, sizeof **out);
-	MPK_TRY_ALLOC(*out, err);
+	MPK_TRY_ARRAY(*out, arena, list.entry_count + 1, err);
 	*count = take_object(code, *out);
 	for (size_t i = 0; read == MPK_OK && i < list.entry_count; i++)
 		*count += !list.entries[i].is_host &&

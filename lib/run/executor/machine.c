@@ -416,7 +416,7 @@ enum mpk_code mpk_frames_push(struct mpk_frames *f, struct mpk_span name, uint32
 	if (f->count >= f->max || top > f->stack_max)
 		return mpk_fail(err, MPK_E_RAISED, "RuntimeError: %s: recursion without end",
 				MPK_QUOTE(name));
-	MPK_TRY_ALLOC(mpk_vec_reserve(&f->items, &f->cap, f->count + 1, sizeof *f->items) &&
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(f->items, f->count, f->cap) &&
 			      mpk_vec_reserve(&f->stack, &f->stack_cap, top, sizeof *f->stack),
 		      err);
 	if (register_count)

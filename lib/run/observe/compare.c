@@ -53,8 +53,7 @@ static enum mpk_code observe_compare_add_file(struct mpk_dump_index *x, const ch
 	if (!result_key(mpk_span_str(name)).len)
 		return MPK_OK;
 	copy = mpk_arena_copy(&x->arena, name, strlen(name));
-	MPK_TRY_ALLOC(copy && mpk_vec_reserve(&x->files, &x->cap, x->count + 1, sizeof *x->files),
-		      err);
+	MPK_TRY_ALLOC(copy && MPK_VEC_ROOM(x->files, x->count, x->cap), err);
 	x->files[x->count++].name = copy;
 	return MPK_OK;
 }
@@ -93,9 +92,7 @@ static enum mpk_code chain(struct mpk_dump_index *x, struct mpk_error *err)
 		size_t at;
 		int put = mpk_strmap_put(&x->keys, key, x->key_count, &at);
 
-		MPK_TRY_ALLOC(put >= 0 && mpk_vec_reserve(&x->heads, &x->key_cap, x->key_count + 1,
-							  sizeof *x->heads),
-			      err);
+		MPK_TRY_ALLOC(put >= 0 && MPK_VEC_ROOM(x->heads, x->key_count, x->key_cap), err);
 		if (put)
 			x->heads[x->key_count++] = x->count;
 		x->files[i].next = x->heads[at];
@@ -198,8 +195,7 @@ static enum mpk_code add_comparison(struct mpk_comparer *c, const struct mpk_res
 	};
 
 	MPK_TRY_ALLOC(made.file && made.name && made.difference &&
-			      mpk_vec_reserve(&done->items, &done->cap, done->count + 1,
-					      sizeof *done->items),
+			      MPK_VEC_ROOM(done->items, done->count, done->cap),
 		      err);
 	done->differing += !comparison->is_equal;
 	done->items[done->count++] = made;
@@ -336,7 +332,7 @@ static enum mpk_code get_item(struct mpk_span bytes, uint64_t *at, struct mpk_co
 	struct mpk_compared *item;
 	struct mpk_span raw;
 
-	MPK_TRY_ALLOC(mpk_vec_reserve(&c->items, &c->cap, c->count + 1, sizeof *c->items), err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(c->items, c->count, c->cap), err);
 	item = &c->items[c->count];
 	*item = (struct mpk_compared){ 0 };
 	if (!mpk_span_sub(bytes, *at, sizeof item->comparison + sizeof item->number, &raw))

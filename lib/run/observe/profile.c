@@ -67,8 +67,7 @@ static enum mpk_code profile_begin(struct mpk_observer *self, const struct mpk_o
 {
 	struct mpk_profiler *p = (struct mpk_profiler *)self;
 
-	MPK_TRY_ALLOC(mpk_vec_reserve(&p->open, &p->open_cap, p->open_count + 1, sizeof *p->open),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(p->open, p->open_count, p->open_cap), err);
 	/* what was queued before, an input's copy, is not this operator's */
 	MPK_TRY(wait_for(p, operator_device(op, NULL), err));
 	p->open[p->open_count] = (struct mpk_profile_open){ .start = mpk_clock_seconds() };
@@ -101,8 +100,7 @@ static enum mpk_code profile_find_row(struct mpk_profiler *p, const struct mpk_o
 	struct mpk_profile *profile = &p->profile;
 	char *name = mpk_arena_text(&profile->arena, op->name);
 
-	MPK_TRY_ALLOC(name && mpk_vec_reserve(&profile->rows, &profile->row_cap,
-					      profile->row_count + 1, sizeof *profile->rows),
+	MPK_TRY_ALLOC(name && MPK_VEC_ROOM(profile->rows, profile->row_count, profile->row_cap),
 		      err);
 	profile->rows[profile->row_count++] = (struct mpk_profile_row){
 		.name = mpk_span_of(name, op->name.len), .kind = op->kind, .device = device
@@ -139,9 +137,7 @@ static enum mpk_code profile_end(struct mpk_observer *self, const struct mpk_ope
 
 	if (!p->keeps_events)
 		return MPK_OK;
-	MPK_TRY_ALLOC(mpk_vec_reserve(&profile->events, &profile->event_cap,
-				      profile->event_count + 1, sizeof *profile->events),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(profile->events, profile->event_count, profile->event_cap), err);
 	profile->events[profile->event_count++] =
 		(struct mpk_profile_event){ (uint32_t)row, start - p->origin, seconds };
 	return MPK_OK;

@@ -360,9 +360,7 @@ static enum mpk_code open_device(struct mpk_devices *devices, struct mpk_dldevic
 	if (kind == MPK_DEVICE_NONE || where.id < 0)
 		return mpk_fail(err, MPK_E_DEVICE, "the code asks for device %d of DLPack type %d",
 				where.id, where.type);
-	MPK_TRY_ALLOC(mpk_vec_reserve(&devices->open, &devices->open_cap, devices->open_count + 1,
-				      sizeof *devices->open),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(devices->open, devices->open_count, devices->open_cap), err);
 	MPK_TRY(mpk_device_open(kind, (unsigned)where.id, devices->cuda_home, &opened.device, err));
 	enum mpk_code code = mpk_allocator_create(
 		opened.device, where, mpk_devices_memory(devices, where.type == MPK_DL_CPU),

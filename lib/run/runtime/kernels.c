@@ -166,8 +166,7 @@ static enum mpk_code find_kernel(struct kernel_function *f, struct mpk_device *d
 		if (code->loaded[i].device == device)
 			module = code->loaded[i].module;
 	if (!module) {
-		MPK_TRY_ALLOC(mpk_vec_reserve(&code->loaded, &code->loaded_cap,
-					      code->loaded_count + 1, sizeof *code->loaded),
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(code->loaded, code->loaded_count, code->loaded_cap),
 			      err);
 		MPK_TRY(mpk_device_load(device, &code->kernels, &module, err));
 		code->loaded[code->loaded_count++] = (struct loaded){ device, module };
@@ -379,8 +378,7 @@ static enum mpk_code kernels_not_found(const struct mpk_kernel_codes *codes, con
 
 	for (size_t i = 0; i < codes->count; i++)
 		count += codes->of[i] ? codes->of[i]->kernels.function_count : 0;
-	names = mpk_arena_array(&arena, count + 1, sizeof *names);
-	MPK_TRY_ALLOC(names, err);
+	MPK_TRY_ARRAY(names, &arena, count + 1, err);
 	count = 0;
 	for (size_t i = 0; i < codes->count; i++)
 		for (size_t k = 0; codes->of[i] && k < codes->of[i]->kernels.function_count; k++)

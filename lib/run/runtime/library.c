@@ -331,7 +331,7 @@ static void names_fini(struct names *n)
 
 static void library_add_name(struct names *n, struct mpk_span name)
 {
-	if (mpk_vec_reserve(&n->items, &n->cap, n->count + 1, sizeof *n->items))
+	if (MPK_VEC_ROOM(n->items, n->count, n->cap))
 		n->items[n->count++] = name;
 }
 

@@ -75,8 +75,7 @@ static int get_func_from_env(void *ctx, const char *name, void **out)
 /* Names are the module's own constants, so the pointers stay good as long as it is open. */
 bool mpk_host_register(struct mpk_host *host, const char *name, void *address)
 {
-	if (!mpk_vec_reserve(&host->registered, &host->registered_cap, host->registered_count + 1,
-			     sizeof *host->registered))
+	if (!MPK_VEC_ROOM(host->registered, host->registered_count, host->registered_cap))
 		return false;
 	host->registered[host->registered_count++] = (struct mpk_registered){ name, address };
 	return true;

@@ -205,8 +205,7 @@ static enum mpk_code find_import(struct mpk_node_module *node, const char *name,
 	/* Takes the reference to f over. */
 	char *copy = strdup(name);
 
-	if (!copy || !mpk_vec_reserve(&node->bindings, &node->binding_cap, node->binding_count + 1,
-				      sizeof *node->bindings)) {
+	if (!copy || !MPK_VEC_ROOM(node->bindings, node->binding_count, node->binding_cap)) {
 		free(copy);
 		mpk_function_drop(found);
 		return mpk_fail_nomem(err);

@@ -346,7 +346,7 @@ static void *take_scratch(struct mpk_devices *devices, struct mpk_dldevice where
 	    mpk_allocator_storage(allocator, bytes, &storage, NULL) != MPK_OK)
 		return NULL;
 	(void)pthread_mutex_lock(&lent_lock);
-	has_room = mpk_vec_reserve(&lent, &lent_cap, lent_count + 1, sizeof *lent);
+	has_room = MPK_VEC_ROOM(lent, lent_count, lent_cap);
 	if (has_room)
 		lent[lent_count++] = (struct lent){ devices, storage };
 	(void)pthread_mutex_unlock(&lent_lock);

@@ -63,8 +63,7 @@ static enum mpk_code kept_set(struct mpk_kept *kept, const char *name, const str
 
 	MPK_TRY(copy_tuples(v, 0, &copy, err));
 	if (!item) {
-		if (!mpk_vec_reserve(&kept->items, &kept->cap, kept->count + 1,
-				     sizeof *kept->items)) {
+		if (!MPK_VEC_ROOM(kept->items, kept->count, kept->cap)) {
 			mpk_value_drop(&copy);
 			return mpk_fail_nomem(err);
 		}

@@ -119,8 +119,7 @@ static enum mpk_code call_getters(struct mpk_session *s, struct mpk_run_source *
 
 	if (image->functions != image->getters)
 		return MPK_OK;
-	functions = mpk_arena_array(&s->arena, image->function_count + 1, sizeof *functions);
-	MPK_TRY_ALLOC(functions, err);
+	MPK_TRY_ARRAY(functions, &s->arena, image->function_count + 1, err);
 	for (size_t i = 0; i < image->function_count; i++)
 		functions[i] = (struct mpk_host_function){ .name = image->functions[i].name,
 							   .symbol = image->functions[i].symbol };

@@ -114,8 +114,7 @@ enum mpk_code mpk_weight_set_open(struct mpk_span file, const char *path, struct
 	const char *slash = strrchr(path, '/');
 	int folder = slash ? (int)(slash + 1 - path) : 0;
 
-	out->places = mpk_arena_array(arena, w->shard_count + 1, sizeof *out->places);
-	MPK_TRY_ALLOC(out->places, err);
+	MPK_TRY_ARRAY(out->places, arena, w->shard_count + 1, err);
 	for (size_t i = 0; i < w->shard_count; i++) {
 		struct mpk_weight_place *place = &out->places[i];
 		struct mpk_error problem;

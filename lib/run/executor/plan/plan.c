@@ -141,7 +141,7 @@ static bool recording_tensor(struct mpk_recording *r, const struct mpk_tensor *t
 			*out = (uint32_t)(i - 1);
 			return true;
 		}
-	if (!mpk_vec_reserve(&r->tensors, &r->tensor_cap, r->tensor_count + 1, sizeof *r->tensors))
+	if (!MPK_VEC_ROOM(r->tensors, r->tensor_count, r->tensor_cap))
 		return false;
 	/* inputs and what lies in slots get their address when they run */
 	if (known ? !snapshot(t, &made.tensor)
@@ -210,8 +210,7 @@ static void add_storage(struct mpk_recorder *r, const struct mpk_storage *s)
 	size_t device = device_index(&r->plans->places, s->device);
 
 	if (device == r->plans->places.count ||
-	    !mpk_vec_reserve(&p->storages, &p->storage_cap, p->storage_count + 1,
-			     sizeof *p->storages)) {
+	    !MPK_VEC_ROOM(p->storages, p->storage_count, p->storage_cap)) {
 		r->failed = true;
 		return;
 	}
@@ -266,7 +265,7 @@ static struct mpk_recorded_step *add_step(struct mpk_recorder *r)
 	struct mpk_recording *p = r->plan;
 
 	if (p->step_count == MPK_PLAN_STEPS_MAX ||
-	    !mpk_vec_reserve(&p->steps, &p->step_cap, p->step_count + 1, sizeof *p->steps))
+	    !MPK_VEC_ROOM(p->steps, p->step_count, p->step_cap))
 		return NULL;
 	p->steps[p->step_count] = (struct mpk_recorded_step){ 0 };
 	return &p->steps[p->step_count++];
@@ -671,8 +670,7 @@ static bool find_slot(struct mpk_plans *plans, size_t device, const bool *taken,
 	while (i < plans->slot_count && (taken[i] || plans->slots[i].device != device))
 		i++;
 	if (i == plans->slot_count) {
-		if (i == MPK_PLAN_SLOTS_MAX ||
-		    !mpk_vec_reserve(&plans->slots, &plans->slot_cap, i + 1, sizeof *plans->slots))
+		if (i == MPK_PLAN_SLOTS_MAX || !MPK_VEC_ROOM(plans->slots, i, plans->slot_cap))
 			return false;
 		plans->slots[plans->slot_count++] = (struct mpk_plan_slot){ .device = device };
 	}

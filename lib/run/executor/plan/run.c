@@ -302,8 +302,7 @@ static bool tape_share(struct mpk_plan *plan, struct mpk_plan_tape *have,
 	for (size_t i = 0; i < have->word_count; i++) {
 		if (have->sorts[i] != FREE || have->words[i] == made->words[i])
 			continue;
-		if (!mpk_vec_reserve(&have->variables, &have->variable_cap,
-				     have->variable_count + 1, sizeof *have->variables))
+		if (!MPK_VEC_ROOM(have->variables, have->variable_count, have->variable_cap))
 			return false;
 		have->variables[have->variable_count++] =
 			(struct mpk_plan_variable){ i, have->words[i] };

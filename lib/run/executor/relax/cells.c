@@ -38,8 +38,7 @@ enum {
 static void **next_site(struct mpk_relax_sites *s)
 {
 	if (s->at == s->count) {
-		if (s->count == SITES_MAX ||
-		    !mpk_vec_reserve(&s->objects, &s->cap, s->count + 1, sizeof *s->objects))
+		if (s->count == SITES_MAX || !MPK_VEC_ROOM(s->objects, s->count, s->cap))
 			return NULL;
 		s->objects[s->count++] = NULL;
 	}

@@ -115,8 +115,7 @@ static enum mpk_code decode_places(struct decoder *d)
 	size_t room = x->layout == MPK_RELAY_08 ? TYPES_MAX : x->device_count;
 	int64_t host = x->layout == MPK_RELAY_08 ? MPK_DL_CPU : x->host_device;
 
-	d->places = mpk_arena_array(&p->base.arena, room + 1, sizeof *d->places);
-	MPK_TRY_ALLOC(d->places, d->err);
+	MPK_TRY_ARRAY(d->places, &p->base.arena, room + 1, d->err);
 	p->places = d->places;
 	for (; x->layout != MPK_RELAY_08 && p->place_count < x->device_count; p->place_count++)
 		d->places[p->place_count] =
@@ -425,8 +424,7 @@ static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_modu
 
 	/* Kernels come from the imports alone: TVM asks its global functions for none. */
 	p->packed_count = p->x.primitives.count;
-	p->packed = mpk_arena_array(&p->base.arena, p->packed_count + 1, sizeof *p->packed);
-	MPK_TRY_ALLOC(p->packed, err);
+	MPK_TRY_ARRAY(p->packed, &p->base.arena, p->packed_count + 1, err);
 	for (size_t i = 0; i < p->packed_count; i++) {
 		struct mpk_module_search search = { 0 };
 		const char *name = mpk_arena_text(&p->base.arena, p->x.primitives.items[i]);

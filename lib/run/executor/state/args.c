@@ -29,7 +29,7 @@ static enum mpk_code devices_here(struct mpk_devices **out, struct mpk_error *er
 
 void mpk_ints_push(struct mpk_ints *v, int32_t value)
 {
-	if (!mpk_vec_reserve(&v->items, &v->cap, v->count + 1, sizeof *v->items)) {
+	if (!MPK_VEC_ROOM(v->items, v->count, v->cap)) {
 		v->failed = true;
 		return;
 	}

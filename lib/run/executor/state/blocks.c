@@ -89,8 +89,7 @@ static enum mpk_code blocks_take(struct mpk_blocks *b, int32_t *out, struct mpk_
 	if (b->free_blocks.count) {
 		*out = b->free_blocks.items[--b->free_blocks.count];
 	} else {
-		if (b->count >= INT32_MAX ||
-		    !mpk_vec_reserve(&b->items, &b->cap, b->count + 1, sizeof *b->items))
+		if (b->count >= INT32_MAX || !MPK_VEC_ROOM(b->items, b->count, b->cap))
 			return mpk_fail_nomem(err);
 		b->items[b->count] = (struct mpk_block){ 0 };
 		*out = (int32_t)b->count++;
@@ -136,8 +135,7 @@ static enum mpk_code blocks_insert(struct mpk_blocks *b, int64_t id, int32_t las
 {
 	struct mpk_sequence *s;
 
-	if (!mpk_vec_reserve(&b->sequences, &b->sequence_cap, b->sequence_count + 1,
-			     sizeof *b->sequences))
+	if (!MPK_VEC_ROOM(b->sequences, b->sequence_count, b->sequence_cap))
 		return mpk_fail_nomem(err);
 	s = &b->sequences[b->sequence_count++];
 	*s = (struct mpk_sequence){

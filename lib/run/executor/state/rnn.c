@@ -56,7 +56,7 @@ static enum mpk_code take_slot(struct mpk_rnn *r, int64_t id, int32_t *slot, str
 	MPK_TRY(mpk_state_check(r->free_slots.count || r->fresh < r->slot_count, err,
 				"the state is full: all of its %lld slots are used",
 				(long long)r->slot_count));
-	if (!mpk_vec_reserve(&r->sequences, &r->cap, r->count + 1, sizeof *r->sequences))
+	if (!MPK_VEC_ROOM(r->sequences, r->count, r->cap))
 		return mpk_fail_nomem(err);
 	*slot = r->free_slots.count ? r->free_slots.items[r->free_slots.count - 1] : r->fresh;
 	return MPK_OK;

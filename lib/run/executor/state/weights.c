@@ -123,7 +123,7 @@ static enum mpk_code put_weight(struct pool *p, const struct mpk_value *name,
 	struct mpk_value old;
 
 	if (!w) {
-		if (!mpk_vec_reserve(&p->items, &p->cap, p->count + 1, sizeof *p->items))
+		if (!MPK_VEC_ROOM(p->items, p->count, p->cap))
 			return mpk_fail_nomem(err);
 		p->items[p->count++] = (struct weight){ .name = mpk_value_hold(*name),
 							.tensor = mpk_value_hold(*tensor) };

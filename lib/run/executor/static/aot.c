@@ -202,7 +202,7 @@ static enum mpk_code static_add_fill(struct mpk_static_program *p, uint32_t stor
 				     uint64_t offset, struct mpk_span content,
 				     struct mpk_error *err)
 {
-	if (!mpk_vec_reserve(&p->fills, &p->fill_cap, p->fill_count + 1, sizeof *p->fills))
+	if (!MPK_VEC_ROOM(p->fills, p->fill_count, p->fill_cap))
 		return mpk_fail_nomem(err);
 	p->fills[p->fill_count++] = (struct mpk_static_fill){ storage, offset, content };
 	return MPK_OK;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "executor/static/internal/static.h"
 #include "graphjson/graphjson.h"
 #include "program/model.h"
@@ -44,14 +45,7 @@ struct place {
 
 /* By storage, then by entry, so that entries of one storage are neighbours and the order is
  * always the same. */
-static int by_storage(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->storage_id != y->storage_id)
-		return x->storage_id < y->storage_id ? -1 : 1;
-	return x->entry < y->entry ? -1 : x->entry > y->entry;
-}
+MPK_ORDER_BY2(by_storage, struct place, storage_id, entry)
 
 /* Storage ids are any numbers: those that are used become storages. */
 static enum mpk_code make_storages(const struct loader *l, const struct place *places,

@@ -21,8 +21,7 @@
 enum mpk_code mpk_static_add_storage(struct mpk_static_program *p, int32_t device_type,
 				     uint32_t *out, struct mpk_error *err)
 {
-	if (!mpk_vec_reserve(&p->storages, &p->storage_cap, p->storage_count + 1,
-			     sizeof *p->storages))
+	if (!MPK_VEC_ROOM(p->storages, p->storage_count, p->storage_cap))
 		return mpk_fail_nomem(err);
 	p->storages[p->storage_count] = (struct mpk_static_storage){ .device_type = device_type };
 	*out = (uint32_t)p->storage_count++;
@@ -43,7 +42,7 @@ enum mpk_code mpk_static_add_tensor(struct mpk_static_program *p, struct mpk_dty
 			err->code = MPK_E_CORRUPT;
 		return MPK_E_CORRUPT;
 	}
-	if (!mpk_vec_reserve(&p->tensors, &p->tensor_cap, p->tensor_count + 1, sizeof *p->tensors))
+	if (!MPK_VEC_ROOM(p->tensors, p->tensor_count, p->tensor_cap))
 		return mpk_fail_nomem(err);
 	p->tensors[p->tensor_count] = (struct mpk_static_tensor){
 		.dtype = mpk_dtype_is_bool(dtype) ? boolean : dtype,
@@ -72,7 +71,7 @@ enum mpk_code mpk_static_add_step(struct mpk_static_program *p, const struct mpk
 	uint32_t *copy = mpk_arena_array(&p->base.arena, count + 1, sizeof *copy);
 	struct mpk_static_step *added;
 
-	if (!copy || !mpk_vec_reserve(&p->steps, &p->step_cap, p->step_count + 1, sizeof *p->steps))
+	if (!copy || !MPK_VEC_ROOM(p->steps, p->step_count, p->step_cap))
 		return mpk_fail_nomem(err);
 	if (count)
 		memcpy(copy, step->operands, count * sizeof *copy);
@@ -95,7 +94,7 @@ enum mpk_code mpk_static_add_step(struct mpk_static_program *p, const struct mpk
 static enum mpk_code add_input(struct mpk_static_program *p, const struct mpk_static_input *input,
 			       struct mpk_error *err)
 {
-	if (!mpk_vec_reserve(&p->inputs, &p->input_cap, p->input_count + 1, sizeof *p->inputs))
+	if (!MPK_VEC_ROOM(p->inputs, p->input_count, p->input_cap))
 		return mpk_fail_nomem(err);
 	p->inputs[p->input_count++] = *input;
 	storage_of(p, input->tensor)->is_input = true;
@@ -130,7 +129,7 @@ enum mpk_code mpk_static_add_param(struct mpk_static_program *p, struct mpk_span
 enum mpk_code mpk_static_add_result(struct mpk_static_program *p, uint32_t tensor,
 				    struct mpk_error *err)
 {
-	if (!mpk_vec_reserve(&p->results, &p->result_cap, p->result_count + 1, sizeof *p->results))
+	if (!MPK_VEC_ROOM(p->results, p->result_count, p->result_cap))
 		return mpk_fail_nomem(err);
 	p->results[p->result_count++] = tensor;
 	return MPK_OK;

@@ -6,14 +6,48 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
 
+#include "amdgpu/amdgpu.h"
+#include "base/strmap.h"
 #include "base/vec.h"
 #include "check/check.h"
 #include "check/set.h"
 #include "common/diag.h"
 #include "io/path.h"
-#include "minspect/check_there.h"
 #include "minspect/document.h"
+#include "minspect/model_memory.h"
+#include "minspect/run.h"
+#include "text/escape.h"
+#include "text/table.h"
+
+/* Libraries of the packages that are checked, by which others of them are found. */
+struct minspect_siblings {
+	const struct minspect_options *options;
+	const struct minspect_file *archive; /* that is looked at; NULL: a file by itself */
+	struct minspect_file *archives;      /* the others of the command line, */
+	size_t archive_count;
+	bool is_open;                    /* once somebody asked */
+	struct minspect_file **unpacked; /* members that were needed */
+	size_t unpacked_count, unpacked_cap;
+	struct mpk_arena arena;
+};
+
+/* Every release with every device. */
+struct minspect_places {
+	struct mpk_there *items;
+	size_t count;
+	struct mpk_check_set set;  /* what was found in each, of several files */
+	struct mpk_strbuf details; /* the answers of the files, for --all */
+	size_t devices;
+	struct mpk_arena *arena;
+	bool failed;   /* memory is out */
+	bool is_set;   /* there are several files, or may be */
+	bool is_ended; /* the set is summed up */
+	struct minspect_siblings *siblings;
+};
 
 /* --- Libraries of the packages that are checked: what one needs is in the same wheel, or in another
  * one of the command line, wherever an installation puts them. Of several with one name the one is
@@ -141,8 +175,8 @@ static enum mpk_code find_sibling(void *arg, const char *name, const char *by,
 	return MPK_OK;
 }
 
-void minspect_siblings_init(struct minspect_siblings *s, const struct minspect_options *o,
-			    struct minspect_places *places)
+static void minspect_siblings_init(struct minspect_siblings *s, const struct minspect_options *o,
+				   struct minspect_places *places)
 {
 	*s = (struct minspect_siblings){ .options = o };
 	for (size_t i = 0; i < places->count; i++) {
@@ -153,15 +187,7 @@ void minspect_siblings_init(struct minspect_siblings *s, const struct minspect_o
 }
 
 /* What was unpacked of another archive goes with it; others may come. */
-void minspect_siblings_enter(struct minspect_siblings *s, const struct minspect_file *archive)
-{
-	if (s->archive == archive)
-		return;
-	minspect_siblings_fini(s);
-	s->archive = archive;
-}
-
-void minspect_siblings_fini(struct minspect_siblings *s)
+static void minspect_siblings_fini(struct minspect_siblings *s)
 {
 	for (size_t i = 0; i < s->unpacked_count; i++)
 		minspect_file_close(s->unpacked[i]);
@@ -173,23 +199,18 @@ void minspect_siblings_fini(struct minspect_siblings *s)
 	*s = (struct minspect_siblings){ .options = s->options };
 }
 
+static void minspect_siblings_enter(struct minspect_siblings *s,
+				    const struct minspect_file *archive)
+{
+	if (s->archive == archive)
+		return;
+	minspect_siblings_fini(s);
+	s->archive = archive;
+}
+
 /* --- Fills in what the library is to be loaded on ("there"): the machine, glibc, TVM, its libraries,
  * GPU and driver; and what it is held to. Options say it; what they leave out is taken from this
  * machine where that has the same architecture. */
-
-#ifdef __GLIBC__
-#include <gnu/libc-version.h>
-#endif
-
-#include "amdgpu/amdgpu.h"
-#include "base/strmap.h"
-#include "common/diag.h"
-#include "io/path.h"
-#include "minspect/document.h"
-#include "minspect/model_memory.h"
-#include "minspect/run.h"
-#include "text/escape.h"
-#include "text/table.h"
 
 /* --- the machine ------------------------------------------------------------------------ */
 
@@ -679,8 +700,8 @@ static int set_places(const struct minspect_options *o, const struct mpk_there *
 	return status;
 }
 
-int minspect_places_set(const struct minspect_options *o, struct mpk_arena *arena,
-			struct mpk_there *common, struct minspect_places *out)
+static int minspect_places_set(const struct minspect_options *o, struct mpk_arena *arena,
+			       struct mpk_there *common, struct minspect_places *out)
 {
 	int status;
 

@@ -379,27 +379,21 @@ static const char *demangle_args(struct mpk_demangler *d, bool tag)
 
 static const char *builtin(char c)
 {
-	static const struct {
-		char code;
-		const char *text;
-	} rows[] = {
-		{ 'v', "void" },        { 'w', "wchar_t" },
-		{ 'b', "bool" },        { 'c', "char" },
-		{ 'a', "signed char" }, { 'h', "unsigned char" },
-		{ 's', "short" },       { 't', "unsigned short" },
-		{ 'i', "int" },         { 'j', "unsigned int" },
-		{ 'l', "long" },        { 'm', "unsigned long" },
-		{ 'x', "long long" },   { 'y', "unsigned long long" },
-		{ 'n', "__int128" },    { 'o', "unsigned __int128" },
-		{ 'f', "float" },       { 'd', "double" },
-		{ 'e', "long double" }, { 'g', "__float128" },
-		{ 'z', "..." },
+	static const char *const names[] = {
+		['a' - 'a'] = "signed char", ['b' - 'a'] = "bool",
+		['c' - 'a'] = "char",        ['d' - 'a'] = "double",
+		['e' - 'a'] = "long double", ['f' - 'a'] = "float",
+		['g' - 'a'] = "__float128",  ['h' - 'a'] = "unsigned char",
+		['i' - 'a'] = "int",         ['j' - 'a'] = "unsigned int",
+		['l' - 'a'] = "long",        ['m' - 'a'] = "unsigned long",
+		['n' - 'a'] = "__int128",    ['o' - 'a'] = "unsigned __int128",
+		['s' - 'a'] = "short",       ['t' - 'a'] = "unsigned short",
+		['v' - 'a'] = "void",        ['w' - 'a'] = "wchar_t",
+		['x' - 'a'] = "long long",   ['y' - 'a'] = "unsigned long long",
+		['z' - 'a'] = "...",
 	};
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
-		if (rows[i].code == c)
-			return rows[i].text;
-	return NULL;
+	return c >= 'a' && c <= 'z' ? names[c - 'a'] : NULL;
 }
 
 /* "*", "&" or "&&" in front of what would be declared. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* canon.h - digests of GPU code that are equal for two builds of one source: "code-digest 1" (FORMAT.md)
  *
- * They do not see line tables, debug sections, notes of tools, paths, times, the numbers of symbols and sections,
- * the order of sections and kernels, packing, and what compilers put into names to make them unique.
- */
+ * The digests ignore line tables, debug sections, notes of tools, paths, times, numbers of symbols and sections, the order of
+ * sections and kernels, compression, and the parts of names that compilers add to make names unique. */
 #ifndef MPK_KNOW_CANON_CANON_H
 #define MPK_KNOW_CANON_CANON_H
 
@@ -17,19 +16,21 @@
 #include "code/info.h"
 #include "io/digest.h"
 
-/* What digests of this algorithm are called, wherever they are printed. */
+/* The name of the algorithm, as it is printed. */
 #define MPK_CANON_NAME "code-digest-1"
 
 enum mpk_canon_what {
-	MPK_CANON_KERNEL, /* with all that it calls and refers to, as far as the code tells */
-	MPK_CANON_IMAGE, /* all of an image but its kernels: variables, constants, other functions */
-	MPK_CANON_CODE,  /* code whose format is not read here: its bytes */
+	/* a kernel with everything that it calls and refers to, as far as the code tells */
+	MPK_CANON_KERNEL,
+	MPK_CANON_IMAGE, /* an image without its kernels: variables, constants, other functions */
+	MPK_CANON_CODE,  /* code in a format that is not parsed: its bytes */
 };
 
 struct mpk_canon_row {
 	enum mpk_canon_what what;
-	struct mpk_span name; /* of a kernel, without what only made it unique; else empty */
-	const char *target;   /* "sm_90"; "": the code names none */
+	/* of a kernel, without the part that only makes it unique; else empty */
+	struct mpk_span name;
+	const char *target; /* "sm_90"; "": the code names no target */
 	uint8_t digest[MPK_DIGEST_BYTES];
 };
 

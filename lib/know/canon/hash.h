@@ -10,7 +10,7 @@
 #include "base/span.h"
 #include "io/digest.h"
 
-/* Zero-initialise; mpk_canon_begin; mpk_canon_end, or mpk_canon_hash_fini after a failure. */
+/* Zero-initialise; mpk_canon_begin; then mpk_canon_end, or after a failure mpk_canon_hash_fini. */
 struct mpk_canon_hash {
 	struct mpk_digest digest;
 	enum mpk_code code; /* of the first failure */
@@ -18,20 +18,20 @@ struct mpk_canon_hash {
 	uint8_t buffer[512];
 };
 
-/* mpk_canon_begin - begin a digest of things of a kind, "kernel", which is its first field
+/* mpk_canon_begin - begin the digest of a kind of thing, such as "kernel", which is the first field
  * mpk_canon_u64 - add a number: eight bytes, the least significant first
- * mpk_canon_bytes - add bytes, and in front of them their number
- * mpk_canon_symbol - the same with a name, as mpk_canon_name leaves it
- * mpk_canon_raw - add bytes alone
- * Failures are remembered. */
+ * mpk_canon_bytes - add the number of bytes, then the bytes
+ * mpk_canon_symbol - add a name as mpk_canon_name leaves it, preceded by its length
+ * mpk_canon_raw - add bytes without their number
+ * A failure is remembered and returned by mpk_canon_end. */
 void mpk_canon_begin(struct mpk_canon_hash *h, const char *what);
 void mpk_canon_u64(struct mpk_canon_hash *h, uint64_t number);
 void mpk_canon_bytes(struct mpk_canon_hash *h, struct mpk_span bytes);
 void mpk_canon_symbol(struct mpk_canon_hash *h, struct mpk_span name);
 void mpk_canon_raw(struct mpk_canon_hash *h, struct mpk_span bytes);
 
-/* mpk_canon_end - the digest
- * Returns  MPK_OK; the first failure: MPK_E_LOAD, MPK_E_INTERNAL, MPK_E_NOMEM. Nothing is left to free. */
+/* mpk_canon_end - finish the digest
+ * Returns  MPK_OK; the first failure: MPK_E_LOAD, MPK_E_INTERNAL, MPK_E_NOMEM. There is nothing left to free. */
 enum mpk_code mpk_canon_end(struct mpk_canon_hash *h, uint8_t out[MPK_DIGEST_BYTES],
 			    struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_canon_hash_fini(struct mpk_canon_hash *h);

@@ -17,10 +17,10 @@
 #include "payload.h"
 #include "signature/signature.h"
 
-/* What the caller says of the call. */
+/* The caller's assumptions about the call. */
 struct mpk_memory_ask {
 	const struct mpk_extent_value
-		*extents; /* of symbolic extents, by their names; others are 1 */
+		*extents; /* values of symbolic extents, by name; all others are 1 */
 	size_t extent_count;
 	/* Computes extents as a compiled function of the model does: NULL, or false, where that cannot be done; then they
 	 * are followed as far as the texts of checks tell them.
@@ -31,61 +31,64 @@ struct mpk_memory_ask {
 };
 
 enum mpk_memory_kind {
-	MPK_MEMORY_SCRATCH, /* gone when the call returns */
-	MPK_MEMORY_RESULT,  /* the caller has it then */
-	MPK_MEMORY_CACHE,   /* keys and values or states of a sequence, which later calls take */
+	MPK_MEMORY_SCRATCH, /* freed when the call returns */
+	MPK_MEMORY_RESULT,  /* passed to the caller */
+	MPK_MEMORY_CACHE,   /* keys and values or states of a sequence, for later calls */
 };
 
 /* One allocation of a call. */
 struct mpk_memory_storage {
 	uint64_t bytes;
 	enum mpk_memory_kind kind;
-	bool at_least; /* an extent of something in it is not known: bytes is less than, or what it takes */
-	int64_t device;       /* which of the devices of the model; 0 is its main one */
-	size_t first, end;    /* steps [first, end) during which it is there */
-	struct mpk_type type; /* of the first tensor in it */
-	size_t tensor_count;  /* that lie in it, one after the other or side by side */
+	bool at_least;     /* an extent of a tensor in it is not known: it has at least `bytes` */
+	int64_t device;    /* number of one of the model's devices; 0: the main device */
+	size_t first, end; /* steps [first, end) during which it is allocated */
+	struct mpk_type type; /* type of its first tensor */
+	size_t tensor_count;  /* tensors in it, one after the other or side by side */
 };
 
 /* A kernel or a builtin that works on tensors, in the order of the call. */
 struct mpk_memory_step {
 	struct mpk_span name;
-	int64_t instruction; /* -1: a node of a graph */
-	uint64_t bytes;      /* of all storages that are there while it runs */
+	int64_t instruction; /* index of the instruction; -1: a node of a graph */
+	uint64_t bytes;      /* bytes of all storages during the step */
 };
 
 /* A function of a model. */
 struct mpk_function_memory {
 	const struct mpk_signature *signature;
-	uint64_t input_bytes;                   /* the caller's */
-	uint64_t peak_bytes;                    /* of storages, at the worst moment */
-	size_t peak_step;                       /* then; step_count: no step runs */
+	uint64_t input_bytes; /* owned by the caller */
+	uint64_t peak_bytes;  /* most bytes of storages at one time */
+	/* the step at that time; step_count: between steps */
+	size_t peak_step;
 	uint64_t peak_of[MPK_MEMORY_CACHE + 1]; /* the parts of peak_bytes, by kind */
-	uint64_t result_bytes, cache_bytes;     /* that are left when it has returned */
-	uint64_t total_bytes;                   /* of all its storages, were none used again */
+	uint64_t result_bytes, cache_bytes;     /* bytes that remain after the call */
+	uint64_t total_bytes;                   /* bytes of all storages if no memory were reused */
 	const struct mpk_memory_step *steps;
 	size_t step_count;
 	const struct mpk_memory_storage *storages; /* in the order of their allocation */
 	size_t storage_count;
-	const struct mpk_extent_value *extents; /* that were counted with, each once */
-	size_t extent_count, given_count; /* of them given_count were asked for, and come first */
-	size_t unknown; /* extents and memory that the code does not tell: peak_bytes is at least that */
-	const char *why; /* one of them in words; NULL: unknown is 0 */
-	size_t paths; /* that data could choose between, of which this is the one that takes most */
+	const struct mpk_extent_value *extents; /* values that were used, each name once */
+	size_t extent_count, given_count;       /* the first given_count were given by the caller */
+	/* number of extents and sizes that the code does not tell: if not 0, peak_bytes is a lower bound */
+	size_t unknown;
+	const char *why; /* the first of them, in words; NULL: unknown is 0 */
+	/* number of paths that data chooses between; this is the one with the highest peak */
+	size_t paths;
 };
 
 struct mpk_model_memory {
-	uint64_t weight_bytes; /* tensors in the file */
+	uint64_t weight_bytes; /* bytes of tensors in the file */
 	size_t weight_count;
-	bool is_static; /* storages are allocated when the model is loaded, and stay: a graph */
+	bool is_static; /* storages are allocated once, when the model is loaded: a graph */
 	const struct mpk_function_memory *functions;
 	size_t function_count;
-	size_t most; /* the function that takes most, inputs and all; function_count: there is none */
-	/* weights, the caches that its functions make, and inputs and peak of the function that takes most */
+	size_t most; /* function with the highest sum of inputs and peak; function_count: none */
+	/* weights, plus caches, plus inputs and peak of that function */
 	uint64_t need_bytes, cache_bytes;
-	size_t unknown; /* of all functions, and functions that are left out */
-	const char *
-		untold; /* what is left out: "compiled functions, whose code is not read"; NULL: nothing */
+	size_t unknown; /* sum over all functions, plus functions that are left out */
+	/* what is left out, in words: "compiled functions, whose code is not read"; NULL: nothing */
+	const char *untold;
 };
 
 /* mpk_memory_of - the memory of each function that can be called

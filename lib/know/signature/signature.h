@@ -19,20 +19,21 @@
 #include "dtype/dtype.h"
 
 enum mpk_type_kind {
-	MPK_TYPE_ANY, /* not known */
+	MPK_TYPE_ANY, /* nothing is known */
 	MPK_TYPE_TENSOR,
 	MPK_TYPE_SHAPE,
 	MPK_TYPE_SCALAR,
 	MPK_TYPE_TUPLE,
 	MPK_TYPE_FUNCTION,
 	MPK_TYPE_STRING,
-	MPK_TYPE_NAMED, /* of which only the title is known: "Optional[ffi.Tensor]" */
+	MPK_TYPE_NAMED, /* only the title is known: "Optional[ffi.Tensor]" */
 };
 
 struct mpk_type {
 	enum mpk_type_kind kind;
-	struct mpk_dtype dtype; /* tensor: of its elements; scalar; 0 bits: any */
-	bool ranked;            /* tensor, shape: ndim is known; else everything below it is 0 */
+	struct mpk_dtype dtype; /* of a tensor's elements, or of a scalar; 0 bits: any */
+	/* tensor, shape: ndim is known; otherwise the members below are 0 */
+	bool ranked;
 	size_t ndim;
 	const int64_t *shape; /* ndim extents */
 	/* ndim names: an extent with a name is symbolic, "n" or "n * 2", and what is in shape
@@ -42,10 +43,11 @@ struct mpk_type {
 	/* tensor: the memory it has to be in, "texture"; "" for an image of a scope that is not
 	 * known; NULL: plain memory */
 	const char *scope;
-	int32_t device; /* tensor: DLPack's number of where it has to be; 0: not known, anywhere */
-	struct mpk_span title;          /* named */
-	bool optional;                  /* named: none does */
-	const struct mpk_param *fields; /* tuple */
+	/* tensor: DLPack's number of the device on which it must be; 0: any, or not known */
+	int32_t device;
+	struct mpk_span title;          /* of MPK_TYPE_NAMED */
+	bool optional;                  /* of MPK_TYPE_NAMED: none is allowed, too */
+	const struct mpk_param *fields; /* of a tuple */
 	size_t field_count;
 };
 
@@ -54,28 +56,29 @@ struct mpk_param {
 	struct mpk_type type;
 };
 
-/* What a function uses beside its arguments, or takes random numbers for. */
+/* What a function uses in addition to its arguments. */
 enum mpk_signature_use {
-	MPK_USES_WEIGHTS =
-		1,           /* tensors that were put by their names where the runtime keeps them */
-	MPK_USES_RANDOM = 2, /* it samples, by random numbers that it is given */
+	MPK_USES_WEIGHTS = 1, /* tensors that the runtime keeps by name */
+	MPK_USES_RANDOM = 2,  /* random numbers, for sampling */
 };
 
 struct mpk_signature {
 	struct mpk_span name; /* as --run takes it: "main", "default" */
-	unsigned uses;        /* enum mpk_signature_use, of what is known */
+	unsigned uses;        /* enum mpk_signature_use: the uses that are known */
 	bool named_inputs;    /* inputs are set by name (executors), not by position */
-	bool fills_inputs;    /* results go into tensors among the inputs, by custom the last */
+	/* results are written into tensors among the inputs, by custom the last */
+	bool fills_inputs;
 	bool outputs_known;
-	bool names_are_local; /* a symbolic extent has its name within one input alone: of two inputs "n" may be two */
-	int32_t device; /* DLPack's number of where host code expects tensors; 0: not known */
-	const struct mpk_param *inputs; /* without parameters that the file has */
+	/* a symbolic extent is local to an input: "n" of two inputs may differ */
+	bool names_are_local;
+	/* DLPack's number of the device on which host code expects tensors; 0: not known */
+	int32_t device;
+	const struct mpk_param *inputs; /* without the parameters that the file holds */
 	size_t input_count;
 	const struct mpk_param *outputs;
 	size_t output_count;
-	const struct mpk_param
-		*params; /* what the file fills, and a call may replace by name; NULL:
-					 * not known, or nothing */
+	/* parameters that the file holds, and that a call may replace by name; NULL: not known, or none */
+	const struct mpk_param *params;
 	size_t param_count;
 };
 
@@ -104,8 +107,8 @@ void mpk_type_text(const struct mpk_type *t, struct mpk_strbuf *out);
 /* mpk_signature_text - append "main(x: f32[1, 16]) -> (f32[1, 4])": types as --input takes them */
 void mpk_signature_text(const struct mpk_signature *s, struct mpk_strbuf *out);
 
-/* mpk_signature_use_text - "weights by name"; NULL: there is no such use
- * @index   from 0: of the uses in their order */
+/* mpk_signature_use_text - a use in words, such as "weights by name"; NULL: there is no such use
+ * @index   counts the uses of this signature, from 0 */
 const char *mpk_signature_use_text(unsigned index);
 
 /* mpk_signature_options - append " --input data=2x20xfloat32=rand --input ...": the options of a call

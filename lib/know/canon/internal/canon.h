@@ -6,15 +6,15 @@
 #include "canon/canon.h"
 #include "canon/hash.h"
 
-/* mpk_canon_spend - count bytes that are read of what may still be: parts of a hostile file overlap
- * @format  begins the error
- * Returns  MPK_OK; MPK_E_CORRUPT: too many */
+/* mpk_canon_spend - take bytes from the budget for reading: parts of a hostile file overlap
+ * @format  first word of the error
+ * Returns  MPK_OK; MPK_E_CORRUPT: the budget is used up */
 enum mpk_code mpk_canon_spend(uint64_t *left, const char *format, uint64_t bytes,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- parts of things, in whatever order they were found -------------------------------------------- */
 
-/* Something that belongs to node `to`. */
+/* A part of node `to`. */
 struct mpk_canon_part {
 	uint32_t to;
 	uint8_t digest[MPK_DIGEST_BYTES];
@@ -25,13 +25,13 @@ struct mpk_canon_parts {
 	size_t count, cap;
 };
 
-/* mpk_canon_part - add one; false: memory is out */
+/* mpk_canon_part - add a part; false: memory is out */
 bool mpk_canon_part(struct mpk_canon_parts *parts, size_t to,
 		    const uint8_t digest[MPK_DIGEST_BYTES]) MPK_MUST_CHECK;
 
-/* mpk_canon_sum - of each of count nodes the digest of its parts, by their digests (FORMAT.md 1.1)
+/* mpk_canon_sum - for each of count nodes, the digest of its parts' digests (FORMAT.md 1.1)
  * @parts   is sorted
- * @own     NULL, or a further digest of each node, which is in front */
+ * @own     NULL, or for each node a digest that comes before those of its parts */
 enum mpk_code mpk_canon_sum(struct mpk_canon_parts *parts, size_t count,
 			    const uint8_t (*own)[MPK_DIGEST_BYTES],
 			    uint8_t (*out)[MPK_DIGEST_BYTES], struct mpk_error *err) MPK_MUST_CHECK;
@@ -47,13 +47,13 @@ struct mpk_canon_edges {
 	size_t count, cap;
 };
 
-/* mpk_canon_edge - add one, unless it leads to where it begins; false: memory is out */
+/* mpk_canon_edge - add an edge, unless it leads back to its own node; false: memory is out */
 bool mpk_canon_edge(struct mpk_canon_edges *edges, size_t from, size_t to) MPK_MUST_CHECK;
 
-/* mpk_canon_reach - of each of count nodes the digest of it and all that can be reached from it
- * In time that is linear in nodes and edges, but for sorting.
- * @edges   are sorted
- * @local   of each node alone
+/* mpk_canon_reach - for each of count nodes, the digest of the node and of all nodes that can be reached from it
+ * Takes time linear in nodes and edges, apart from sorting.
+ * @edges   is sorted
+ * @local   for each node: its own digest
  * Returns  MPK_OK; MPK_E_NOMEM; as mpk_canon_end */
 enum mpk_code mpk_canon_reach(struct mpk_canon_edges *edges, size_t count,
 			      const uint8_t (*local)[MPK_DIGEST_BYTES],
@@ -67,9 +67,9 @@ enum mpk_code mpk_canon_kernel(struct mpk_span name, const uint8_t code[MPK_DIGE
 
 /* --- formats ---------------------------------------------------------------------------------------- */
 
-/* How code of a format is taken.
- * @rows    room for info->kernel_count + 1, of which the digests are set; the last is that of the image
- * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_SYNTAX: it does not hold what is wanted, and is to be taken by its bytes; as
+/* Computes the rows for code of one format.
+ * @rows    room for info->kernel_count + 1 rows, whose digests are set; the last row is the image's
+ * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_SYNTAX: the code breaks the rules of its format, and the caller digests its bytes; as
  *          mpk_canon_end */
 struct mpk_canon_reader {
 	const struct mpk_code_format *format;

@@ -14,19 +14,20 @@
 
 enum mpk_canon_role {
 	MPK_CANON_NOISE,
-	MPK_CANON_TEXT,        /* code: a node of its own */
-	MPK_CANON_OF_TEXT,     /* carries the name of such a section, and is a part of its node */
-	MPK_CANON_DATA,        /* variables: a node, in which each variable counts */
-	MPK_CANON_COMMON,      /* constants and all else: of node 0 */
-	MPK_CANON_INFO,        /* .nv.info, of which each attribute is of a function */
+	MPK_CANON_TEXT, /* code: a node of its own */
+	/* carries the name of a code section and is a part of that section's node */
+	MPK_CANON_OF_TEXT,
+	MPK_CANON_DATA,        /* variables: one node, to which each variable contributes */
+	MPK_CANON_COMMON,      /* constants and everything else: part of node 0 */
+	MPK_CANON_INFO,        /* .nv.info: each attribute belongs to a function */
 	MPK_CANON_RELOCATIONS, /* for the section that it names */
 };
 
 struct mpk_canon_section {
 	struct mpk_cubin_section head;
 	enum mpk_canon_role role;
-	uint32_t node;        /* that it belongs to */
-	struct mpk_span base; /* its name, of MPK_CANON_OF_TEXT without that of the function */
+	uint32_t node;        /* node to which the section belongs */
+	struct mpk_span base; /* its name; for MPK_CANON_OF_TEXT without the function's name */
 };
 
 /* Zero-initialise, set elf and left; mpk_canon_sections_read; free items, mpk_strmap_fini(code). */
@@ -51,12 +52,12 @@ enum { MPK_CANON_SHF_ALLOC = 2 };
 /* A function or variable with its bytes. */
 struct mpk_canon_place {
 	uint64_t address, size;
-	struct mpk_span name, bytes; /* no bytes: a variable that begins as zeros */
+	struct mpk_span name, bytes; /* bytes is empty for a variable that begins as zeros */
 	bool is_function, is_referred_to;
-	size_t kernel; /* whose code or descriptor it is, from 1 on; 0: of none */
+	size_t kernel; /* the kernel whose code or descriptor it is, from 1 on; 0: of no kernel */
 };
 
-/* What a loader fills in: the address of a symbol, or of what is at an address. */
+/* A word that the loader fills in: the address of a symbol, or of the thing at an address. */
 struct mpk_canon_slot {
 	uint64_t address, type, target;
 	struct mpk_span name; /* empty: target is an address */

@@ -24,45 +24,43 @@
  */
 
 enum mpk_assertion_kind {
-	MPK_ASSERT_COUNT,   /* number arguments */
+	MPK_ASSERT_COUNT,   /* `number` arguments */
 	MPK_ASSERT_CLASS,   /* argument `number` is a value ("pointer", "int", "float") */
 	MPK_ASSERT_POINTER, /* variable is the argument that path names */
-	MPK_ASSERT_RANK,    /* number dimensions; variable, too */
-	MPK_ASSERT_DTYPE,   /* value */
+	MPK_ASSERT_RANK,    /* `number` dimensions; `variable` is set, too */
+	MPK_ASSERT_DTYPE,   /* `value` */
 	MPK_ASSERT_SHAPE,   /* extent `number` is value */
-	MPK_ASSERT_DEVICE,  /* number, of DLPack */
+	MPK_ASSERT_DEVICE,  /* `number` is DLPack's */
 	MPK_ASSERT_STRIDES, /* the condition: strides joined by "and" */
-	MPK_ASSERT_DATA,    /* value: the product of all extents, as far as it is not a number */
+	MPK_ASSERT_DATA,    /* `value`: the product of all extents that are not plain numbers */
 };
 
 struct mpk_assertion {
 	enum mpk_assertion_kind kind;
 	struct mpk_span path;      /* "saxpy", or "saxpy.X" for one argument */
 	struct mpk_span variable;  /* the code's variable for the argument; may be empty */
-	struct mpk_span value;     /* text; of the assertion */
-	struct mpk_span condition; /* the condition that holds if it does not fail */
+	struct mpk_span value;     /* part of the assertion's text */
+	struct mpk_span condition; /* the condition that holds unless the assertion fails */
 	int64_t number;
 };
 
-/* mpk_assertion_read - one text
- * Returns  true and sets *out, views of text; false: it is no assertion, or one that says nothing of
- *          what a function takes */
+/* mpk_assertion_read - parse the text of one assertion
+ * Returns  true and sets *out, views of text; false: the text is not an assertion, or one that says nothing about the
+ *          function's arguments */
 bool mpk_assertion_read(struct mpk_span text, struct mpk_assertion *out);
 
-/* mpk_assertion_stride - what the condition says that stride `index` is
- * Returns  false when it says nothing */
+/* mpk_assertion_stride - the value that the condition gives for stride `index`
+ * Returns  false when the condition does not mention it */
 bool mpk_assertion_stride(struct mpk_span condition, size_t index, struct mpk_span *out);
 
-/* One ELF file whose functions are looked for in its texts: what the readers of this room
- * share, and nobody else needs
- */
+/* One ELF file with the functions whose signatures are looked for, as the readers of this room share it. */
 
 /* A function of the unit. */
 struct mpk_unit_function {
 	const struct mpk_image_function *function;
-	struct mpk_span name;  /* name that its code uses: the symbol without TVM's prefix */
-	struct mpk_span alias; /* alternative, without the system library's prefix; empty: none */
-	struct mpk_signature *found; /* NULL: nothing found, or nothing certain */
+	struct mpk_span name;  /* the name in the code's texts: the symbol without TVM's prefix */
+	struct mpk_span alias; /* another name, without the system library's prefix; empty: none */
+	struct mpk_signature *found; /* NULL: no signature found, or no certain one */
 };
 
 struct mpk_unit {
@@ -71,15 +69,15 @@ struct mpk_unit {
 	size_t constant_count;
 	struct mpk_unit_function *functions;
 	size_t function_count;
-	struct mpk_span prefix;         /* prefix of its system library; empty: none */
+	struct mpk_span prefix;         /* prefix of the file's system library; empty: none */
 	struct mpk_strmap by_name;      /* index into functions, by names and aliases */
 	struct mpk_unit_names *devices; /* names of devices; NULL: not searched yet */
 	uint64_t budget;                /* bytes that may still be read more than once */
 	struct mpk_arena *arena;
 };
 
-/* mpk_unit_spend - take bytes from the budget, which keeps the work linear whatever a file holds
- * Returns  false when they are more than is left */
+/* mpk_unit_spend - take bytes from the budget, which keeps the work linear for every file
+ * Returns  false when the budget has fewer bytes left */
 static inline bool mpk_unit_spend(struct mpk_unit *u, uint64_t bytes)
 {
 	if (bytes > u->budget)
@@ -88,7 +86,7 @@ static inline bool mpk_unit_spend(struct mpk_unit *u, uint64_t bytes)
 	return true;
 }
 
-/* mpk_unit_alias - a name without the unit's prefix; empty: it has none */
+/* mpk_unit_alias - a name without the unit's prefix; empty when the name has no such prefix */
 static inline struct mpk_span mpk_unit_alias(const struct mpk_unit *u, struct mpk_span name)
 {
 	size_t n = u->prefix.len;

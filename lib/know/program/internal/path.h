@@ -19,10 +19,10 @@ struct mpk_path_extent {
 
 enum mpk_path_value_kind {
 	MPK_PATH_NONE,
-	MPK_PATH_UNKNOWN, /* something of which nothing is known */
+	MPK_PATH_UNKNOWN, /* nothing is known of the value */
 	MPK_PATH_INT,
-	MPK_PATH_CONST, /* index: of a constant that is no tensor, shape or integer */
-	MPK_PATH_FUNC,  /* index: of a function */
+	MPK_PATH_CONST, /* index of a constant that is not a tensor, a shape or an integer */
+	MPK_PATH_FUNC,  /* index of a function */
 	MPK_PATH_OBJECT,
 };
 
@@ -43,20 +43,22 @@ enum mpk_path_object_kind {
 	MPK_PATH_STATE, /* items: its storages */
 };
 
-/* In the arena of the function that is followed: references say when memory is freed, not when the object is. */
+/* Lives in the arena of its path: references say when its memory is freed, not when the object is. */
 struct mpk_path_object {
 	enum mpk_path_object_kind kind;
 	size_t refs;
-	struct mpk_dtype dtype;         /* tensor */
-	struct mpk_path_object *memory; /* tensor: the storage; NULL: the caller's, a constant's */
+	struct mpk_dtype dtype; /* of a tensor */
+	/* of a tensor: its storage; NULL: memory of the caller or of a constant */
+	struct mpk_path_object *memory;
 	const struct mpk_tensor_record *constant;
-	struct mpk_path_extent *extents; /* tensor, shape, heap; NULL: not even how many is known */
+	/* of a tensor, shape, heap; NULL: even their number is unknown */
+	struct mpk_path_extent *extents;
 	size_t extent_count;
-	struct mpk_path_value *items; /* tuple, closure, state */
+	struct mpk_path_value *items; /* of a tuple, closure, state */
 	size_t item_count;
-	size_t storage; /* in the timeline */
-	bool sized;     /* storage: its size is known, else it is as large as what is put into it */
-	const struct mpk_span *texts; /* heap: what is known of slots, of extent_count */
+	size_t storage; /* number of a storage in the timeline */
+	bool sized;     /* of a storage: its size is known; else it grows with its tensors */
+	const struct mpk_span *texts; /* of a heap: extent_count texts that name slots */
 };
 
 /* One path through a function. */
@@ -68,12 +70,13 @@ struct mpk_path {
 	struct mpk_span **texts; /* for each function: what its checks call the slots of its heap;
 				  * NULL: not read */
 	size_t *text_counts;     /* elements of texts[i] */
-	struct mpk_path_object **constants; /* of each constant, once it was used; else NULL */
-	uint64_t steps, parts;              /* how many more the path may take and make */
-	uint64_t path;                      /* bit i: the side taken at condition i */
-	size_t forks;                       /* conditions met so far */
-	size_t unknown;                     /* extents and sizes that are not known */
-	const char *why;                    /* reason of the first of them; static text */
+	/* for each constant: its object, made at the first use; else NULL */
+	struct mpk_path_object **constants;
+	uint64_t steps, parts; /* how many more the path may take and make */
+	uint64_t path;         /* bit i: the side taken at condition i */
+	size_t forks;          /* conditions met so far */
+	size_t unknown;        /* extents and sizes that are not known */
+	const char *why;       /* reason of the first of them; static text */
 	bool nomem, too_large;
 };
 
@@ -144,7 +147,7 @@ void mpk_path_read_texts(struct mpk_path *r, size_t func);
 struct mpk_path_extent mpk_path_read_slot(struct mpk_path *r, const struct mpk_path_value *v,
 					  int64_t slot);
 
-/* Extents by name, each once: those that were asked for, then those that are 1. */
+/* Extents by name, each once: those that the caller gave, then the others, which are 1. */
 struct mpk_path_names {
 	struct mpk_extent_value *items;
 	size_t count, cap, given;

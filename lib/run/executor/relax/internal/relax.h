@@ -38,55 +38,55 @@ enum mpk_relax_operand_kind {
 
 struct mpk_relax_operand {
 	enum mpk_relax_operand_kind kind;
-	int64_t value; /* register, integer or index */
+	int64_t value; /* register, integer or index, by kind */
 };
 
 enum mpk_relax_action {
-	MPK_ACTION_NONE,     /* not decoded: no function owns it */
+	MPK_ACTION_NONE,     /* not decoded, because it belongs to no function */
 	MPK_ACTION_KERNEL,   /* compiled code at an address */
 	MPK_ACTION_BUILTIN,  /* a builtin of the machine */
 	MPK_ACTION_FUNCTION, /* any other function: device code, globals of the runtime */
-	MPK_ACTION_CALL,     /* byte code */
+	MPK_ACTION_CALL,     /* a function in byte code */
 	MPK_ACTION_COMPILED, /* a function of exec_mode="compiled" */
-	MPK_ACTION_MISSING,  /* nobody has it */
+	MPK_ACTION_MISSING,  /* a function that nothing provides */
 	MPK_ACTION_RETURN,
 	MPK_ACTION_GOTO,
 	MPK_ACTION_IF,
 };
 
-/* One instruction. Members that the action does not name are 0. */
+/* One instruction. Members that its action does not use are 0. */
 struct mpk_relax_step {
 	enum mpk_relax_action action;
-	int32_t dst;     /* register of the result; -1: it is dropped */
+	int32_t dst;     /* register for the result; -1: the result is dropped */
 	uint32_t callee; /* calls: index of the function table */
-	uint32_t first;  /* of its operands: a call's arguments; what is returned or tested */
-	uint32_t count;  /* calls: arguments */
-	int64_t target;  /* goto, if (when false): index of the step */
+	uint32_t first;  /* first operand: of a call's arguments, or what is returned or tested */
+	uint32_t count;  /* calls: number of arguments */
+	int64_t target;  /* goto, and if when false: index of the next step */
 };
 
 /* An entry of the function table. */
 struct mpk_relax_callee {
 	struct mpk_span name;
 	enum mpk_relax_action action;
-	struct mpk_function *function; /* kernels, functions, compiled: held */
+	struct mpk_function *function; /* held; for kernels, functions, compiled functions */
 	const struct mpk_relax_builtin *builtin;
-	/* byte code and compiled functions */
+	/* for byte code and compiled functions */
 	uint32_t start, end;
 	uint32_t arg_count, register_count;
 	const struct mpk_signature *signature;
 };
 
 struct mpk_relax_program {
-	struct mpk_program base; /* first */
+	struct mpk_program base; /* must be the first member */
 	struct mpk_relax x;      /* views of the blob */
 	struct mpk_relax_callee *callees;
 	size_t callee_count;
 	struct mpk_relax_step *steps;
 	size_t step_count;
 	struct mpk_relax_operand *operands;
-	int32_t devices[MPK_RUNTIME_DEVICES_MAX]; /* DLPack's number of what byte code means by each
-						   * number of a device; 0: not known */
-	bool resets_tuples; /* a function of it may reset items of the tuples it is given */
+	/* DLPack's number for each device number of the byte code; 0: not known */
+	int32_t devices[MPK_RUNTIME_DEVICES_MAX];
+	bool resets_tuples; /* a function may reset items of the tuples that it is given */
 };
 
 /* A machine: a program with its devices, constants and registers
@@ -99,7 +99,7 @@ enum {
 	MPK_RELAX_DEVICES_MAX = 8,
 	MPK_RELAX_DEPTH_MAX = 2048,     /* calls through closures and compiled code */
 	MPK_RELAX_FRAMES_MAX = 1 << 18, /* calls in byte code */
-	MPK_RELAX_STACK_MAX = 1 << 22,  /* their registers */
+	MPK_RELAX_STACK_MAX = 1 << 22,  /* registers of all these calls */
 	MPK_RELAX_HEAP_MAX = 1 << 20,   /* symbolic extents of one function */
 };
 
@@ -109,37 +109,36 @@ struct mpk_observer;
 struct mpk_plans;
 struct mpk_relax_vm;
 
-/* Tensors that were allocated and that no operator filled so far, and heaps of symbolic
- * extents; see watch.c. */
+/* Tensors that were allocated and not filled yet, and heaps of symbolic extents; see watch.c. */
 struct mpk_relax_fresh {
 	struct mpk_relax_fresh_tensor {
-		const struct mpk_tensor *tensor; /* borrowed, to be compared with others */
+		const struct mpk_tensor *tensor; /* borrowed, and only compared */
 		bool is_heap;
 	} *items;
 	size_t count, cap;
 };
 
 struct mpk_relax_vm {
-	struct mpk_machine base;                            /* first */
+	struct mpk_machine base;                            /* must be the first member */
 	struct mpk_relax_program *program;                  /* base.program */
 	struct mpk_dldevice devices[MPK_RELAX_DEVICES_MAX]; /* the last is the CPU */
 	struct mpk_allocator *allocators[MPK_RELAX_DEVICES_MAX];
 	size_t device_count;
-	uint64_t step_limit;         /* of byte code in a call, for programs that may have no
-				      * end; 0: none */
-	uint64_t steps;              /* so far, of the call under way */
-	struct mpk_value *constants; /* made when they are first used; NONE: not so far */
+	/* most instructions of a call, for programs that may not end; 0: no limit */
+	uint64_t step_limit;
+	uint64_t steps;              /* instructions of the current call so far */
+	struct mpk_value *constants; /* each is made at its first use; NONE: not made yet */
 	struct mpk_any_list *constant_list,
-		*function_list,      /* for compiled functions, made then too */
-		*register_list;      /* empty, for the next one */
-	struct mpk_relax_kept *kept; /* by them */
+		/* list of functions for compiled functions, made at the first use */
+		*function_list, *register_list; /* empty registers for the next compiled function */
+	struct mpk_relax_kept *kept;            /* what compiled functions keep */
 	struct mpk_frames frames;
-	struct mpk_plans *plans;        /* what was recorded; plan/plan.h */
-	struct mpk_recorder *recorder;  /* of the call under way; NULL: nobody records */
-	bool passes_on;                 /* the step under way only calls a function of the machine;
-					 * watch.c */
-	struct mpk_observer *observers; /* of the call under way; NULL: nobody looks */
-	struct mpk_relax_fresh fresh;   /* while somebody does */
+	struct mpk_plans *plans;       /* recorded plans; plan/plan.h */
+	struct mpk_recorder *recorder; /* of the current call; NULL: it is not recorded */
+	/* the current step only calls a function of the machine; watch.c */
+	bool passes_on;
+	struct mpk_observer *observers; /* of the current call; NULL: it is not observed */
+	struct mpk_relax_fresh fresh;   /* while the call is observed */
 };
 
 /* How executables of the Relax VM are loaded (program.c) and run (interp.c). Devices are as vm_initialization takes them: the
@@ -148,14 +147,14 @@ struct mpk_relax_vm {
 extern const struct mpk_model_kind mpk_relax_kind;
 extern const struct mpk_machine_kind mpk_relax_machine_kind;
 
-/* mpk_relax_vm_host - the device of shapes and scalars: the last */
+/* mpk_relax_vm_host - the device of shapes and scalars: the last of the machine */
 static inline size_t mpk_relax_vm_host(const struct mpk_relax_vm *vm)
 {
 	return vm->device_count - 1;
 }
 
-/* mpk_relax_vm_constant - a constant, made when it is first asked for: a tensor lies in the blob
- * where that is aligned for kernels, else it is copied; on a device it is sent there
+/* mpk_relax_vm_constant - a constant, made at its first use: a tensor stays in the blob where it is aligned for kernels, else it
+ * is copied; for a device it is copied to the device
  * @out     borrowed from the machine
  * Returns  MPK_OK; MPK_E_NOMEM, MPK_E_DEVICE */
 enum mpk_code mpk_relax_vm_constant(struct mpk_relax_vm *vm, size_t index,
@@ -189,28 +188,29 @@ struct mpk_relax_sites {
 
 /* What compiled functions keep for their next call (cells.c). */
 struct mpk_relax_kept {
-	uint64_t bytes;                     /* of storages that were kept so far */
-	struct mpk_relax_sites *now;        /* of the function that runs; NULL: none does */
-	struct mpk_relax_sites functions[]; /* of the machine */
+	uint64_t bytes;                     /* of the storages that are kept */
+	struct mpk_relax_sites *now;        /* of the running function; NULL: none runs */
+	struct mpk_relax_sites functions[]; /* one for each function of the machine */
 };
 
 /* mpk_relax_kept_destroy - NULL is fine */
 void mpk_relax_kept_destroy(struct mpk_relax_kept *k, size_t functions);
 
-/* Builtins with code for cells of tvm-ffi as they are, whose object is a handle of the builtin; a NULL name ends (cells.c) */
+/* Builtins that take cells of tvm-ffi directly; their object is a handle of the builtin. A row without a name ends the list
+ * (cells.c). */
 struct mpk_relax_cells {
 	const char *name;
 	mpk_ffi_safe_call *code;
 };
 extern const struct mpk_relax_cells mpk_relax_cells[];
 
-/* mpk_relax_find_registered - give a callee that is missing the function that was registered since, if one was
- * Whoever calls has the model's lock.
+/* mpk_relax_find_registered - look up a missing callee again, which may have been registered in the meantime
+ * The caller holds the model's lock.
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_relax_find_registered(struct mpk_relax_program *p, size_t callee,
 					struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relax_registers - those of the innermost call */
+/* mpk_relax_registers - the registers of the innermost call */
 static inline struct mpk_value *mpk_relax_registers(const struct mpk_relax_vm *vm)
 {
 	return mpk_frames_registers(&vm->frames);
@@ -218,25 +218,24 @@ static inline struct mpk_value *mpk_relax_registers(const struct mpk_relax_vm *v
 
 /* --- Calls that are recorded (plan/plan.h) or observed (runtime/observer.h) --- */
 
-enum { MPK_RELAX_ARGUMENTS_FEW = 24 }; /* that find room without an allocation */
+enum { MPK_RELAX_ARGUMENTS_FEW = 24 }; /* calls with at most this many arguments allocate nothing */
 
-/* The arguments of one call. Values are borrowed from registers and constants but for functions,
- * which are made for the call. */
+/* The arguments of one call. Values are borrowed from registers and constants; only functions are made for the call. */
 struct mpk_relax_arguments {
 	struct mpk_value few[MPK_RELAX_ARGUMENTS_FEW], *values;
 	size_t count;
 	bool has_functions;
 };
 
-/* Runs a step that calls anything but byte code.
+/* Runs a step that calls something other than byte code.
  * @result  none on entry; owned */
 typedef enum mpk_code mpk_relax_call_fn(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
 					const struct mpk_relax_arguments *a,
 					struct mpk_value *result, struct mpk_error *err);
 
-/* mpk_relax_call_watched - the same, between the begin and the end that the machine's observers see; where it has none,
- * noted by its recorder
- * Returns  as call; what an observer failed with; MPK_E_NOMEM */
+/* mpk_relax_call_watched - run a step between the begin and the end that the machine's observers see; without observers, note it
+ * for the recorder
+ * Returns  as call; an observer's error; MPK_E_NOMEM */
 enum mpk_code mpk_relax_call_watched(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
 				     const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
 				     struct mpk_value *result,

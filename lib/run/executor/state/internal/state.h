@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state.h - what all states have: caches of keys and values, recurrent states, pools of weights
+/* state.h - the common part of all states: caches of keys and values, recurrent states, pools of weights
  *
- * A state is an object of values (value/value.h): byte code and compiled functions carry it and give it
- * to builtins, which alone look into it. Builtins of states check every argument, as models pass
- * whatever they say, and call kernels that the model gave them. A kernel may be byte code again and
- * call a builtin of the same state: that is refused, see mpk_kv_run.
- */
+ * A state is an object of values (value/value.h). Byte code and compiled functions pass it to builtins; only builtins read it.
+ * Builtins of states check every argument, because models may pass anything, and call kernels of the model. A kernel may be
+ * byte code that calls a builtin of the same state: mpk_kv_run refuses that. */
 #ifndef MPK_EXECUTOR_STATE_INTERNAL_STATE_H
 #define MPK_EXECUTOR_STATE_INTERNAL_STATE_H
 
@@ -23,7 +21,7 @@
 
 /* --- arguments ------------------------------------------------------------------------ */
 
-/* mpk_state_real - an argument that counts as a number
+/* mpk_state_real - an argument as a floating-point number; integers are converted
  * mpk_state_shape, mpk_state_function, mpk_state_array, mpk_state_text - an argument of that kind; borrowed
  * Returns  MPK_OK; MPK_E_RAISED, a TypeError */
 enum mpk_code mpk_state_real(const char *name, const struct mpk_value *args, size_t i, double *out,
@@ -37,48 +35,48 @@ enum mpk_code mpk_state_array(const char *name, const struct mpk_value *args, si
 enum mpk_code mpk_state_text(const char *name, const struct mpk_value *args, size_t i,
 			     struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_state_object - an argument that is an object of ours of one kind; borrowed
- * @release  which tells the kinds apart
- * @type     for the error */
+/* mpk_state_object - an argument that is an object of this program of one kind; borrowed
+ * @release  the object's release function, which identifies the kind
+ * @type     name of the kind, for the error */
 enum mpk_code mpk_state_object(const char *name, const struct mpk_value *args, size_t i,
 			       void (*release)(struct mpk_object *object), const char *type,
 			       struct mpk_object **out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_state_check - MPK_E_RAISED, an InternalError with the sentence, unless the condition holds */
+/* mpk_state_check - return MPK_E_RAISED with this sentence, an InternalError, unless the condition holds */
 #define mpk_state_check(condition, err, ...)                                                       \
 	((condition) ? MPK_OK : mpk_relax_raise(err, "InternalError", __VA_ARGS__))
 
 /* --- memory (args.c) ------------------------------------------------------------------------- */
 
-/* Numbers for kernels, which count in 32 bits. Zero-initialise; free(items). */
+/* A growing list of 32-bit numbers for kernels. Zero-initialise; mpk_ints_fini. */
 struct mpk_ints {
 	int32_t *items;
 	size_t count, cap;
-	bool failed; /* memory was out, and what was pushed since is missing */
+	bool failed; /* an allocation failed, and later numbers are missing */
 };
 
-/* mpk_ints_push - append; failed is to be looked at in the end */
+/* mpk_ints_push - append; the caller checks `failed` once, at the end */
 void mpk_ints_push(struct mpk_ints *v, int32_t value);
 
-/* mpk_ints_fini - give the memory back */
+/* mpk_ints_fini - free the list */
 void mpk_ints_fini(struct mpk_ints *v);
 
-/* mpk_ints_last - the last number; there is one */
+/* mpk_ints_last - the last number; the list must not be empty */
 static inline int32_t mpk_ints_last(const struct mpk_ints *v)
 {
 	return v->items[v->count - 1];
 }
 
-/* mpk_state_ints - int32 tensor with these numbers where kernels want it
- * @rows    extents of the first dimension of two, which divide the count; 0: one dimension
+/* mpk_state_ints - a tensor of int32 with these numbers, on the device on which kernels read it
+ * @rows    the first of two dimensions, a divisor of the count; 0: the tensor has one dimension
  * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM; MPK_E_DEVICE; MPK_E_RAISED */
 enum mpk_code mpk_state_ints(const struct mpk_ints *v, int64_t rows, struct mpk_dldevice where,
 			     struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_state_empty - a compact tensor on a device, its content not set
- * mpk_state_pages - the same for what stays as long as a state: exactly its bytes, and pages that nobody
- *          touches are not there, where a device can do that
- * Returns  as mpk_state_ints; MPK_E_RANGE as mpk_tensor_create says */
+/* mpk_state_empty - a compact tensor on a device; its content is not set
+ * mpk_state_pages - the same for memory that lives as long as a state: it has exactly the bytes that are asked for, and
+ *          where the device can do so, pages take memory only once they are touched
+ * Returns  as mpk_state_ints; MPK_E_RANGE as mpk_tensor_create */
 enum mpk_code mpk_state_empty(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
 			      struct mpk_dldevice where, struct mpk_tensor **out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
@@ -86,26 +84,26 @@ enum mpk_code mpk_state_pages(struct mpk_dtype dtype, const int64_t *shape, size
 			      struct mpk_dldevice where, struct mpk_tensor **out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_state_view - a tensor of another shape over the begin of a compact one
- * Returns  MPK_OK, one reference in *out; MPK_E_RAISED: it has fewer elements, or gaps; MPK_E_NOMEM */
+/* mpk_state_view - a tensor of another shape over the beginning of a compact tensor
+ * Returns  MPK_OK, one reference in *out; MPK_E_RAISED: it has fewer elements, or is not compact; MPK_E_NOMEM */
 enum mpk_code mpk_state_view(struct mpk_tensor *t, const int64_t *shape, size_t ndim,
 			     struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* A range of a tensor's memory. */
 struct mpk_state_bytes {
 	struct mpk_tensor *tensor; /* compact */
-	uint64_t offset, count;    /* bytes from its first element */
+	uint64_t offset, count;    /* bytes, from the tensor's first element */
 };
 
-/* mpk_state_copy - between two ranges of the same size, which lie within their tensors
- * Returns  MPK_OK; MPK_E_INTERNAL: they do not; as mpk_devices_copy */
+/* mpk_state_copy - copy between two ranges of the same size
+ * Returns  MPK_OK; MPK_E_INTERNAL: a range leads out of its tensor; as mpk_devices_copy */
 enum mpk_code mpk_state_copy(struct mpk_state_bytes from, struct mpk_state_bytes to,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_state_call - call a kernel of the model; what it returns is dropped
+/* mpk_state_call - call a kernel of the model and drop its result
  * @f       NULL: the model gave none
- * @what    it is for, for the error
- * Returns  as mpk_function_call; MPK_E_RAISED: there is none */
+ * @what    purpose of the kernel, for the error
+ * Returns  as mpk_function_call; MPK_E_RAISED: f is NULL */
 enum mpk_code mpk_state_call(struct mpk_function *f, const char *what, const struct mpk_value *args,
 			     size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -113,35 +111,35 @@ enum mpk_code mpk_state_call(struct mpk_function *f, const char *what, const str
 
 struct mpk_kv_state;
 
-/* A forward pass that begins. */
+/* The sequences of a forward pass. */
 struct mpk_kv_batch {
-	const int64_t *ids,
-		*lengths; /* of each sequence: its id, and by how many tokens it grows */
+	const int64_t *ids, *lengths; /* for each sequence: its id, and the number of new tokens */
 	size_t count;
-	const int64_t *parents; /* in the tree of its tokens, of each token; NULL: chains */
+	/* for each token: its parent in the sequence's tree; NULL: chains */
+	const int64_t *parents;
 	size_t parent_count;
 };
 
-/* Sequences come and go. */
+/* Operations on sequences. */
 struct mpk_kv_sequences {
 	enum mpk_code (*clear)(struct mpk_kv_state *s, struct mpk_error *err);
 	enum mpk_code (*add)(struct mpk_kv_state *s, int64_t id, struct mpk_error *err);
 	enum mpk_code (*remove)(struct mpk_kv_state *s, int64_t id, struct mpk_error *err);
-	/* at: the position, -1: the end */
+	/* at: a position; -1: the end */
 	enum mpk_code (*fork)(struct mpk_kv_state *s, int64_t parent, int64_t child, int64_t at,
 			      struct mpk_error *err);
 	enum mpk_code (*pop)(struct mpk_kv_state *s, int64_t id, int64_t count,
 			     struct mpk_error *err);
 };
 
-/* Where a state is written to. */
+/* Destination of a saved state. */
 struct mpk_save {
-	uint8_t *data; /* of tensor; NULL: bytes are counted alone */
+	uint8_t *data; /* bytes of tensor; NULL: only count bytes */
 	size_t at;
 	struct mpk_tensor *tensor;
 };
 
-/* What a state is read from. */
+/* Source of a saved state. */
 struct mpk_load {
 	struct mpk_cursor cursor; /* over the bytes of tensor */
 	struct mpk_tensor *tensor;
@@ -156,17 +154,17 @@ void mpk_save_u64(struct mpk_save *s, uint64_t v);
 enum mpk_code mpk_save_memory(struct mpk_save *s, struct mpk_state_bytes from,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_load_memory - the next bytes as content of a state
- * mpk_load_same - the next number, of 64 bits, which has to be that of this state
- * Return  MPK_OK; MPK_E_CORRUPT; MPK_E_RAISED: it is another one; as mpk_state_copy */
+/* mpk_load_memory - read the next bytes into memory of a state
+ * mpk_load_same - read the next 64-bit number, which must equal this state's
+ * Return  MPK_OK; MPK_E_CORRUPT; MPK_E_RAISED: the number differs; as mpk_state_copy */
 enum mpk_code mpk_load_memory(struct mpk_load *l, struct mpk_state_bytes to,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_load_same(struct mpk_load *l, const char *what, int64_t own,
 			    struct mpk_error *err) MPK_MUST_CHECK;
 
 struct mpk_kv_ops {
-	/* Sequences as bytes (save.c), those of ids or all for NULL, and back: load changes nothing where it fails. NULL:
-	 * this kind of state has no such form */
+	/* Save sequences as bytes (save.c), those with these ids, or all where ids is NULL; and load them. A load that fails changes
+	 * nothing. NULL: this kind of state cannot be saved. */
 	enum mpk_code (*save)(const struct mpk_kv_state *s, const int64_t *ids, size_t count,
 			      struct mpk_save *to, struct mpk_error *err);
 	enum mpk_code (*load)(struct mpk_kv_state *s, struct mpk_load *from, struct mpk_error *err);
@@ -174,44 +172,44 @@ struct mpk_kv_ops {
 	enum mpk_code (*begin)(struct mpk_kv_state *s, const struct mpk_kv_batch *batch,
 			       struct mpk_error *err);
 	enum mpk_code (*end)(struct mpk_kv_state *s, struct mpk_error *err);
-	void (*destroy)(struct mpk_kv_state *s); /* all but the structure itself */
+	void (*destroy)(struct mpk_kv_state *s); /* frees everything but the structure itself */
 };
 
 struct mpk_kv_state {
-	struct mpk_object object; /* first */
+	struct mpk_object object; /* must be the first member */
 	const struct mpk_kv_ops *ops;
-	atomic_bool is_busy; /* a builtin works on it */
+	atomic_bool is_busy; /* a builtin is working on the state */
 };
 
-/* mpk_kv_init - the part that all have, of a structure from calloc, with one reference
- * @type    static: "relax.vm.PagedAttentionKVCache" */
+/* mpk_kv_init - initialise the common part of a structure from calloc, with one reference
+ * @type    static text, such as "relax.vm.PagedAttentionKVCache" */
 void mpk_kv_init(struct mpk_kv_state *s, const struct mpk_kv_ops *ops, const char *type);
 
-/* What a builtin was called with. */
+/* The arguments of a builtin. */
 struct mpk_kv_call {
 	const char *name;
 	const struct mpk_value *args;
 	size_t count;
-	struct mpk_value *result; /* none so far */
+	struct mpk_value *result; /* none on entry */
 };
 
-/* A builtin whose first argument is a state, which nobody else gets while it works. */
+/* A builtin whose first argument is a state. While it works, no other builtin gets the state. */
 struct mpk_kv_builtin {
 	const char *name;
-	size_t least, most;           /* arguments */
-	const struct mpk_kv_ops *ops; /* of the states that it takes; NULL: any */
+	size_t least, most;           /* bounds of the number of arguments */
+	const struct mpk_kv_ops *ops; /* operations of the states that it takes; NULL: any state */
 	enum mpk_code (*work)(struct mpk_kv_state *state, const struct mpk_kv_call *call,
 			      struct mpk_error *err);
 };
 
-/* mpk_kv_run - call a builtin with the state held
- * Returns  as its work; MPK_E_RAISED: another first argument, another number of them, or a kernel that the
- *          state called wants it */
+/* mpk_kv_run - call a builtin and hold the state during the call
+ * Returns  as the builtin; MPK_E_RAISED: wrong first argument, wrong number of arguments, or the state is busy because a
+ *          kernel that it called wants it */
 enum mpk_code mpk_kv_run(const struct mpk_kv_builtin *builtin, const struct mpk_value *args,
 			 size_t count, struct mpk_value *result,
 			 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* Defines a function of values for a struct mpk_kv_builtin, whose members follow. */
+/* Defines the function for a struct mpk_kv_builtin, whose members follow. */
 #define MPK_KV_BUILTIN(function, ...)                                                              \
 	static enum mpk_code function(const struct mpk_value *args, size_t count,                  \
 				      struct mpk_value *result, struct mpk_error *err)             \
@@ -225,29 +223,30 @@ enum mpk_code mpk_kv_run(const struct mpk_kv_builtin *builtin, const struct mpk_
 
 struct mpk_rnn_sequence {
 	int64_t id;
-	int64_t past;     /* steps that can be taken back */
-	int32_t slot, at; /* in storages; in the ring */
+	int64_t past;     /* steps that can be undone */
+	int32_t slot, at; /* index among the storages; index in the ring */
 };
 
 struct mpk_rnn {
-	struct mpk_kv_state base; /* first */
+	struct mpk_kv_state base; /* must be the first member */
 	int64_t layer_count, state_count, slot_count, history;
 	struct mpk_dldevice where;
-	struct mpk_function **gets, **sets; /* state_count */
-	struct mpk_tensor **inits;          /* state_count */
-	struct mpk_tensor **storages;       /* of layer 0 all states, of layer 1, ... */
-	struct mpk_ints free_slots;         /* that were used before */
-	int32_t fresh;                      /* slots from this one on were never used */
+	struct mpk_function **gets, **sets; /* state_count functions each */
+	struct mpk_tensor **inits;          /* state_count tensors */
+	/* all states of layer 0, then all of layer 1, and so on */
+	struct mpk_tensor **storages;
+	struct mpk_ints free_slots; /* slots that were used and freed */
+	int32_t fresh;              /* this slot and all higher ones were never used */
 	struct mpk_rnn_sequence *sequences;
 	size_t count, cap;
-	/* the pass that began last */
+	/* of the current pass */
 	int64_t *ids, *lengths;
 	size_t batch;
-	bool is_stale; /* slots changed since its tables were made */
+	bool is_stale; /* slots have changed since the tables were made */
 	struct mpk_tensor *slots, *rings;
 };
 
-/* mpk_rnn_storages - how many storages a state has */
+/* mpk_rnn_storages - the number of storages of a state */
 static inline size_t mpk_rnn_storages(const struct mpk_rnn *r)
 {
 	return (size_t)(r->layer_count * r->state_count);

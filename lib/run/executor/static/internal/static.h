@@ -68,20 +68,20 @@ enum mpk_code mpk_aot_metadata_read(const void *code, const void *data, struct m
 
 /* A storage holds the largest of its tensors, all of which begin at its first byte. */
 struct mpk_static_storage {
-	int32_t device_type; /* of DLPack; 0: where the model lives */
+	int32_t device_type; /* DLPack's number; 0: the main device of the model */
 	uint64_t bytes;
 	bool is_input;   /* an input or a parameter lies in it */
 	bool is_written; /* by a step */
 	bool is_result;  /* the caller receives it; then no input lies in it */
-	/* one input fills it and no step writes there: functions may be given the caller's own
-	 * memory, or the file's */
+	/* one input fills the storage and no step writes there: functions may be given the caller's
+	 * own memory, or the file's */
 	bool is_zero_copy;
 	/* its tensors: view_count indices from program->views[first_view] on */
 	uint32_t first_view, view_count;
 };
 
 struct mpk_static_tensor {
-	struct mpk_dtype dtype; /* bool as the value grammar has it: {bool, 8} */
+	struct mpk_dtype dtype; /* bool is {bool, 8}, as in the value grammar */
 	const int64_t *shape;
 	size_t ndim;
 	uint64_t bytes;
@@ -90,20 +90,21 @@ struct mpk_static_tensor {
 
 /* A call of a function with tensors, or a copy of the first tensor to the second. */
 struct mpk_static_step {
-	struct mpk_function *function; /* held; NULL: a copy */
-	const uint32_t *operands;      /* tensors: what is read, then what is written */
+	struct mpk_function *function; /* held; NULL: the step is a copy */
+	/* indices of tensors: those that are read, then those that are written */
+	const uint32_t *operands;
 	size_t count;
-	size_t read_count;     /* of them are read */
-	size_t result_count;   /* of those after them are what it computes; the rest is workspace */
-	struct mpk_span label; /* what the file calls it; may be empty */
+	size_t read_count;     /* the first read_count operands are read */
+	size_t result_count;   /* the next result_count are results; the rest is workspace */
+	struct mpk_span label; /* the file's name for the step; may be empty */
 };
 
 /* A tensor that is filled before each run. */
 struct mpk_static_input {
 	struct mpk_span name;
 	uint32_t tensor;
-	bool has_content; /* a parameter: unless a call replaces it */
-	bool is_native;   /* its content is in the machine's order, not little-endian */
+	bool has_content; /* a parameter: it has content unless a call replaces it */
+	bool is_native;   /* the content is in the machine's byte order, not little-endian */
 	struct mpk_span content;
 };
 
@@ -115,28 +116,28 @@ struct mpk_static_fill {
 };
 
 struct mpk_static_program {
-	struct mpk_program base; /* first */
+	struct mpk_program base; /* must be the first member */
 	struct mpk_static_storage *storages;
 	size_t storage_count, storage_cap;
 	struct mpk_static_tensor *tensors;
 	size_t tensor_count, tensor_cap;
 	struct mpk_static_step *steps;
 	size_t step_count, step_cap;
-	struct mpk_static_input *inputs; /* those without content first: as in model */
+	struct mpk_static_input *inputs; /* inputs without content come first, as in model */
 	size_t input_count, input_cap;
 	struct mpk_static_fill *fills;
 	size_t fill_count, fill_cap;
-	uint32_t *results; /* tensors */
+	uint32_t *results; /* indices of tensors */
 	size_t result_count, result_cap;
 	const uint32_t *views;
-	struct mpk_signature model; /* what a caller sees of it */
+	struct mpk_signature model; /* the signature that callers see */
 };
 
 /* mpk_static_add_... - build a program. What is pointed to is borrowed as long as the program lives:
  * from its arena, its host's blob or code. Indices are below the counts.
  * Return  MPK_OK; MPK_E_NOMEM, and what is said of each */
 
-/* mpk_static_add_storage - one that nothing lies in; it grows with its tensors */
+/* mpk_static_add_storage - add a storage without tensors; it grows with the tensors that are added to it */
 enum mpk_code mpk_static_add_storage(struct mpk_static_program *p, int32_t device_type,
 				     uint32_t *out, struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -165,7 +166,7 @@ enum mpk_code mpk_static_add_param(struct mpk_static_program *p, struct mpk_span
 				   uint32_t tensor, struct mpk_span content, bool is_native,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_static_add_result - the next thing that the caller receives */
+/* mpk_static_add_result - add a result; callers receive results in this order */
 enum mpk_code mpk_static_add_result(struct mpk_static_program *p, uint32_t tensor,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -183,7 +184,7 @@ enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk
 typedef enum mpk_code mpk_static_load_fn(struct mpk_static_program *p, struct mpk_node_module *node,
 					 const struct mpk_factory *factory, struct mpk_error *err);
 
-/* Of both executors; machine.c. */
+/* Shared by both executors (machine.c). */
 extern const struct mpk_machine_kind mpk_static_machine;
 
 /* mpk_static_open - as a loader's open: decode the factory
@@ -205,11 +206,10 @@ enum mpk_code mpk_static_signature_at(struct mpk_node_module *node, size_t i,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_static_close(struct mpk_node_module *node);
 
-/* mpk_static_room - how many bytes may be read from an address on: functions of a library may return pointers
- * to its own data, and whether one leads there can be known before it is followed
- * @code    an address in the shared object whose memory counts: one of its functions
- * Returns  the bytes up to the end of the segment that data is in; 0 when it is in none of that
- *          object's readable ones */
+/* mpk_static_room - the number of bytes that may be read from an address on
+ * Functions of a library may return pointers to the library's data: this tells whether such a pointer may be followed.
+ * @code    address of a function of the shared object whose memory counts
+ * Returns  the bytes up to the end of the readable segment with the address; 0 when the object has no such segment */
 size_t mpk_static_room(const void *code, const void *data);
 
 #endif

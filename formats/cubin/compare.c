@@ -141,7 +141,7 @@ static bool same_section(struct comparison *c, const struct mpk_cubin_section *s
 
 static enum mpk_code cubin_add(struct comparison *c, struct mpk_span name)
 {
-	MPK_TRY_ALLOC(mpk_vec_reserve(&c->items, &c->cap, c->count + 1, sizeof *c->items), c->err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(c->items, c->count, c->cap), c->err);
 	c->items[c->count++] = (struct mpk_cubin_difference){ name, !is_beside_code(name) };
 	return MPK_OK;
 }

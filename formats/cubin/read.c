@@ -237,8 +237,7 @@ static enum mpk_code read_kernel_info(struct reader *r, struct mpk_cubin_kernel 
 		count += is_param(&a);
 		MPK_TRY(take_kernel(k, &a, err));
 	}
-	params = mpk_arena_array(r->arena, count, sizeof *params);
-	MPK_TRY_ALLOC(params, err);
+	MPK_TRY_ARRAY(params, r->arena, count, err);
 	while (mpk_cursor_left(&again)) {
 		MPK_TRY(mpk_cubin_attribute_next(&again, &a, err));
 		if (is_param(&a)) {

@@ -93,18 +93,12 @@ static enum mpk_code strip_add(struct parts *p, uint64_t off, uint64_t len, stru
 		return MPK_OK;
 	if (!mpk_add_u64(off, len, &end))
 		return mpk_fail(err, MPK_E_CORRUPT, "cubin: a part lies beyond the end");
-	MPK_TRY_ALLOC(mpk_vec_reserve(&p->items, &p->cap, p->count + 1, sizeof *p->items), err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(p->items, p->count, p->cap), err);
 	p->items[p->count++] = (struct part){ off, end };
 	return MPK_OK;
 }
 
-static int by_part_offset(const void *a, const void *b)
-{
-	const struct part *x = a, *y = b;
-
-	return x->off != y->off ? (x->off < y->off ? -1 : 1)
-				: (x->end > y->end) - (x->end < y->end);
-}
+MPK_ORDER_BY2(by_part_offset, struct part, off, end)
 
 /* --- what goes and what stays ------------------------------------------------------------- */
 
@@ -166,8 +160,7 @@ static enum mpk_code cut_between(struct strip *s, uint64_t at, uint64_t end, str
 
 	if (at >= end)
 		return MPK_OK;
-	MPK_TRY_ALLOC(mpk_vec_reserve(&s->cuts, &s->cut_cap, s->cut_count + 1, sizeof *s->cuts),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(s->cuts, s->cut_count, s->cut_cap), err);
 	last = s->cut_count ? &s->cuts[s->cut_count - 1] : NULL;
 	s->cuts[s->cut_count++] = (struct cut){
 		.off = at,
@@ -307,12 +300,7 @@ static enum mpk_code strip_put_file(const struct strip *s, const struct table *t
 	}
 }
 
-static int by_place(const void *a, const void *b)
-{
-	const struct table *x = a, *y = b;
-
-	return (x->off > y->off) - (x->off < y->off);
-}
+MPK_ORDER_BY(by_place, struct table, off)
 
 enum mpk_code mpk_cubin_strip(struct mpk_span bytes, struct mpk_rope *out, uint64_t *dropped,
 			      struct mpk_error *err)

@@ -266,9 +266,7 @@ static enum mpk_code read_shared(struct mpk_ptx_reader *r, bool is_extern, size_
 
 	for (bool goes_on = false;; goes_on = true) {
 		MPK_TRY(ptx_take_variable(&r->lex, goes_on, &v, err));
-		MPK_TRY_ALLOC(mpk_vec_reserve(&r->shared, &r->shared_cap, r->ptx.shared_count + 1,
-					      sizeof *r->shared),
-			      err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(r->shared, r->ptx.shared_count, r->shared_cap), err);
 		r->shared[r->ptx.shared_count++] = (struct mpk_ptx_shared){
 			.name = v.name,
 			.bytes = v.open ? 0 : v.bytes,
@@ -300,8 +298,7 @@ static enum mpk_code ptx_read_params(struct mpk_ptx_reader *r, struct mpk_ptx_ke
 			return mpk_lexer_wanted(&r->lex, "'.param'", err);
 		MPK_TRY(mpk_lexer_next(&r->lex, err));
 		MPK_TRY(ptx_take_variable(&r->lex, false, &v, err));
-		MPK_TRY_ALLOC(mpk_vec_reserve(&r->params, &r->param_cap, n + 1, sizeof *r->params),
-			      err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(r->params, n, r->param_cap), err);
 		r->params[n++] = (struct mpk_ptx_param){ .name = v.name,
 							 .type = v.type,
 							 .bytes = v.bytes,

@@ -58,9 +58,7 @@ static enum mpk_code add_kind(struct kinds *kinds, struct mpk_span kind, struct 
 	for (size_t i = 0; i < kinds->count; i++)
 		if (mpk_span_equal(kinds->items[i], kind))
 			return MPK_OK;
-	MPK_TRY_ALLOC(
-		mpk_vec_reserve(&kinds->items, &kinds->cap, kinds->count + 1, sizeof *kinds->items),
-		err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(kinds->items, kinds->count, kinds->cap), err);
 	kinds->items[kinds->count++] = kind;
 	return MPK_OK;
 }
@@ -156,8 +154,7 @@ static enum mpk_code dso_read_symbols(struct mpk_dso *d, struct mpk_arena *arena
 	struct mpk_symbol s;
 	size_t last;
 
-	d->next_of_name = mpk_arena_array(arena, d->table.count + 1, sizeof *d->next_of_name);
-	MPK_TRY_ALLOC(d->next_of_name, err);
+	MPK_TRY_ARRAY(d->next_of_name, arena, d->table.count + 1, err);
 	memset(d->next_of_name, 0, (d->table.count + 1) * sizeof *d->next_of_name);
 	for (size_t i = d->table.count; i-- > 1;) {
 		int added;

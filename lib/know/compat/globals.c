@@ -213,12 +213,7 @@ static void registry_take_name(struct walk *w, uint64_t address)
 	w->failed |= mpk_strmap_put(w->names, name, 0, &ignored) < 0;
 }
 
-static int registry_by_address(const void *a, const void *b)
-{
-	const struct pointer *x = a, *y = b;
-
-	return (x->address > y->address) - (x->address < y->address);
-}
+MPK_ORDER_BY(registry_by_address, struct pointer, address)
 
 static void registry_take_relocation(void *arg, const struct mpk_relocation *r)
 {
@@ -226,8 +221,7 @@ static void registry_take_relocation(void *arg, const struct mpk_relocation *r)
 
 	if (!r->is_relative || !r->has_addend || w->failed)
 		return;
-	if (mpk_vec_reserve(&w->pointers, &w->pointer_cap, w->pointer_count + 1,
-			    sizeof *w->pointers))
+	if (MPK_VEC_ROOM(w->pointers, w->pointer_count, w->pointer_cap))
 		w->pointers[w->pointer_count++] =
 			(struct pointer){ r->address, (uint64_t)r->addend };
 	else

@@ -133,8 +133,7 @@ static enum mpk_code bind_one(struct binding *b, const struct mpk_dso *d, struct
 		found = find_definition(b->scope, s.name, version);
 		if (found == BOUND || (found == UNBOUND && s.bind == STB_WEAK))
 			continue;
-		MPK_TRY_ALLOC(mpk_vec_reserve(&b->items, &b->cap, b->count + 1, sizeof *b->items),
-			      err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(b->items, b->count, b->cap), err);
 		b->items[b->count++] =
 			(struct mpk_unbound){ s.name, version, d, !(b->marks[i] & EAGER) };
 	}
@@ -205,8 +204,7 @@ static enum mpk_code compare_one(const struct mpk_scope *scope, const struct mpk
 		if (needs[i].weak || !of || !of->versions.defines ||
 		    has_version(of, needs[i].version))
 			continue;
-		MPK_TRY_ALLOC(mpk_vec_reserve(&c->items, &c->cap, c->count + 1, sizeof *c->items),
-			      err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(c->items, c->count, c->cap), err);
 		c->items[c->count++] = (struct mpk_unversioned){ needs[i].version, of, d };
 	}
 	return MPK_OK;
@@ -404,8 +402,7 @@ static enum mpk_code list_dirs(const char *list, const char *path, struct mpk_ar
 		return MPK_OK;
 	for (const char *p = list; *p; p++)
 		most += *p == ':';
-	dirs = mpk_arena_array(arena, most, sizeof *dirs);
-	MPK_TRY_ALLOC(dirs, err);
+	MPK_TRY_ARRAY(dirs, arena, most, err);
 	*out = dirs;
 
 	/* Appends what a list names: each directory that is there once, as a file may name
@@ -598,9 +595,8 @@ static enum mpk_code need_all(struct mpk_scope *scope, struct mpk_dso *from, boo
 				*gap = (struct mpk_scope_gap){ d->needed[i], d };
 			if (!keeps || before == scope->searched)
 				continue;
-			MPK_TRY_ALLOC(mpk_vec_reserve(&scope->missing, &scope->missing_cap,
-						      scope->missing_count + 1,
-						      sizeof *scope->missing),
+			MPK_TRY_ALLOC(MPK_VEC_ROOM(scope->missing, scope->missing_count,
+						   scope->missing_cap),
 				      err);
 			scope->missing[scope->missing_count++] =
 				(struct mpk_scope_gap){ d->needed[i], d };

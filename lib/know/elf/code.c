@@ -33,14 +33,7 @@ struct mpk_code_mark {
 	bool is_data;
 };
 
-static int compare_places(const void *a, const void *b)
-{
-	const struct mpk_code_symbol *x = a, *y = b;
-
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	return (x->address > y->address) - (x->address < y->address);
-}
+MPK_ORDER_BY2(compare_places, struct mpk_code_symbol, section, address)
 
 /* By place, and the best first at each place. */
 static int compare_symbols(const void *a, const void *b)
@@ -137,9 +130,7 @@ static enum mpk_code elf_code_read_symbols(struct mpk_code_file *f, struct mpk_e
 		mpk_arena_array(f->arena, tables[0].count + tables[1].count, sizeof *f->symbols);
 	MPK_TRY_ALLOC(f->symbols, err);
 	if (f->machine == EM_ARM || f->machine == EM_AARCH64 || f->machine == EM_RISCV) {
-		f->marks = mpk_arena_array(f->arena, tables[0].count + tables[1].count,
-					   sizeof *f->marks);
-		MPK_TRY_ALLOC(f->marks, err);
+		MPK_TRY_ARRAY(f->marks, f->arena, tables[0].count + tables[1].count, err);
 	}
 	for (size_t t = 0; t < 2; t++)
 		for (size_t i = 1; i < tables[t].count; i++) {
@@ -190,8 +181,7 @@ static enum mpk_code open_object(struct mpk_span bytes, enum mpk_file_format for
 	f->machine = object.machine;
 	f->relocatable = object.kind == MPK_OBJECT_RELOCATABLE;
 	f->bits = object.machine == EM_386 || object.machine == EM_ARM ? 32 : 64;
-	f->symbols = mpk_arena_array(f->arena, object.symbol_count, sizeof *f->symbols);
-	MPK_TRY_ALLOC(f->symbols, err);
+	MPK_TRY_ARRAY(f->symbols, f->arena, object.symbol_count, err);
 	for (size_t i = 0; i < object.symbol_count; i++) {
 		const struct mpk_object_symbol *s = &object.symbols[i];
 
@@ -227,8 +217,7 @@ enum mpk_code mpk_code_file_open(struct mpk_span bytes, enum mpk_file_format for
 		qsort(out->marks, out->mark_count, sizeof *out->marks, compare_marks);
 
 	/* Sorted by name once, because functions are looked up by name. */
-	out->by_name = mpk_arena_array(out->arena, out->symbol_count, sizeof *out->by_name);
-	MPK_TRY_ALLOC(out->by_name, err);
+	MPK_TRY_ARRAY(out->by_name, out->arena, out->symbol_count, err);
 	for (size_t i = 0; i < out->symbol_count; i++)
 		out->by_name[i] = &out->symbols[i];
 	qsort(out->by_name, out->symbol_count, sizeof *out->by_name, compare_names);

@@ -19,21 +19,9 @@ struct mpk_code_relocation {
 	const char *name;
 };
 
-static int compare_relocations(const void *a, const void *b)
-{
-	const struct mpk_code_relocation *x = a, *y = b;
+MPK_ORDER_BY(compare_relocations, struct mpk_code_relocation, off)
 
-	return x->off < y->off ? -1 : x->off > y->off;
-}
-
-static int compare_fixups(const void *a, const void *b)
-{
-	const struct mpk_code_fixups *x = a, *y = b;
-
-	if (x->target != y->target)
-		return x->target < y->target ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
-}
+MPK_ORDER_BY2(compare_fixups, struct mpk_code_fixups, target, index)
 
 /* Only which sections belong together; relocations are read when a function of the section is
  * shown. */

@@ -183,12 +183,7 @@ static enum mpk_code device_code_add_section(const struct mpk_elf *elf, const GE
 /* --- code among other data ----------------------------------------------------------------- */
 
 /* A part of the file that is described elsewhere: a blob, code that getters name. */
-static int by_place(const void *a, const void *b)
-{
-	const struct mpk_span *x = a, *y = b;
-
-	return (x->data > y->data) - (x->data < y->data);
-}
+MPK_ORDER_BY(by_place, struct mpk_span, data)
 
 static enum mpk_code list_known(const struct mpk_image *image, struct mpk_arena *scratch,
 				struct mpk_span **out, size_t *count, struct mpk_error *err)
@@ -218,8 +213,7 @@ static enum mpk_code add_found(struct mpk_span part, uint64_t off, const char *s
 		MPK_TRY(mpk_device_find(part, &at, &len, err));
 		if (!len)
 			return MPK_OK;
-		MPK_TRY_ALLOC(mpk_vec_reserve(&l->items, &l->cap, l->count + 1, sizeof *l->items),
-			      err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(l->items, l->count, l->cap), err);
 		l->items[l->count] =
 			(struct mpk_image_device){ .section = section,
 						   .index = l->count,

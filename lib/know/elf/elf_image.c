@@ -116,12 +116,7 @@ static struct mpk_span used(struct mpk_span room)
 
 /* --- the list ------------------------------------------------------------------------------ */
 
-static int elf_image_by_place(const void *a, const void *b)
-{
-	const struct mpk_image_code *x = a, *y = b;
-
-	return x->off < y->off ? -1 : x->off > y->off;
-}
+MPK_ORDER_BY(elf_image_by_place, struct mpk_image_code, off)
 
 static enum mpk_code elf_image_place(const struct mpk_elf *elf, const struct mpk_symbol *begin,
 				     const struct mpk_symbol *end, struct mpk_image_code *code,
@@ -175,9 +170,7 @@ static enum mpk_code elf_image_find(const struct mpk_elf *elf, struct mpk_arena 
 		MPK_TRY(mpk_symtab_get(&table, i, &s, err));
 		if (!s.defined || !s.section || strncmp(s.name, PREFIX, strlen(PREFIX)) != 0)
 			continue;
-		MPK_TRY_ALLOC(
-			mpk_vec_reserve(&list.items, &list.cap, list.count + 1, sizeof *list.items),
-			err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(list.items, list.count, list.cap), err);
 		list.items[list.count++] = s;
 	}
 	if (list.count)

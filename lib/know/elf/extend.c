@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/num.h"
+#include "base/vec.h"
 #include "elf/edit.h"
 #include "elf/internal/elf.h"
 
@@ -98,14 +99,7 @@ static enum mpk_code check_layout(const struct mpk_patch *p, struct plan *plan,
 /* --- moving what follows --------------------------------------------------------- */
 
 /* Sections of no size may share an offset; their order in the table decides. */
-static int by_offset(const void *a, const void *b)
-{
-	const struct trailing *x = a, *y = b;
-
-	if (x->off != y->off)
-		return x->off < y->off ? -1 : 1;
-	return (x->index > y->index) - (x->index < y->index);
-}
+MPK_ORDER_BY2(by_offset, struct trailing, off, index)
 
 /* Lists what follows the blob, in order; the section headers close the file.
  * @list    room for every section */

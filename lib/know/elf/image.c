@@ -42,8 +42,7 @@ static enum mpk_code list_ar(struct mpk_span bytes, struct mpk_arena *arena,
 	struct mpk_ar ar;
 
 	MPK_TRY(mpk_ar_read(bytes, arena, &ar, err));
-	list = mpk_arena_array(arena, ar.member_count, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, ar.member_count, err);
 	for (size_t i = 0; i < ar.member_count; i++) {
 		const struct mpk_ar_member *m = &ar.members[i];
 
@@ -65,8 +64,7 @@ static enum mpk_code list_tar(struct mpk_span bytes, struct mpk_arena *arena,
 	size_t n = 0;
 
 	MPK_TRY(mpk_tar_read(bytes, arena, &tar, err));
-	list = mpk_arena_array(arena, tar.member_count, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, tar.member_count, err);
 	for (size_t i = 0; i < tar.member_count; i++) {
 		const struct mpk_tar_member *m = &tar.members[i];
 
@@ -88,8 +86,7 @@ static enum mpk_code list_universal(struct mpk_span bytes, struct mpk_arena *are
 	size_t n;
 
 	MPK_TRY(mpk_macho_slices(bytes, arena, &slices, &n, err));
-	list = mpk_arena_array(arena, n, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, n, err);
 	for (size_t i = 0; i < n; i++)
 		list[i] = (struct mpk_member){ slices[i].name, slices[i].bytes, slices[i].off };
 	*out = list;
@@ -124,8 +121,7 @@ static enum mpk_code find_member(const struct mpk_member *members, size_t count,
 			return MPK_OK;
 		}
 	}
-	names = mpk_arena_array(&scratch, count, sizeof *names);
-	MPK_TRY_ALLOC(names, err);
+	MPK_TRY_ARRAY(names, &scratch, count, err);
 	for (size_t i = 0; i < count; i++)
 		names[i] = mpk_span_str(members[i].name);
 	near = mpk_closest(mpk_span_str(name), names, count);

@@ -132,14 +132,7 @@ static const char *slot_name(const struct slots *s, size_t index, uint64_t *slot
 
 /* --- all of them ---------------------------------------------------------------------- */
 
-static int by_slot(const void *a, const void *b)
-{
-	const struct mpk_plt_name *x = a, *y = b;
-
-	if (x->slot != y->slot)
-		return x->slot < y->slot ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
-}
+MPK_ORDER_BY2(by_slot, struct mpk_plt_name, slot, order)
 
 /* Both tables: with full RELRO some linkers put slots into DT_RELA. */
 enum mpk_code mpk_plt_names_read(const struct mpk_elf *e, struct mpk_plt_names *out,

@@ -34,7 +34,7 @@ static enum mpk_code add_start(const struct mpk_elf *e, uint64_t address, struct
 
 	if (!mpk_elf_is_loaded(e, address, 1, &flags) || !(flags & PF_X))
 		return MPK_OK;
-	MPK_TRY_ALLOC(mpk_vec_reserve(&s->items, &s->cap, s->count + 1, sizeof *s->items), err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(s->items, s->count, s->cap), err);
 	s->items[s->count++] = address;
 	return MPK_OK;
 }

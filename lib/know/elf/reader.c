@@ -60,14 +60,7 @@ struct mpk_elf_extended {
 	size_t table, index;
 };
 
-static int by_table(const void *a, const void *b)
-{
-	const struct mpk_elf_extended *x = a, *y = b;
-
-	if (x->table != y->table)
-		return x->table < y->table ? -1 : 1;
-	return (x->index > y->index) - (x->index < y->index);
-}
+MPK_ORDER_BY2(by_table, struct mpk_elf_extended, table, index)
 
 /* The first of several. */
 size_t mpk_elf_extended(const struct mpk_elf *e, size_t table)
@@ -121,9 +114,7 @@ static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
 	for (size_t i = 1; i < e->section_count; i++) {
 		if (!gelf_getshdr(elf_getscn(e->elf, i), &s) || s.sh_type != SHT_SYMTAB_SHNDX)
 			continue;
-		MPK_TRY_ALLOC(mpk_vec_reserve(&e->extended, &cap, e->extended_count + 1,
-					      sizeof *e->extended),
-			      err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(e->extended, e->extended_count, cap), err);
 		e->extended[e->extended_count++] = (struct mpk_elf_extended){ s.sh_link, i };
 	}
 	if (e->extended_count)
@@ -148,14 +139,7 @@ struct mpk_elf_load {
 	size_t index;
 };
 
-static int reader_by_address(const void *a, const void *b)
-{
-	const struct mpk_elf_load *x = a, *y = b;
-
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return (x->index > y->index) - (x->index < y->index);
-}
+MPK_ORDER_BY2(reader_by_address, struct mpk_elf_load, address, index)
 
 /* Segments of no size in memory load nothing, so they are skipped. */
 static enum mpk_code index_loads(struct mpk_elf *e, struct mpk_error *err)

@@ -115,9 +115,7 @@ static enum mpk_code read_need(const struct table *t, struct needs *out, struct 
 			return versions_fail(t, err);
 		MPK_TRY(versions_take_name(t, at + AUX_NAME, out, &need.version, err));
 		need.weak = flags & VER_FLG_WEAK;
-		MPK_TRY_ALLOC(
-			mpk_vec_reserve(&out->items, &out->cap, out->count + 1, sizeof *out->items),
-			err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(out->items, out->count, out->cap), err);
 		out->items[out->count++] = need;
 	}
 	return MPK_OK;
@@ -163,8 +161,7 @@ enum mpk_code mpk_versions_defined(const struct mpk_elf *e, struct mpk_arena *ar
 	size_t n = 0;
 
 	MPK_TRY(open_table(e, DT_VERDEF, DT_VERDEFNUM, &t, err));
-	names = mpk_arena_array(arena, (size_t)t.left, sizeof *names);
-	MPK_TRY_ALLOC(names, err);
+	MPK_TRY_ARRAY(names, arena, (size_t)t.left, err);
 	for (; t.left; t.left--, t.off += next) {
 		if (!mpk_elf_u32(t.elf, t.off + DEF_AUX, &aux) ||
 		    !mpk_elf_u32(t.elf, t.off + DEF_NEXT, &next))
@@ -201,8 +198,7 @@ enum mpk_code mpk_versions_undefined(const struct mpk_elf *e, struct mpk_arena *
 	MPK_TRY(open_table(e, DT_VERNEED, DT_VERNEEDNUM, &needs, err));
 	MPK_TRY(open_table(e, DT_VERSYM, 0, &versions, err));
 	MPK_TRY(mpk_symtab_dynamic(e, &symbols, err));
-	list = mpk_arena_array(arena, symbols.count, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, symbols.count, err);
 	for (size_t i = 1; i < symbols.count; i++) {
 		MPK_TRY(mpk_symtab_get(&symbols, i, &s, err));
 		if (!is_undefined(&s))

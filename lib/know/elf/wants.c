@@ -67,12 +67,7 @@ static bool is_pointer_name(const char *name)
 	return strncmp(name, "__TVM", 5) == 0;
 }
 
-static int by_pointer(const void *a, const void *b)
-{
-	const struct pointer *x = a, *y = b;
-
-	return (x->address > y->address) - (x->address < y->address);
-}
+MPK_ORDER_BY(by_pointer, struct pointer, address)
 
 static enum mpk_code take_symbol(struct work *w, const struct mpk_symbol *s, struct mpk_error *err)
 {
@@ -86,9 +81,7 @@ static enum mpk_code take_symbol(struct work *w, const struct mpk_symbol *s, str
 	if (s->defined && is_pointer_name(s->name)) {
 		/* --- symbols
 		 * ----------------------------------------------------------------------------- */
-		MPK_TRY_ALLOC(mpk_vec_reserve(&w->pointers, &w->pointer_cap, w->pointer_count + 1,
-					      sizeof *w->pointers),
-			      err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(w->pointers, w->pointer_count, w->pointer_cap), err);
 		w->pointers[w->pointer_count++] = (struct pointer){ s->value, s->name };
 		return MPK_OK;
 	}
@@ -139,7 +132,7 @@ static void add_want(struct work *w, enum mpk_want_kind kind, const char *name)
 
 	if (out->count == out->most)
 		return;
-	if (mpk_vec_reserve(&out->items, &out->cap, out->count + 1, sizeof *out->items))
+	if (MPK_VEC_ROOM(out->items, out->count, out->cap))
 		out->items[out->count++] = want;
 	else
 		w->failed = true;
@@ -151,7 +144,7 @@ static void add_edge(struct work *w, size_t to)
 
 	if (to == w->piece || out->edge_count == out->most)
 		return;
-	if (mpk_vec_reserve(&out->edges, &out->edge_cap, out->edge_count + 1, sizeof *out->edges))
+	if (MPK_VEC_ROOM(out->edges, out->edge_count, out->edge_cap))
 		out->edges[out->edge_count++] =
 			(struct mpk_want_edge){ (uint32_t)to, (uint32_t)w->piece };
 	else
@@ -163,8 +156,7 @@ static void add_lookup(struct work *w, const char *symbol, bool by_pointer, uint
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(lookups); i++) {
 		if (strcmp(symbol, lookups[i].symbol) != 0 || w->found_count == PIECE_MAX)
 			continue;
-		if (!mpk_vec_reserve(&w->found, &w->found_cap, w->found_count + 1,
-				     sizeof *w->found)) {
+		if (!MPK_VEC_ROOM(w->found, w->found_count, w->found_cap)) {
 			w->failed = true;
 			return;
 		}
@@ -217,7 +209,7 @@ static void wants_take_text(struct work *w, const struct mpk_reach_ref *ref)
 	nul = memchr(bytes.data, 0, bytes.len);
 	if (!nul || !wants_is_name(mpk_span_of(bytes.data, (size_t)(nul - bytes.data))))
 		return;
-	if (mpk_vec_reserve(&w->texts, &w->text_cap, w->text_count + 1, sizeof *w->texts))
+	if (MPK_VEC_ROOM(w->texts, w->text_count, w->text_cap))
 		w->texts[w->text_count++] =
 			(struct text){ ref->from, (const char *)bytes.data, ref->reg };
 	else
@@ -310,12 +302,7 @@ static void sweep(struct work *w, size_t piece)
 
 /* --- all --------------------------------------------------------------------------------- */
 
-static int by_to(const void *a, const void *b)
-{
-	const struct mpk_want_edge *x = a, *y = b;
-
-	return (x->to > y->to) - (x->to < y->to);
-}
+MPK_ORDER_BY(by_to, struct mpk_want_edge, to)
 
 enum mpk_code mpk_wants_read(const struct mpk_elf *e, struct mpk_wants *out, struct mpk_error *err)
 {

@@ -29,8 +29,7 @@ static enum mpk_code list_name(struct mpkr_model *model, struct mpk_span name, b
 	if (!name.len || has_entry(model, name))
 		return MPK_OK;
 	text = mpk_arena_text(&model->arena, name);
-	MPK_TRY_ALLOC(text && mpk_vec_reserve(&model->entries, &model->entry_cap,
-					      model->entry_count + 1, sizeof *model->entries),
+	MPK_TRY_ALLOC(text && MPK_VEC_ROOM(model->entries, model->entry_count, model->entry_cap),
 		      err);
 	model->entries[model->entry_count++] =
 		(struct mpk_run_entry){ .name = text, .is_model = is_model };

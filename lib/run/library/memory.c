@@ -196,8 +196,7 @@ static enum mpk_code memory_need(struct mpkr_model *model, const char *name,
 	if (!model || !out || (count && !extents) || out->size < sizeof out->size)
 		return mpk_fail(err, MPK_E_USAGE,
 				"a pointer that is needed is NULL, or a size is not set");
-	said = mpk_arena_array(&q.arena, count + 1, sizeof *said);
-	MPK_TRY_ALLOC(said, err);
+	MPK_TRY_ARRAY(said, &q.arena, count + 1, err);
 	for (size_t i = 0; i < count; i++) {
 		if (!extents[i].name || extents[i].extent < 0)
 			return mpk_fail(err, MPK_E_USAGE, "extent %zu has no name, or is below 0",

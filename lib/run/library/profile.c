@@ -86,9 +86,7 @@ static enum mpk_code find_row(struct mpk_run_profile *p, const struct mpk_operat
 	}
 	kept = mpk_arena_copy(&p->arena, key.data, key.len);
 	name = mpk_arena_text(&p->arena, op->name);
-	MPK_TRY_ALLOC(kept && name &&
-			      mpk_vec_reserve(&p->rows, &p->cap, p->count + 1, sizeof *p->rows),
-		      err);
+	MPK_TRY_ALLOC(kept && name && MPK_VEC_ROOM(p->rows, p->count, p->cap), err);
 	MPK_TRY_ALLOC(mpk_strmap_put(&p->index, mpk_span_of(kept, key.len), p->count, &at) > 0,
 		      err);
 	p->rows[p->count] = (struct mpkr_profile_row){ .size = sizeof *p->rows,

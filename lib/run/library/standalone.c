@@ -209,7 +209,7 @@ static void cells_fini(struct cells *a)
 static enum mpk_code push_argument(struct cells *a, const struct mpkr_tensor *t,
 				   struct scalar *owned, struct mpk_error *err)
 {
-	if (!mpk_vec_reserve(&a->args, &a->cap, a->count + 1, sizeof *a->args) ||
+	if (!MPK_VEC_ROOM(a->args, a->count, a->cap) ||
 	    !mpk_vec_reserve(&a->scalars, &a->scalar_cap, a->count + 1, sizeof(void *))) {
 		free(owned);
 		return mpk_fail_nomem(err);
@@ -278,9 +278,7 @@ static enum mpk_code push_array(struct cells *a, const struct mpk_ffi_any *array
 				i);
 	for (int64_t k = 0; k < size.v_int64; k++) {
 		args[1].v_int64 = k;
-		MPK_TRY_ALLOC(mpk_vec_reserve(&a->items, &a->item_cap, a->item_count + 1,
-					      sizeof *a->items),
-			      err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(a->items, a->item_count, a->item_cap), err);
 		if (!call_real("ffi.ArrayGetItem", args, 2, &a->items[a->item_count]))
 			return mpk_fail(err, MPK_E_CONFLICT, "item %lld of argument %zu is missing",
 					(long long)k, i);

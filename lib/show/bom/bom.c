@@ -180,12 +180,11 @@ enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping
 
 	b.name = image->note.name && *image->note.name ? image->note.name : b.file;
 	MPK_TRY(read_origin(view, &b, err));
-	r.things = mpk_arena_array(
-		view->arena,
+	MPK_TRY_ARRAY(
+		r.things, view->arena,
 		view->count + image->embedded_count + image->needed_count +
 			(b.has_provenance ? b.provenance.tool_count + b.provenance.input_count : 0),
-		sizeof *r.things);
-	MPK_TRY_ALLOC(r.things, err);
+		err);
 	MPK_TRY(bom_hash(&r, bytes, b.digest, err));
 	(void)mpk_digest_print(b.digest, MPK_DIGEST_BYTES, b.sha256);
 	mpk_bom_uuid(b.digest, b.uuid);

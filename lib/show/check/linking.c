@@ -38,7 +38,7 @@ static enum mpk_code linking_add_name(struct names *n, const char *name, struct 
 	MPK_TRY_ALLOC(added >= 0, err);
 	if (!added)
 		return MPK_OK;
-	MPK_TRY_ALLOC(mpk_vec_reserve(&n->items, &n->cap, n->count + 1, sizeof *n->items), err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(n->items, n->count, n->cap), err);
 	n->items[n->count++] = name;
 	return MPK_OK;
 }
@@ -109,7 +109,7 @@ static enum mpk_code linking_add_call(void *arg, size_t from, size_t to, struct 
 {
 	struct calls *c = arg;
 
-	MPK_TRY_ALLOC(mpk_vec_reserve(&c->items, &c->cap, c->count + 1, sizeof *c->items), err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(c->items, c->count, c->cap), err);
 	/* what is wanted spreads from the callee to its caller */
 	c->items[c->count++] = (struct mpk_want_edge){ (uint32_t)to, (uint32_t)from };
 	return MPK_OK;

@@ -20,8 +20,7 @@ struct mpk_difference *mpk_differ_add(struct mpk_differ *d, enum mpk_diff_sign s
 {
 	struct mpk_diff *diff = d->diff;
 
-	if (!text ||
-	    !mpk_vec_reserve(&diff->items, &diff->cap, diff->count + 1, sizeof *diff->items)) {
+	if (!text || !MPK_VEC_ROOM(diff->items, diff->count, diff->cap)) {
 		diff->failed = true;
 		return NULL;
 	}

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "compare/internal/compare.h"
 #include "elf/symbols.h"
 
@@ -23,12 +24,7 @@ static int by_begin(const void *a, const void *b)
 
 /* A loader fills a word once, so that addresses of slots are unique in a file that works; of
  * duplicates any may be found. */
-static int by_slot(const void *a, const void *b)
-{
-	const struct mpk_host_slot *x = a, *y = b;
-
-	return x->at < y->at ? -1 : x->at > y->at;
-}
+MPK_ORDER_BY(by_slot, struct mpk_host_slot, at)
 
 /* The static symbol table names local functions, too; a stripped library has the dynamic one
  * alone, and is then compared by what it exports. */

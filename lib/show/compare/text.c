@@ -250,7 +250,7 @@ static void spread(struct side *s)
 static enum mpk_code add_change(struct mpk_text_diff *d, struct mpk_text_change c,
 				struct mpk_error *err)
 {
-	MPK_TRY_ALLOC(mpk_vec_reserve(&d->changes, &d->cap, d->count + 1, sizeof *d->changes), err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(d->changes, d->count, d->cap), err);
 	d->changes[d->count++] = c;
 	d->removed += c.a_count;
 	d->added += c.b_count;

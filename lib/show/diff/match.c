@@ -96,7 +96,7 @@ static enum mpk_code add_entry(struct matcher *m, size_t side, size_t index, str
 	const struct mpk_view *view = side ? m->b : m->a;
 	struct entries *e = &m->entries;
 
-	MPK_TRY_ALLOC(mpk_vec_reserve(&e->items, &e->cap, e->count + 1, sizeof *e->items), m->err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(e->items, e->count, e->cap), m->err);
 	e->items[e->count++] = (struct entry){
 		.node = view->nodes[index].node, .index = index, .side = side, .by.name = name
 	};
@@ -284,7 +284,7 @@ static enum mpk_code match_add_shared(struct matcher *m, const struct entry *a,
 {
 	struct shares *s = &m->shares;
 
-	MPK_TRY_ALLOC(mpk_vec_reserve(&s->items, &s->cap, s->count + 1, sizeof *s->items), m->err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(s->items, s->count, s->cap), m->err);
 	s->items[s->count++] =
 		(struct shared){ a->index, b->index, 1, is_place(m, a->index, b->index) };
 	return MPK_OK;

@@ -37,7 +37,7 @@ static void rows_fini(struct digest_rows *r)
 /* Add one; MPK_E_NOMEM. */
 static enum mpk_code digest_rows_add(struct digest_rows *r, const struct mpk_code_digest *row)
 {
-	MPK_TRY_ALLOC(mpk_vec_reserve(&r->items, &r->cap, r->count + 1, sizeof *r->items), r->err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->items, r->count, r->cap), r->err);
 	r->items[r->count++] = *row;
 	return MPK_OK;
 }

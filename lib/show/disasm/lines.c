@@ -150,8 +150,7 @@ static void put_both(struct mpk_disasm_lines *l, enum language language, struct 
 		return;
 	put_shown(labels, shown, &l->shown);
 	put_without_numbers(language, compared, &l->plain);
-	l->failed |= l->shown.failed || l->plain.failed ||
-		     !mpk_vec_reserve(&l->ends, &l->cap, l->count + 1, sizeof *l->ends);
+	l->failed |= l->shown.failed || l->plain.failed || !MPK_VEC_ROOM(l->ends, l->count, l->cap);
 	if (!l->failed)
 		l->ends[l->count++] = (uint32_t)l->shown.len;
 }

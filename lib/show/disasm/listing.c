@@ -159,8 +159,7 @@ static enum mpk_code internal(struct mpk_disasm_job *j, struct host *h)
 	if (mpk_code_file_find(file, symbol, &found))
 		return listing_put_function(j, h, file, j->wanted.name, &found);
 	/* there is no such function: what is spelled almost so is offered */
-	names = mpk_arena_array(j->view->arena, NAMES_MOST, sizeof *names);
-	MPK_TRY_ALLOC(names, j->err);
+	MPK_TRY_ARRAY(names, j->view->arena, NAMES_MOST, j->err);
 	count = mpk_code_file_symbols(file, names, NAMES_MOST);
 	for (size_t i = 0; i < count; i++)
 		mpk_part_names_add(&j->names, names[i]);

@@ -110,8 +110,7 @@ static enum mpk_code parse_file(const struct parser *p, struct mpk_json_value va
 	if (mpk_json_value_type(kernels) != MPK_JSON_ARRAY)
 		return no_baseline(p, "a file has no list \"kernels\"");
 	f.kernels.count = mpk_json_value_count(kernels);
-	list = mpk_arena_array(p->arena, f.kernels.count, sizeof *list);
-	MPK_TRY_ALLOC(list, p->err);
+	MPK_TRY_ARRAY(list, p->arena, f.kernels.count, p->err);
 	for (size_t i = 0; mpk_json_next(&items, &kernel); i++)
 		MPK_TRY(parse_kernel(p, kernel, &list[i]));
 	f.kernels.items = list;
@@ -227,8 +226,7 @@ enum mpk_code mpk_baseline_parse(struct mpk_span text, struct mpk_arena *arena,
 		MPK_TRY(parse_rule(p, rule, mpk_json_value_get(root, rules[rule]), &b));
 	MPK_TRY(parse_keep(p, mpk_json_value_get(root, "keep"), &b));
 	b.count = mpk_json_value_count(files);
-	list = mpk_arena_array(p->arena, b.count, sizeof *list);
-	MPK_TRY_ALLOC(list, p->err);
+	MPK_TRY_ARRAY(list, p->arena, b.count, p->err);
 	for (size_t i = 0; mpk_json_next(&items, &file); i++)
 		MPK_TRY(parse_file(p, file, &list[i]));
 	b.files = list;
@@ -313,8 +311,7 @@ static enum mpk_code make_room(struct mpk_baseline *b, struct mpk_arena *arena,
 
 	if (b->count < b->room)
 		return MPK_OK;
-	list = mpk_arena_array(arena, room, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, room, err);
 	if (b->count)
 		memcpy(list, b->files, b->count * sizeof *list);
 	b->files = list;
@@ -439,7 +436,7 @@ static void gate_add(struct judge *j, struct mpk_gate_finding f)
 {
 	struct mpk_gate *g = j->gate;
 
-	if (!mpk_vec_reserve(&g->items, &g->cap, g->count + 1, sizeof *g->items)) {
+	if (!MPK_VEC_ROOM(g->items, g->count, g->cap)) {
 		j->failed = true;
 		return;
 	}

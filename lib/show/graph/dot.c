@@ -192,9 +192,7 @@ static enum mpk_code add_graph(struct list *list, const struct mpk_view_node *n,
 {
 	if (!graph.node_count)
 		return MPK_OK;
-	MPK_TRY_ALLOC(
-		mpk_vec_reserve(&list->items, &list->cap, list->count + 1, sizeof *list->items),
-		err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(list->items, list->count, list->cap), err);
 	graph.path = n->path;
 	list->items[list->count++] = graph;
 	return MPK_OK;

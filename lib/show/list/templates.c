@@ -155,7 +155,7 @@ static enum mpk_code find_template(struct mpk_templates *t, struct mpk_span symb
 	int rc;
 
 	MPK_TRY_ALLOC(name, err);
-	MPK_TRY_ALLOC(mpk_vec_reserve(&t->items, &t->cap, t->count + 1, sizeof *t->items), err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(t->items, t->count, t->cap), err);
 	rc = mpk_strmap_put(&t->by_name, mpk_span_str(name), t->count, out);
 	MPK_TRY_ALLOC(rc >= 0, err);
 	if (rc)
@@ -174,9 +174,7 @@ static enum mpk_code find_variant(struct mpk_templates *t, const struct mpk_list
 	name = mpk_span_of(mpk_arena_text(&t->arena, k->name), k->name.len);
 	MPK_TRY_ALLOC(name.data, err);
 	MPK_TRY(find_template(t, name, &of, err));
-	MPK_TRY_ALLOC(mpk_vec_reserve(&t->variants, &t->variant_cap, t->variant_count + 1,
-				      sizeof *t->variants),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(t->variants, t->variant_count, t->variant_cap), err);
 	MPK_TRY_ALLOC(mpk_strmap_put(&t->by_symbol, name, t->variant_count, out) >= 0, err);
 	t->variants[t->variant_count++] =
 		(struct variant){ .name = name, .of = of, .maker = maker_of(k) };
@@ -249,9 +247,7 @@ static enum mpk_code add_place(struct mpk_templates *t, const struct mpk_listed_
 	key = mpk_arena_printf(&t->arena, "%zu %s", variant, k->target);
 	MPK_TRY_ALLOC(key, err);
 	place.target = strchr(key, ' ') + 1;
-	MPK_TRY_ALLOC(
-		mpk_vec_reserve(&t->places, &t->place_cap, t->place_count + 1, sizeof *t->places),
-		err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(t->places, t->place_count, t->place_cap), err);
 	rc = mpk_strmap_put(&t->by_place, mpk_span_str(key), t->place_count, &at);
 	MPK_TRY_ALLOC(rc >= 0, err);
 	if (rc)

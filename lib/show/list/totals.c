@@ -30,8 +30,7 @@ static enum mpk_code add_row(struct mpk_totals *t, const struct mpk_device_row *
 		const char *copy = mpk_arena_text(&t->arena, mpk_span_str(target));
 
 		MPK_TRY_ALLOC(copy, err);
-		MPK_TRY_ALLOC(mpk_vec_reserve(&t->items, &t->cap, t->count + 1, sizeof *t->items),
-			      err);
+		MPK_TRY_ALLOC(MPK_VEC_ROOM(t->items, t->count, t->cap), err);
 		MPK_TRY_ALLOC(mpk_strmap_put(&t->by_target, mpk_span_str(copy), t->count, &at) >= 0,
 			      err);
 		t->items[t->count++] = (struct mpk_total){ .target = copy };

@@ -82,8 +82,7 @@ static int by_parent(const void *a, const void *b)
 static enum mpk_code add_rest(struct mpk_map_maker *m, size_t parent, size_t *last,
 			      const char *name, uint64_t bytes)
 {
-	MPK_TRY_ALLOC(name && mpk_vec_reserve(&m->nodes, &m->cap, m->count + 1, sizeof *m->nodes),
-		      m->err);
+	MPK_TRY_ALLOC(name && MPK_VEC_ROOM(m->nodes, m->count, m->cap), m->err);
 	m->nodes[*last].next = m->count;
 	*last = m->count;
 	m->nodes[m->count++] = (struct mpk_map_node){ .kind = "rest",

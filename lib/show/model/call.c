@@ -124,8 +124,7 @@ static enum mpk_code find_models(const struct mpk_view *view, struct mpk_view_na
 	for (size_t i = 0; i < view->count; i++)
 		if (view->nodes[i].models.count && mpk_model_is_kind(view->nodes[i].node->kind))
 			most += view->nodes[i].models.count;
-	models = mpk_arena_array(view->arena, most, sizeof *models);
-	MPK_TRY_ALLOC(models, err);
+	MPK_TRY_ARRAY(models, view->arena, most, err);
 	for (size_t i = 0; most && i < view->count; i++) {
 		const struct mpk_models *m = &view->nodes[i].models;
 
@@ -202,8 +201,7 @@ static enum mpk_code find_targets(const struct mpk_view *view, struct mpk_view_n
 		aliases += image->functions[i].alias_of != NULL;
 	if (!aliases)
 		return MPK_OK;
-	targets = mpk_arena_array(view->arena, image->function_count, sizeof *targets);
-	MPK_TRY_ALLOC(targets, err);
+	MPK_TRY_ARRAY(targets, view->arena, image->function_count, err);
 	for (size_t i = 0; i < image->function_count; i++) {
 		const struct mpk_image_function *f = &image->functions[i];
 

@@ -125,7 +125,7 @@ static enum mpk_code device_code_find_row(struct counting *c, const struct mpk_c
 	MPK_TRY_ALLOC(rc >= 0, err);
 	if (rc == 0)
 		return MPK_OK;
-	MPK_TRY_ALLOC(mpk_vec_reserve(&c->rows, &c->cap, c->count + 1, sizeof *c->rows), err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(c->rows, c->count, c->cap), err);
 	c->rows[c->count++] = (struct mpk_device_row){ .target = key + strlen(what_of(t)) + 1,
 						       .what = what_of(t),
 						       .packing = device_code_packing_of(t) };

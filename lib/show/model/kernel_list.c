@@ -138,7 +138,7 @@ static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_inf
 		k.name = mpk_span_of(k.key.data + k.key.len - name.len, name.len);
 	else
 		MPK_TRY_ALLOC(mpk_strmap_put(&l->names, name, 0, NULL) >= 0, l->err);
-	MPK_TRY_ALLOC(mpk_vec_reserve(&l->items, &l->cap, l->count + 1, sizeof *l->items), l->err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(l->items, l->count, l->cap), l->err);
 	l->items[l->count++] = k;
 	return MPK_OK;
 }
@@ -219,9 +219,7 @@ static enum mpk_code kernel_list_add_image(struct lister *l, const struct mpk_co
 	image.what = mpk_kernel_image(l->arena, code);
 	MPK_TRY_ALLOC(image.what, l->err);
 	MPK_TRY(mpk_digest_span(MPK_DIGEST_XXH128, code->bytes, image.digest, l->err));
-	MPK_TRY_ALLOC(
-		mpk_vec_reserve(&l->images, &l->image_cap, l->image_count + 1, sizeof *l->images),
-		l->err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(l->images, l->image_count, l->image_cap), l->err);
 	l->images[l->image_count++] = image;
 	l->image = image.what;
 	return MPK_OK;

@@ -36,8 +36,7 @@ static enum mpk_code node_info_measure(struct mpk_view_node *node, struct mpk_ar
 	if (!node->decoded || info.measured)
 		return MPK_OK;
 	MPK_TRY(mpk_payload_parts(node->payload, arena, &files, err));
-	list = mpk_arena_array(arena, files.count, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, files.count, err);
 	for (size_t i = 0; i < files.count; i++) {
 		const struct mpk_extracted_file *file = &files.items[i];
 

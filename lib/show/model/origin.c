@@ -326,8 +326,7 @@ static enum mpk_code read_memory(struct mpk_json_value memory, struct mpk_arena 
 
 	if (mpk_json_value_type(memory) != MPK_JSON_OBJECT)
 		return MPK_OK;
-	list = mpk_arena_array(arena, mpk_json_value_count(memory) + 1, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, mpk_json_value_count(memory) + 1, err);
 	out->memory = list;
 	while (mpk_json_next(&items, &v)) {
 		struct mpk_metadata_memory *m = &list[out->memory_count];

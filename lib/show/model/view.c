@@ -244,8 +244,7 @@ static enum mpk_code read_compiled(const struct mpk_view *view, struct mpk_view_
 	size_t count;
 
 	MPK_TRY(mpk_compiled_read(mpk_view_relax(node), view->image, wants, view->arena, out, err));
-	items = mpk_arena_array(view->arena, out->func_count + 1, sizeof *items);
-	MPK_TRY_ALLOC(items, err);
+	MPK_TRY_ARRAY(items, view->arena, out->func_count + 1, err);
 	MPK_TRY(mpk_relax_signatures(out, view->arena, items, &count, err));
 	if (count == node->models.count) /* of the same functions */
 		node->models.items = items;
@@ -364,8 +363,7 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 	if (tree && image->has_blob) {
 		v.tree = tree;
 		v.count = tree->count;
-		v.nodes = mpk_arena_array(arena, v.count, sizeof *v.nodes);
-		MPK_TRY_ALLOC(v.nodes, err);
+		MPK_TRY_ARRAY(v.nodes, arena, v.count, err);
 	}
 	for (size_t i = 0; i < v.count; i++)
 		v.nodes[i].node = &tree->nodes[i];

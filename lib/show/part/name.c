@@ -42,8 +42,7 @@ void mpk_part_names_add(struct mpk_part_names *names, struct mpk_span name)
 		name.data = (const uint8_t *)mpk_arena_text(names->keep, name);
 		names->failed |= !name.data;
 	}
-	if (names->failed ||
-	    !mpk_vec_reserve(&names->items, &names->cap, names->count + 1, sizeof *names->items))
+	if (names->failed || !MPK_VEC_ROOM(names->items, names->count, names->cap))
 		names->failed = true;
 	else
 		names->items[names->count++] = name;

@@ -18,7 +18,7 @@ size_t mpk_graph_add_node(struct mpk_graph_builder *b, enum mpk_model_node_kind 
 	node.label = mpk_arena_copy(b->arena, mpk_strbuf_text(label), label->len);
 	node.detail = detail ? mpk_arena_copy(b->arena, mpk_strbuf_text(detail), detail->len) : "";
 	if (!node.label || !node.detail || label->failed || (detail && detail->failed) ||
-	    !mpk_vec_reserve(&b->nodes, &b->node_cap, b->node_count + 1, sizeof *b->nodes)) {
+	    !MPK_VEC_ROOM(b->nodes, b->node_count, b->node_cap)) {
 		b->failed = true;
 		return MPK_NO_NODE;
 	}
@@ -54,7 +54,7 @@ void mpk_graph_add_edge(struct mpk_graph_builder *b, size_t from, size_t to, con
 	/* an operator may take a value twice; labels have static storage, so addresses compare */
 	if (last && last->from == from && last->to == to && last->label == label)
 		return;
-	if (!mpk_vec_reserve(&b->edges, &b->edge_cap, b->edge_count + 1, sizeof *b->edges)) {
+	if (!MPK_VEC_ROOM(b->edges, b->edge_count, b->edge_cap)) {
 		b->failed = true;
 		return;
 	}
@@ -233,8 +233,7 @@ enum mpk_code mpk_graph_of_code(const struct mpk_graph_code *g, struct mpk_arena
 	if (out->is_flow) {
 		put_blocks(&b, g);
 	} else if (g->values) {
-		regs = mpk_arena_array(arena, (size_t)g->registers, sizeof *regs);
-		MPK_TRY_ALLOC(regs, err);
+		MPK_TRY_ARRAY(regs, arena, (size_t)g->registers, err);
 		for (uint64_t i = 0; i < g->registers; i++)
 			regs[i].node = MPK_NO_NODE;
 		g->values(g, &b, regs);

@@ -84,8 +84,7 @@ static enum mpk_code size_list_functions(const struct mpk_view *view,
 
 	for (size_t at = 0; mpk_code_file_next(file, &at, &f);)
 		count++;
-	list = mpk_arena_array(arena, count, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ARRAY(list, arena, count, err);
 	for (size_t at = 0; mpk_code_file_next(file, &at, &f);) {
 		if (!mpk_view_shows(view, mpk_span_str(f.symbol)))
 			continue;

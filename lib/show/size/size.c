@@ -48,7 +48,7 @@ static enum mpk_code size_add(const struct sizer *s, struct growing *g, struct m
 	if (s->whole ? !mpk_view_shows_part(s->whole, item.name)
 		     : !s->shows_all && !mpk_view_shows(s->view, item.name))
 		return MPK_OK;
-	MPK_TRY_ALLOC(mpk_vec_reserve(&g->items, &g->cap, g->count + 1, sizeof *g->items), s->err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(g->items, g->count, g->cap), s->err);
 	g->items[g->count++] = item;
 	return MPK_OK;
 }
@@ -90,8 +90,7 @@ static enum mpk_code read_elf_sections(const struct sizer *s, struct mpk_size *o
 	struct mpk_size_section *list;
 
 	MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, s->err));
-	list = mpk_arena_array(s->arena, elf.section_count, sizeof *list);
-	MPK_TRY_ALLOC(list, s->err);
+	MPK_TRY_ARRAY(list, s->arena, elf.section_count, s->err);
 	out->every_section = list;
 	for (size_t i = 1; i < elf.section_count; i++) {
 		const char *name = mpk_elf_section_name(&elf, i);
@@ -116,8 +115,7 @@ static enum mpk_code read_object_sections(const struct sizer *s, struct mpk_size
 	struct mpk_size_section *list;
 
 	MPK_TRY(mpk_file_read_object(image->format, image->bytes, s->arena, &object, s->err));
-	list = mpk_arena_array(s->arena, object.section_count, sizeof *list);
-	MPK_TRY_ALLOC(list, s->err);
+	MPK_TRY_ARRAY(list, s->arena, object.section_count, s->err);
 	out->every_section = list;
 	for (size_t i = 0; i < object.section_count; i++)
 		if (object.sections[i].content.len)
@@ -306,8 +304,7 @@ static enum mpk_code size_keep_name(struct reading *r, struct mpk_span text, con
 	}
 	copy = mpk_arena_text(r->s->arena, text);
 	MPK_TRY_ALLOC(copy, err);
-	MPK_TRY_ALLOC(mpk_vec_reserve(&r->kept, &r->kept_cap, r->names.count + 1, sizeof *r->kept),
-		      err);
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->kept, r->names.count, r->kept_cap), err);
 	r->kept[r->names.count] = copy;
 	if (mpk_strmap_put(&r->names, mpk_span_of(copy, text.len), r->names.count, &n) < 0)
 		return mpk_fail_nomem(err);
@@ -440,8 +437,7 @@ static enum mpk_code read_rows(const struct sizer *s, struct mpk_size *out)
 	struct mpk_size_item *items;
 
 	MPK_TRY(mpk_device_rows(s->view, s->arena, &rows, s->err));
-	items = mpk_arena_array(s->arena, rows.count, sizeof *items);
-	MPK_TRY_ALLOC(items, s->err);
+	MPK_TRY_ARRAY(items, s->arena, rows.count, s->err);
 	for (size_t i = 0; i < rows.count; i++) {
 		const struct mpk_device_row *r = &rows.items[i];
 		const char *name = mpk_arena_printf(s->arena, "%s%s%s", r->target,

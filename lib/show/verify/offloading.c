@@ -98,29 +98,15 @@ static void take_word(void *arg, const struct mpk_relocation *x)
 			return;
 		w.target += symbol.value;
 	}
-	if (!mpk_vec_reserve(&o->words, &o->cap, o->count + 1, sizeof *o->words))
+	if (!MPK_VEC_ROOM(o->words, o->count, o->cap))
 		o->failed = true;
 	else
 		o->words[o->count++] = w;
 }
 
-static int by_target(const void *a, const void *b)
-{
-	const struct word *x = a, *y = b;
+MPK_ORDER_BY2(by_target, struct word, target, address)
 
-	if (x->target != y->target)
-		return x->target < y->target ? -1 : 1;
-	return (x->address > y->address) - (x->address < y->address);
-}
-
-static int offloading_by_address(const void *a, const void *b)
-{
-	const struct word *x = a, *y = b;
-
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return (x->target > y->target) - (x->target < y->target);
-}
+MPK_ORDER_BY2(offloading_by_address, struct word, address, target)
 
 static bool read_words(struct offloading *o)
 {

@@ -21,7 +21,7 @@ build sums_spill new
 python3 "$ROOT/tests/fakes/review_service.py" port log &
 service=$!
 trap 'kill $service' EXIT
-for i in 1 2 3 4 5 6 7 8 9 10; do
+for _ in 1 2 3 4 5 6 7 8 9 10; do
 	[ -s port ] || sleep 0.3
 done
 url=http://127.0.0.1:$(cat port)
@@ -59,9 +59,9 @@ limits '{"schema_version": 1, "files": [], "tolerance": {"stack_bytes": 1e9, "fi
 limits '{"schema_version": 1, "files": [], "tolerance": {"file_bytes": 100, "blob_bytes": 100, "code_bytes": 100, "stack_bytes": 10}, "most": {"stack_bytes": 64}, "least": {"occupancy_percent": 100}, "keep": ["targets"]}'
 limits '{"schema_version": 1, "files": [], "least": {"speed": 1}}'
 # a library that is new has its limits alone
-BEFORE= try github TOKEN=good LIMITS=limits.json
+BEFORE="" try github TOKEN=good LIMITS=limits.json
 echo '{"schema_version": 1, "files": [], "most": {"registers": 16}}' >limits.json
-BEFORE= try github TOKEN=good LIMITS=limits.json
+BEFORE="" try github TOKEN=good LIMITS=limits.json
 # wheels of two releases are one library; the comment has no more than the service takes
 python3 - <<END
 import os

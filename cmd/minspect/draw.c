@@ -13,6 +13,7 @@
 #include "io/output.h"
 #include "map/map.h"
 #include "minspect/document.h"
+#include "minspect/model_memory.h"
 #include "model/device_code.h"
 #include "model/node_info.h"
 #include "page/page.h"
@@ -199,7 +200,8 @@ int minspect_html(const struct minspect_options *o)
 		return mpk_diag_usage("a page is for a browser, not for a terminal; give -o FILE");
 	/* Several files are shown side by side, one has the page for itself. */
 	mpk_page_init(&page, o->file_count > 1);
-	status = draw_page(o, &page);
+	status = minspect_extents(o, &page.arena, &page.memory);
+	status = status ? status : draw_page(o, &page);
 	minspect_disasm_end();
 	return status;
 }

@@ -101,7 +101,7 @@ static const struct mpk_option options[] = {
 	  "of a model: what a call takes over time, from its code; nothing runs",
 	  .target = &O.model_memory, LOOKS(minspect_model_memory) },
 	{ 0, "shape", MPK_OPT_LIST, "NAME=N", "an extent of inputs: n=2048; others are 1",
-	  .target = &O.shapes, .with = "memory check" },
+	  .target = &O.shapes, .with = "memory check html" },
 	{ 0, "stats", MPK_OPT_FLAG, NULL,
 	  "of weights: least, greatest, mean, deviation, zeros, NaN of each tensor",
 	  .target = &O.stats, LOOKS(minspect_show) },

@@ -156,7 +156,37 @@ class Join(nn.Module):
         return self.layer(nn.op.concat([x, y], 0))
 
 
+class Hourglass(nn.Module):
+    """What was computed on the way down lives until the way up."""
+
+    def __init__(self):
+        self.begin, self.down = nn.Conv2D(3, 8, 3, padding=1), nn.Conv2D(8, 24, 3, stride=2, padding=1)
+        self.inner, self.end = nn.Conv2D(24, 24, 3, padding=1), nn.Conv2D(32, 4, 3, padding=1)
+
+    def forward(self, x):
+        left = nn.op.silu(self.begin(x))
+        inner = nn.op.silu(self.inner(nn.op.silu(self.down(left))))
+        wide = nn.op.interpolate(inner, scale_factor=2.0, mode="nearest")
+        return self.end(nn.op.concat([left, wide], 1))
+
+
+class Experts(nn.Module):
+    """Every expert is run, and a gate weighs what comes out."""
+
+    def __init__(self, width=48, count=3):
+        self.gate = nn.Linear(width, count)
+        self.up = nn.ModuleList([nn.Linear(width, 5 * width) for _ in range(count)])
+        self.down = nn.ModuleList([nn.Linear(5 * width, width) for _ in range(count)])
+
+    def forward(self, x):
+        gates = nn.op.split(nn.op.softmax(self.gate(x), -1), len(self.up), axis=1)
+        outs = [down(nn.op.silu(up(x))) * gate for up, down, gate in zip(self.up, self.down, gates)]
+        return outs[0] + outs[1] + outs[2] + x
+
+
 MODELS = {
+    "hourglass": (Hourglass, [["b", 3, 64, 48]], [[3, 3, 64, 48]], {"b": 3}),
+    "experts": (Experts, [["n", 48]], [[1500, 48]], {"n": 1500}),
     "perceptron": (Perceptron, [["n", 64]], [[2000, 64]], {"n": 2000}),
     "convolution": (Convolution, [["b", 3, "h", 96]], [[2, 3, 57, 96]], {"b": 2, "h": 57}),
     "transformer": (Layer, [[1, "n", 64]], [[1, 300, 64]], {"n": 300}),

@@ -12,6 +12,7 @@ notimes.html of a model with a profile, set.html of a wheel for GPUs of two make
 with errors, fatbin.html of cuda/fatbin/vadd_cuda.so, many.html of eight files, moved.html of two with the same modules at other paths, gpu.html of gpu/cuda.so in a wheel, hostile.html of a file whose
 names are markup, large.html with a long text. Prints a line a check; 1: one of them failed.
 """
+import json
 import os
 import sys
 
@@ -474,7 +475,7 @@ def narrow(b, folder):
 
 
 def printing(b, folder):
-    wanted = ["overview", "sizes", "functions", "findings"]
+    wanted = ["overview", "sizes", "functions", "memory", "findings"]
     shown_panels = "[...document.querySelectorAll('[role=tabpanel]')].filter(e => e.offsetHeight > 0).map(e => e.tab)"
     for visited in ([], ["graph", "findings", "texts", "functions"]):
         b.open(f"{folder}/model.html")
@@ -616,11 +617,40 @@ def profiled(b, folder):
     check("keys zoom it", b.run("document.querySelector('.timeline canvas').toDataURL()") != drawn)
     b.run("[...document.querySelectorAll('#panel-profile tbody tr')].find(r => r.querySelector('.name').textContent === 'layer_norm').querySelector('td').click()")
     check("an operator leads into the graph", [shown(b), text(b, ".detail h3")], ["graph", "layer_norm"])
+    b.click("#tab-memory")
+    check("a model of one function has the chart of its memory", [count(b, "#panel-0-memory select"), count(b, ".memory-chart polygon")], [0, 3])
     clean(b, "times")
     b.open(f"{folder}/notimes.html")
     b.click("#tab-graph")
     check("what is no profile colours nothing", [count(b, ".g-node.timed"), "the profile has no operator of it" in text(b, ".tools .note")], [0, True])
     clean(b, "notimes")
+
+
+def remembered(b, folder):
+    """The memory of calls: what the command says, which memory.json has."""
+    b.open(f"{folder}/memory.html")
+    b.click("#tab-memory")
+    with open(f"{folder}/memory.json", encoding="utf-8") as f:
+        wanted = [fn for model in json.load(f)["files"][0]["models"] for fn in model["functions"]]
+    check("each function has the peak that the command says", b.run("files[0].memory.flatMap(m => m.functions.map(f => [f.name, f.peak_bytes]))"), [[f["name"], f["peak_bytes"]] for f in wanted])
+    check("the sums of the chart are the bytes of the steps", b.run("files[0].memory.every(m => m.functions.every(f => { const s = memoryAt(f); return f.steps.every((step, i) => step.bytes === s.cache[i] + s.result[i] + s.scratch[i]); }))"))
+    most = max(wanted, key=lambda f: f["peak_bytes"] - f["cache_bytes"] + f["input_bytes"])
+    check("it opens at the function that needs most", b.run("document.querySelector('#panel-0-memory select').selectedOptions[0].textContent").split(":")[0], most["name"])
+    peak = most["peak_step"]
+    check("and at its peak", f"step {peak + 1:,}" in text(b, "#panel-0-memory p[role=status]") and most["steps"][peak]["name"] in text(b, "#panel-0-memory p[role=status]"))
+    there = sorted((s["bytes"] for s in most["storages"] if s["first"] <= peak < s["end"]), reverse=True)
+    check("with what is there then", [count(b, ".storages tbody tr"), sum(there)], [min(len(there), 50), most["steps"][peak]["bytes"]])
+    b.run("document.querySelector('.memory-chart').focus()")
+    b.key("ArrowLeft")
+    check("arrows move", b.run("document.querySelector('.memory-chart').getAttribute('aria-valuenow')"), str(peak))
+    b.key("ArrowRight")
+    check("and back", b.run("document.querySelector('.memory-chart').getAttribute('aria-valuenow')"), str(peak + 1))
+    b.run("(n => { const r = n.getBoundingClientRect(); n.dispatchEvent(new MouseEvent('click', { clientX: r.left + 1, clientY: r.top + 5, bubbles: true })); })(document.querySelector('.memory-chart'))")
+    check("a click is a step", b.run("Number(document.querySelector('.memory-chart').getAttribute('aria-valuenow'))") < peak + 1)
+    b.run("(s => { s.value = '0'; s.dispatchEvent(new Event('change')); })(document.querySelector('#panel-0-memory select'))")
+    check("another function is chosen", b.run("document.querySelector('#panel-0-memory .facts strong').textContent") != "")
+    check("what the extents are", "max_batch_size" in b.run("files[0].memory[0].functions.map(f => f.extents.map(e => e.name).join()).join()"))
+    clean(b, "memory")
 
 
 def many_libraries(b, folder):
@@ -825,7 +855,7 @@ def large(b, folder):
 
 PAGES = (rendering, zooming, levels, tables, machine, many_libraries, keyboard, searching, side_by_side, problems_are_told, fatbin, many, addresses, views, moved, graphs, weights, gpu, colours,
          accessible, narrow, printing, hostile, unscripted, large)
-GRAPHS = (front, transformers, graph_differences, profiled)  # the case html-graphs
+GRAPHS = (front, transformers, graph_differences, profiled, remembered)  # the case html-graphs
 
 
 def main():

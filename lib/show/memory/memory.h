@@ -37,6 +37,17 @@ enum mpk_code mpk_memory_read(const struct mpk_view *view, const struct mpk_memo
 void mpk_memory_put_extents(const struct mpk_function_memory *f, size_t from,
 			    struct mpk_strbuf *out);
 
+/* mpk_memory_about_json - put members of a function: its name, the extents that it was counted with, its sums; no steps
+ * and storages
+ * mpk_memory_model_json - put the sums of a model */
+void mpk_memory_about_json(const struct mpk_function_memory *f, struct mpk_json *j,
+			   struct mpk_json_at *at);
+void mpk_memory_model_json(const struct mpk_model_memory *m, struct mpk_json *j,
+			   struct mpk_json_at *at);
+
+/* mpk_memory_kind_word - "scratch", "result" or "cache" */
+const char *mpk_memory_kind_word(enum mpk_memory_kind kind);
+
 /* of struct mpk_memory_list: what the largest call needs, where its peak is and what is there then; "models" in
  * JSON (minspect-memory.schema.json) */
 extern const struct mpk_answer mpk_answer_memory;

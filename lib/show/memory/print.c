@@ -17,6 +17,11 @@ static const char *const kind_words[] = {
 	[MPK_MEMORY_CACHE] = "cache",
 };
 
+const char *mpk_memory_kind_word(enum mpk_memory_kind kind)
+{
+	return kind_words[kind];
+}
+
 void mpk_memory_put_extents(const struct mpk_function_memory *f, size_t from,
 			    struct mpk_strbuf *out)
 {
@@ -359,10 +364,10 @@ static const struct mpk_fact step_facts[] = {
 		   "of the storages that are there while it runs") },
 };
 
-static void function_json(const struct mpk_function_memory *f, struct mpk_json *j,
-			  struct mpk_json_at *list)
+void mpk_memory_about_json(const struct mpk_function_memory *f, struct mpk_json *j,
+			   struct mpk_json_at *at)
 {
-	struct mpk_json_at *at = mpk_json_object(j, list, NULL), *extents, *storages;
+	struct mpk_json_at *extents;
 
 	mpk_json_span(j, at, "name", f->signature->name);
 	extents = mpk_json_array(j, at, "extents");
@@ -374,6 +379,14 @@ static void function_json(const struct mpk_function_memory *f, struct mpk_json *
 		mpk_json_bool(j, e, "given", i < f->given_count);
 	}
 	mpk_facts_json(MPK_FACTS(function_facts), f, j, at);
+}
+
+static void function_json(const struct mpk_function_memory *f, struct mpk_json *j,
+			  struct mpk_json_at *list)
+{
+	struct mpk_json_at *at = mpk_json_object(j, list, NULL), *storages;
+
+	mpk_memory_about_json(f, j, at);
 	storages = mpk_json_array(j, at, "storages");
 	for (size_t i = 0; i < f->storage_count; i++) {
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf type = { 0 };
@@ -389,6 +402,17 @@ static void function_json(const struct mpk_function_memory *f, struct mpk_json *
 			    sizeof *f->steps, j, at);
 }
 
+void mpk_memory_model_json(const struct mpk_model_memory *m, struct mpk_json *j,
+			   struct mpk_json_at *at)
+{
+	mpk_json_u64(j, at, "need_bytes", m->need_bytes);
+	mpk_json_u64(j, at, "weight_bytes", m->weight_bytes);
+	mpk_json_u64(j, at, "weights", m->weight_count);
+	mpk_json_u64(j, at, "cache_bytes", m->cache_bytes);
+	mpk_json_bool(j, at, "static", m->is_static);
+	mpk_json_u64(j, at, "unknown", m->unknown);
+}
+
 static void memory_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_memory_list *l = what;
@@ -401,12 +425,7 @@ static void memory_json(const void *what, struct mpk_json *j, struct mpk_json_at
 		struct mpk_json_at *o = mpk_json_object(j, models, NULL);
 
 		mpk_json_text(j, o, "path", l->items[i].path);
-		mpk_json_u64(j, o, "need_bytes", m->need_bytes);
-		mpk_json_u64(j, o, "weight_bytes", m->weight_bytes);
-		mpk_json_u64(j, o, "weights", m->weight_count);
-		mpk_json_u64(j, o, "cache_bytes", m->cache_bytes);
-		mpk_json_bool(j, o, "static", m->is_static);
-		mpk_json_u64(j, o, "unknown", m->unknown);
+		mpk_memory_model_json(m, j, o);
 		struct mpk_json_at *functions = mpk_json_array(j, o, "functions");
 
 		for (size_t k = 0; k < m->function_count; k++)

@@ -12,6 +12,7 @@
 #include "code/show.h"
 #include "list/list.h"
 #include "map/map.h"
+#include "memory/memory.h"
 #include "model/kernel_list.h"
 #include "occupancy/occupancy.h"
 #include "page/internal/page.h"
@@ -175,6 +176,10 @@ static void page_tables(struct mpk_page *page)
 					     "language", "text",  "shown" };
 	static const char *const occupancy[] = { "$name",  "$target", "percent", "threads",
 						 "$block", "$limit",  "lanes",   "$chart" };
+	static const char *const steps[] = { "$name", "bytes" };
+	static const char *const storages[] = {
+		"bytes", "$kind", "first", "end", "$type", "tensors"
+	};
 	static const char *const code[] = { "$path", "$name", "$format", "$target", "text" };
 	static const char *const map[] = { "depth", "$kind",   "$name", "bytes",
 					   "$path", "$symbol", "plain" };
@@ -184,6 +189,8 @@ static void page_tables(struct mpk_page *page)
 	mpk_json_texts(j, at, "kernels", kernels, MPK_ARRAY_COUNT(kernels));
 	mpk_json_texts(j, at, "code", code, MPK_ARRAY_COUNT(code));
 	mpk_json_texts(j, at, "occupancy", occupancy, MPK_ARRAY_COUNT(occupancy));
+	mpk_json_texts(j, at, "steps", steps, MPK_ARRAY_COUNT(steps));
+	mpk_json_texts(j, at, "storages", storages, MPK_ARRAY_COUNT(storages));
 	mpk_json_texts(j, at, "map", map, MPK_ARRAY_COUNT(map));
 	mpk_json_texts(j, at, "parts", parts, MPK_ARRAY_COUNT(parts));
 	/* what the figures of a kernel are, which follow the device and what the code is: "sm_90|cubin|24||" */
@@ -515,6 +522,70 @@ static enum mpk_code put_occupancy(struct mpk_page *page, const struct mpk_view 
 	return MPK_OK;
 }
 
+/* A function whose call takes memory: its steps and storages are rows, of which a hostile file may have any number. */
+static void put_call(struct mpk_page *page, const struct mpk_function_memory *f,
+		     struct mpk_json_at *list)
+{
+	enum { ROWS_MAX = 50000 };
+	struct mpk_json *j = &page->json;
+	struct mpk_json_at *at = mpk_json_object(j, list, NULL), *rows, *row;
+
+	mpk_memory_about_json(f, j, at);
+	if (f->step_count > ROWS_MAX || f->storage_count > ROWS_MAX)
+		return;
+	rows = mpk_json_array(j, at, "steps");
+	for (size_t i = 0; i < f->step_count; i++) {
+		row = mpk_json_array(j, rows, NULL);
+		mpk_page_shared(page, j, row, f->steps[i].name);
+		mpk_json_u64(j, row, NULL, f->steps[i].bytes);
+	}
+	rows = mpk_json_array(j, at, "storages");
+	for (size_t i = 0; i < f->storage_count; i++) {
+		const struct mpk_memory_storage *s = &f->storages[i];
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf type = { 0 };
+
+		if (s->type.kind != MPK_TYPE_ANY)
+			mpk_type_text(&s->type, &type);
+		j->failed |= type.failed;
+		row = mpk_json_array(j, rows, NULL);
+		mpk_json_u64(j, row, NULL, s->bytes);
+		mpk_page_shared_text(page, j, row, mpk_memory_kind_word(s->kind));
+		mpk_json_u64(j, row, NULL, s->first);
+		mpk_json_u64(j, row, NULL, s->end);
+		mpk_page_shared(page, j, row, mpk_span_of(type.data, type.len));
+		mpk_json_u64(j, row, NULL, s->tensor_count);
+	}
+}
+
+/* What memory says of each model. One whose memory cannot be computed has none here: the action says why. */
+static enum mpk_code put_memory(struct mpk_page *page, const struct mpk_view *view,
+				struct mpk_json_at *at, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_json *j = &page->json;
+	struct mpk_json_at *list = NULL, *o, *functions;
+	struct mpk_memory_list all;
+	struct mpk_error problem = { 0 };
+	enum mpk_code code = mpk_memory_read(view, &page->memory, true, &scratch, &all, &problem);
+
+	if (code != MPK_OK)
+		return code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
+	for (size_t i = 0; i < all.count; i++) {
+		const struct mpk_model_memory *m = &all.items[i].memory;
+
+		if (!m->function_count)
+			continue;
+		list = list ? list : mpk_json_array(j, at, "memory");
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "module", all.items[i].path);
+		mpk_memory_model_json(m, j, o);
+		functions = mpk_json_array(j, o, "functions");
+		for (size_t k = 0; k < m->function_count; k++)
+			put_call(page, &m->functions[k], functions);
+	}
+	return MPK_OK;
+}
+
 enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 			   const struct mpk_verify_file *file, struct mpk_error *err)
 {
@@ -540,6 +611,8 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	MPK_TRY(mpk_page_modules(page, view, at, err));
 	if (!page->of_set) /* the page of each library has its own */
 		MPK_TRY(put_occupancy(page, view, at, err));
+	if (!page->of_set)
+		MPK_TRY(put_memory(page, view, at, err));
 	MPK_TRY(mpk_page_parts(page, view, file ? file->map : NULL, at, err));
 	if (page->cut_rows)
 		mpk_json_u64(j, at, "cut_rows", page->cut_rows);

@@ -16,6 +16,7 @@
 #include "list/templates.h"
 #include "model/device_code.h"
 #include "model/view.h"
+#include "program/memory.h"
 #include "verify/verify.h"
 #include "weightfile/weightfile.h"
 
@@ -54,6 +55,8 @@ struct mpk_page {
 	const struct mpk_page_source *sources;
 	size_t source_count;
 	const struct mpk_span *times;
+	/* the extents that the memory of models is counted with; others are 1 */
+	struct mpk_memory_ask memory;
 	uint64_t texts_left; /* bytes */
 	uint64_t text_most;  /* of one, bytes */
 	uint64_t code_left;  /* bytes of listings */

@@ -17,4 +17,10 @@ minspect html data/relax/gelu.so --times times.json -o times.html
 echo '{"traceEvents": [null, {"ph": "X"}, 3' >notimes.json
 minspect html data/relax/gelu.so --times notimes.json -o notimes.html
 
-python3 "$ROOT/tests/page/check_page.py" . front transformers graph_differences profiled
+# what calls of a model take
+gunzip -c data/relax/decoder.so.gz >decoder.so
+set -- --shape max_batch_size=2 --shape max_total_seq_len=256 --shape page_size=16 --shape prefill_chunk_size=32 --shape support_sliding_window=0 --shape seq_len=32
+minspect memory --json "$@" decoder.so >memory.json
+minspect html "$@" decoder.so -o memory.html
+
+python3 "$ROOT/tests/page/check_page.py" . front transformers graph_differences profiled remembered

@@ -41,6 +41,13 @@ function prepare(file, index) {
   file.kernels = hydrate(file.kernels, page.columns.kernels);
   for (const kernel of file.kernels) kernel.lines = kernel.lines.join("\n");
   file.occupancy = new Map(hydrate(file.occupancy || [], page.columns.occupancy || []).map((row) => [`${row.name} ${row.target}`, row]));
+  file.memory = file.memory || [];
+  for (const call of file.memory.flatMap((model) => model.functions)) {
+    call.peak_bytes = Number(call.peak_bytes);
+    if (!call.steps) continue;
+    call.steps = hydrate(call.steps, page.columns.steps);
+    call.storages = hydrate(call.storages, page.columns.storages).map((s) => ({ ...s, bytes: Number(s.bytes) }));
+  }
   file.tensors = file.weightTensors || file.parts.filter((part) => part.dtype !== undefined);
   file.texts = file.parts.filter((part) => part.text !== undefined);
   for (const text of file.texts) text.title = text.title || text.name;

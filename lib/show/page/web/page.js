@@ -13,6 +13,7 @@ const TABS = [
   ["texts", "Sources", textsPanel, (file) => file.texts.length > 0],
   ["code", "Machine code", codePanel, (file) => file.code.length + file.code_problems.length > 0],
   ["graph", "Graph", graphPanel, (file) => file.graphs.length > 0],
+  ["memory", "Memory", memoryPanel, (file) => file.memory.length > 0],
   ["profile", "Profile", () => profilePanel(), () => times !== null && times.size > 0],
   ["findings", "Findings", findingsPanel, () => true],
 ];

@@ -368,6 +368,7 @@ def weights(b, folder):
     check("sorted by a figure", b.run(rows)[0][0], "layers.2.k.weight")
     b.click("#panel-0-tensors tbody tr td:nth-child(2)")
     check("a row opens on the tensor", "from 256 to 287, 271.5 on average" in text(b, "#panel-0-tensors .detail-of"))
+    check("with a histogram", [count(b, "#panel-0-tensors .magnitudes rect"), text(b, "#panel-0-tensors .magnitudes title")], [1, "2^8 to 2^9: 32"])
     b.click("#tab-sizes")
     check("the map is by the parts of names", b.run("[...document.querySelectorAll('#panel-0-sizes .size-row .name')].map(e => e.textContent)"), ["layers", "names and padding"])
     b.click("#panel-0-sizes .map button")

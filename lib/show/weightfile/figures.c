@@ -15,7 +15,7 @@
 #include "weightfile/weightfile.h"
 
 enum {
-	RUN = 2048,     /* elements that are turned into numbers at a time */
+	RUN = MPK_WEIGHT_RUN,
 	NARROW = 65536, /* values of 16 bits */
 };
 
@@ -193,42 +193,55 @@ static void add_groups(const struct mpk_weight_groups *from, struct mpk_weight_f
 	}
 }
 
-/* --- the scales of quantized blocks --- */
+/* --- quantized blocks --- */
 
-/* Where a block has its scale, by the structs that ggml publishes (ggml-common.h): a float16, of Q8_K a float32. A type
- * that is not here has its scales in another form. */
-static const struct block_row {
-	const char *type;
-	uint16_t bytes, scale_at;
-	bool is_f32;
-} block_rows[] = {
-	{ "Q4_0", 18, 0, false },    { "Q4_1", 20, 0, false },    { "Q5_0", 22, 0, false },
-	{ "Q5_1", 24, 0, false },    { "Q8_0", 34, 0, false },    { "Q2_K", 84, 80, false },
-	{ "Q3_K", 110, 108, false }, { "Q4_K", 144, 0, false },   { "Q5_K", 176, 0, false },
-	{ "Q6_K", 210, 208, false }, { "Q8_K", 292, 0, true },    { "IQ4_NL", 18, 0, false },
-	{ "IQ4_XS", 136, 0, false }, { "IQ2_XXS", 66, 0, false }, { "IQ2_XS", 74, 0, false },
-	{ "IQ3_XXS", 98, 0, false }, { "IQ1_S", 50, 0, false },   { "IQ3_S", 110, 0, false },
-	{ "IQ2_S", 82, 0, false },
-};
-
-static bool block_scales(const char *type, struct mpk_span bytes, struct mpk_weight_figures *g,
-			 struct moments *all)
+/* The scales of all blocks, as elements. */
+static void add_scales(const struct mpk_block_type *type, struct mpk_span bytes,
+		       struct mpk_weight_figures *g, struct moments *all)
 {
-	const struct block_row *row = NULL;
-
-	for (size_t i = 0; type && i < MPK_ARRAY_COUNT(block_rows); i++)
-		if (strcmp(block_rows[i].type, type) == 0)
-			row = &block_rows[i];
-	if (!row)
-		return false;
 	g->of_scales = true;
-	g->count = bytes.len / row->bytes;
-	for (size_t i = 0; i < g->count; i++) {
-		const uint8_t *p = bytes.data + i * row->bytes + row->scale_at;
-		const struct mpk_dtype t = { MPK_DTYPE_FLOAT, row->is_f32 ? 32 : 16, 1 };
+	g->count = bytes.len / type->bytes;
+	for (size_t i = 0; i < g->count; i++)
+		add_value(g, all, mpk_block_scale(type, bytes.data + i * type->bytes), 1);
+}
 
-		add_value(g, all, value_of(t, p, row->is_f32 ? 4 : 2), 1);
+/* What the blocks stand for, and besides the range of their scales. */
+static void add_blocks(const struct mpk_weight_values *v, struct mpk_weight_figures *g,
+		       struct moments *all)
+{
+	struct mpk_weight_figures scales = { 0 };
+	struct moments of_scales = { 0 };
+	double run[MPK_WEIGHT_RUN];
+
+	add_scales(v->blocks, v->bytes, &scales, &of_scales);
+	g->blocks = scales.count;
+	g->block_elements = v->blocks->elements;
+	g->has_scales = scales.has_range;
+	g->least_scale = scales.least;
+	g->greatest_scale = scales.greatest;
+	g->mean_scale = of_scales.mean;
+	g->count = v->count;
+	for (uint64_t at = 0; at < v->count;) {
+		size_t n = mpk_weight_values_read(v, at, run);
+
+		add_run(g, all, run, n);
+		at += n;
 	}
+}
+
+static bool block_figures(const struct mpk_weight_set *set, const struct mpk_weight *w,
+			  struct mpk_weight_figures *g, struct moments *all)
+{
+	const struct mpk_block_type *type = mpk_block_type_of(w->type);
+	struct mpk_weight_values values;
+	struct mpk_span bytes;
+
+	if (!type || !mpk_weight_set_bytes(set, w, &bytes))
+		return false;
+	if (mpk_weight_values_open(set, w, &values))
+		add_blocks(&values, g, all);
+	else
+		add_scales(type, bytes, g, all);
 	return true;
 }
 
@@ -252,8 +265,7 @@ bool mpk_weight_figures_of(const struct mpk_weight_set *set, const struct mpk_we
 
 	*out = (struct mpk_weight_figures){ 0 };
 	if (w->coding == MPK_WEIGHT_BLOCKS) {
-		if (!mpk_weight_set_bytes(set, w, &bytes) ||
-		    !block_scales(w->type, bytes, out, &all))
+		if (!block_figures(set, w, out, &all))
 			return false;
 	} else if (mpk_weight_groups_of(set, w, &groups)) {
 		add_groups(&groups, out, &all);

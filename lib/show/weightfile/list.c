@@ -172,6 +172,8 @@ static void put_figures(const struct mpk_weight_figures *g, struct mpk_strbuf *o
 	mpk_strbuf_puts(out, g->of_scales ? "scales of blocks: " : "");
 	if (g->bits)
 		mpk_strbuf_printf(out, "int%u in groups of %" PRIu64 ": ", g->bits, g->group);
+	if (g->blocks)
+		mpk_strbuf_printf(out, "blocks of %" PRIu64 ": ", g->block_elements);
 	if (g->has_range)
 		mpk_strbuf_printf(out, "%.6g to %.6g, mean %.6g, deviation %.6g", g->least,
 				  g->greatest, g->mean, g->deviation);
@@ -180,6 +182,8 @@ static void put_figures(const struct mpk_weight_figures *g, struct mpk_strbuf *o
 	if (g->not_finite)
 		mpk_strbuf_printf(out, "%s%" PRIu64 " NaN or infinite", g->has_range ? ", " : "",
 				  g->not_finite);
+	if (g->has_scales)
+		mpk_strbuf_printf(out, "; scales %.6g to %.6g", g->least_scale, g->greatest_scale);
 }
 
 /* "int4[4096, 4096] by 32": the values, and how many have a scale together */
@@ -259,6 +263,9 @@ static void put_statistics(const struct mpk_weightfile *f, struct mpk_style styl
 		else
 			put_type(t, &type);
 		mpk_strbuf_puts(&type, g.of_scales ? " scales" : "");
+		if (g.has_scales)
+			mpk_strbuf_printf(&type, ", scales %.3g to %.3g", g.least_scale,
+					  g.greatest_scale);
 		put_bins(&g, style.unicode, &bins);
 		if (g.not_finite)
 			mpk_strbuf_printf(&bins, "%s%" PRIu64 " NaN, %" PRIu64 " infinite",
@@ -385,6 +392,19 @@ static void figures_json(const struct mpk_weight_figures *g, struct mpk_json *j,
 		mpk_json_u64(j, q, "bits", g->bits);
 		mpk_json_u64(j, q, "group", g->group);
 		mpk_json_u64(j, q, "axis", g->axis);
+	}
+	if (g->blocks) {
+		struct mpk_json_at *q = mpk_json_object(j, o, "blocks");
+
+		mpk_json_u64(j, q, "count", g->blocks);
+		mpk_json_u64(j, q, "elements", g->block_elements);
+		if (g->has_scales) {
+			struct mpk_json_at *s = mpk_json_object(j, q, "scales");
+
+			mpk_json_f64(j, s, "min", g->least_scale);
+			mpk_json_f64(j, s, "max", g->greatest_scale);
+			mpk_json_f64(j, s, "mean", g->mean_scale);
+		}
 	}
 	struct mpk_json_at *list = mpk_json_array(j, o, "magnitudes");
 	for (int i = 0; i < MPK_WEIGHT_BINS; i++) {

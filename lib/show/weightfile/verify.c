@@ -155,17 +155,16 @@ static struct mpk_span side_name(const void *item)
 	return ((const struct side_tensor *)item)->name;
 }
 
-/* Blocks have no elements that could be compared: their bytes are. */
+/* Of blocks whose numbers are not known the bytes are compared. */
 static void compare_blocks(struct mpk_differ *d, struct mpk_span name, const struct side_tensor *a,
 			   const struct side_tensor *b)
 {
-	bool is_equal = mpk_span_equal(a->record.data, b->record.data);
 	const char *x = a->weight->type ? a->weight->type : "?";
 	const char *y = b->weight->type ? b->weight->type : "?";
 
 	if (a->weight->coding != b->weight->coding || strcmp(x, y) != 0)
 		(void)mpk_differ_change(d, "tensor", name, "%s -> %s", x, y);
-	else if (!is_equal)
+	else if (!mpk_span_equal(a->record.data, b->record.data))
 		(void)mpk_differ_bytes(d, "tensor", name, a->record.data, b->record.data);
 }
 
@@ -190,6 +189,18 @@ static void compare_value(struct mpk_tensor_diff *out, uint64_t i, double x, dou
 		out->max_abs = gap;
 		out->max_at = i;
 	}
+}
+
+/* What was summed up of all values becomes a difference of the tensor, if there is one. */
+static void add_values(struct mpk_differ *d, struct mpk_span name, struct mpk_tensor_diff *out,
+		       const struct side_tensor *a, const struct side_tensor *b, long double gaps,
+		       long double were, struct mpk_strbuf *text)
+{
+	if (out->count > out->unordered)
+		out->mean_abs = (double)(gaps / (long double)(out->count - out->unordered));
+	out->relative = mpk_tensor_relative(gaps, were);
+	mpk_tensor_diff_text(out, &a->record, &b->record, text);
+	mpk_differ_add_tensor(d, name, out, text);
 }
 
 /* Words are no numbers: one that is larger by 2^28 may stand for values of which one grew a little. What they stand for
@@ -223,12 +234,56 @@ static bool compare_groups(struct mpk_differ *d, struct mpk_span name, const str
 	}
 	if (!out.differing)
 		return true;
-	if (out.count > out.unordered)
-		out.mean_abs = (double)(gaps / (long double)(out.count - out.unordered));
-	out.relative = mpk_tensor_relative(gaps, were);
 	mpk_strbuf_printf(&text, "int%u in groups of %" PRIu64 ": ", x.bits, x.group);
-	mpk_tensor_diff_text(&out, &a->record, &b->record, &text);
-	mpk_differ_add_tensor(d, name, &out, &text);
+	add_values(d, name, &out, a, b, gaps, were, &text);
+	return true;
+}
+
+static const char *type_of(const struct side_tensor *t)
+{
+	return t->weight->type ? t->weight->type : "?";
+}
+
+/* Blocks of one type or of two, or blocks and plain numbers: how far quantizing moved a tensor is what is asked then.
+ * Returns  false: one of them is not read, or has another shape */
+static bool compare_values(struct mpk_differ *d, struct mpk_span name, const struct side_tensor *a,
+			   const struct side_tensor *b)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct mpk_tensor_diff out = { .is_comparable = true, .has_values = true };
+	bool is_other_type = strcmp(type_of(a), type_of(b)) != 0;
+	struct mpk_weight_values x, y;
+	long double gaps = 0, were = 0;
+
+	if (!mpk_weight_values_open(a->set, a->weight, &x) ||
+	    !mpk_weight_values_open(b->set, b->weight, &y) || x.count != y.count ||
+	    a->weight->ndim != b->weight->ndim)
+		return false;
+	for (size_t i = 0; i < a->weight->ndim; i++)
+		if (a->weight->shape[i] != b->weight->shape[i])
+			return false;
+	out.count = x.count;
+	for (uint64_t at = 0; at < x.count;) {
+		double v[MPK_WEIGHT_RUN], w[MPK_WEIGHT_RUN];
+		size_t n = mpk_weight_values_read(&x, at, v);
+
+		(void)mpk_weight_values_read(&y, at, w);
+		for (size_t i = 0; i < n; i++)
+			compare_value(&out, at + i, v[i], w[i], &gaps, &were);
+		at += n;
+	}
+	if (!out.differing && !is_other_type)
+		return false; /* other bytes may stand for the same numbers */
+	if (!out.differing) {
+		(void)mpk_differ_change(d, "tensor", name, "%s -> %s, of the same values",
+					type_of(a), type_of(b));
+		return true;
+	}
+	mpk_strbuf_puts(&text, type_of(a));
+	if (is_other_type)
+		mpk_strbuf_printf(&text, " -> %s", type_of(b));
+	mpk_strbuf_puts(&text, ": ");
+	add_values(d, name, &out, a, b, gaps, were, &text);
 	return true;
 }
 
@@ -238,7 +293,8 @@ static void compare_weights(struct mpk_differ *d, struct mpk_span name, const vo
 	const struct side_tensor *x = a, *y = b;
 
 	if (x->weight->coding == MPK_WEIGHT_BLOCKS || y->weight->coding == MPK_WEIGHT_BLOCKS) {
-		compare_blocks(d, name, x, y);
+		if (!compare_values(d, name, x, y))
+			compare_blocks(d, name, x, y);
 		return;
 	}
 	if (!compare_groups(d, name, x, y))

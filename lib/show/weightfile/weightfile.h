@@ -49,17 +49,59 @@ bool mpk_weight_groups_of(const struct mpk_weight_set *set, const struct mpk_wei
 void mpk_weight_groups_read(const struct mpk_weight_groups *g, uint64_t first, size_t words,
 			    double *out);
 
+/* A quantized type of GGUF: so many elements in so many bytes. */
+struct mpk_block_type {
+	const char *type;
+	uint16_t elements, bytes;
+	uint16_t scale_at; /* of a block, where its scale lies */
+	bool is_f32;       /* the scale is a float32, else a float16 */
+	void (*read)(const uint8_t *block,
+		     float *out); /* all elements; NULL: the scale alone is known */
+};
+
+/* mpk_block_type_of - a type by its name in the format; NULL: it is not known here
+ * mpk_block_scale - what scales a block */
+const struct mpk_block_type *mpk_block_type_of(const char *type);
+double mpk_block_scale(const struct mpk_block_type *type, const uint8_t *block);
+
+enum {
+	MPK_WEIGHT_RUN = 2048
+}; /* elements that are turned into numbers at a time: a multiple of every block */
+
+/* The numbers that a tensor stands for, in row-major order. */
+struct mpk_weight_values {
+	const struct mpk_block_type *blocks; /* NULL: elements of a plain type */
+	struct mpk_dtype type;
+	struct mpk_span bytes;
+	uint64_t count;
+};
+
+/* mpk_weight_values_open - look at the numbers of a tensor
+ * Returns  false: they are complex or packed, quantized by rules that are not known here, or do not lie in their file */
+bool mpk_weight_values_open(const struct mpk_weight_set *set, const struct mpk_weight *w,
+			    struct mpk_weight_values *out);
+
+/* mpk_weight_values_read - read a run of them
+ * @first   a multiple of MPK_WEIGHT_RUN, less than count
+ * @out     MPK_WEIGHT_RUN numbers
+ * Returns  how many there are: fewer at the end alone */
+size_t mpk_weight_values_read(const struct mpk_weight_values *v, uint64_t first, double *out);
+
 /* Bin i of a distribution counts magnitudes from 2^(MPK_WEIGHT_BIN_FIRST + i - 1) up to twice that; the first and the
  * last also what is smaller and larger. Zeros are in none. */
 enum { MPK_WEIGHT_BIN_FIRST = -23, MPK_WEIGHT_BINS = 40 };
 
 /* Of the elements of a tensor. */
 struct mpk_weight_figures {
-	bool of_scales; /* quantized: of the scales of its blocks */
-	unsigned bits;  /* quantized in groups: of the values, which have so many bits; else 0 */
-	uint64_t group; /* values of a group */
-	size_t axis;    /* along which they lie */
-	uint64_t count, not_finite; /* all; those that are NaN or infinite */
+	bool of_scales;  /* quantized: of the scales of its blocks */
+	unsigned bits;   /* quantized in groups: of the values, which have so many bits; else 0 */
+	uint64_t group;  /* values of a group */
+	size_t axis;     /* along which they lie */
+	uint64_t blocks; /* quantized in blocks whose values are known: how many; else 0 */
+	uint64_t block_elements;
+	bool has_scales; /* one of their scales at least is a finite number */
+	double least_scale, greatest_scale, mean_scale; /* of those that are */
+	uint64_t count, not_finite;                     /* all; those that are NaN or infinite */
 	uint64_t nans, infinities, zeros;
 	bool has_range; /* one at least is a number */
 	double least, greatest, mean,
@@ -68,7 +110,7 @@ struct mpk_weight_figures {
 };
 
 /* mpk_weight_figures_of - read all elements, of quantized tensors the values that they stand for where
- * mpk_weight_groups_of tells them, else the scales of their blocks
+ * mpk_weight_groups_of tells them or their type is known, else the scales of their blocks
  * Returns  false: they are complex or packed, quantized by rules that are not known here, or do not lie in their file;
  *          memory is out */
 bool mpk_weight_figures_of(const struct mpk_weight_set *set, const struct mpk_weight *w,

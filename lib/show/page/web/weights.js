@@ -51,11 +51,24 @@ function figureOfTensor(tensor, word) {
   return value === undefined ? NaN : Number(value);
 }
 
+// How many magnitudes lie between one power of two and the next.
+function magnitudesChart(bins) {
+  const first = Math.min(...bins.map((bin) => bin.below_exponent)), last = Math.max(...bins.map((bin) => bin.below_exponent)), most = Math.max(...bins.map((bin) => Number(bin.count)));
+  const width = 14, height = 60, of = new Map(bins.map((bin) => [bin.below_exponent, Number(bin.count)])), all = Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  const tall = (count) => (count ? Math.max(1, (height * count) / most) : 0), between = (e) => `2^${e - 1} to 2^${e}`;
+  return [svg("svg", { class: "block-chart magnitudes", width: all.length * width, height, viewBox: `0 0 ${all.length * width} ${height}`, role: "img", "aria-label": `Magnitudes: most, ${most.toLocaleString("en")}, from ${between(all.find((e) => of.get(e) === most))}` },
+    ...all.map((e, i) => svg("rect", { x: i * width, y: height - tall(of.get(e)), width: width - 1, height: tall(of.get(e)) }, svg("title", {}, `${between(e)}: ${(of.get(e) || 0).toLocaleString("en")}`)))),
+  el("div", {}, `magnitudes from 2^${first - 1} to 2^${last}`)];
+}
+
 function tensorDetail(tensor) {
   const { statistics: s } = tensor;
   return el("div", { class: "detail-of" }, factList(fact("Name", el("code", {}, tensor.name)), fact("Type", `${tensorType(tensor)}${tensor.stored_as ? `, stored as ${tensor.stored_as}` : ""}`),
     fact("Bytes", `${tensor.bytes.toLocaleString("en")}${tensor.offset !== undefined ? `, ${hex(tensor.offset)} bytes into ${tensor.shard || "the file"}` : ""}`),
-    s ? fact("Elements", s.min === undefined ? "no numbers" : `from ${s.min} to ${s.max}, ${s.mean} on average`, s.not_finite ? `; ${plural(s.not_finite, "element")} not finite` : "") : fact("Elements", "not read: quantized, packed or of a type without numbers")));
+    s && s.quantized ? fact("Quantized", `${s.quantized.bits} bits, in groups of ${s.quantized.group}`) : null,
+    s && s.blocks ? fact("Blocks", `${plural(Number(s.blocks.count), "block")} of ${s.blocks.elements}`, s.blocks.scales ? `, scales from ${s.blocks.scales.min} to ${s.blocks.scales.max}, ${s.blocks.scales.mean} on average` : "") : null,
+    s ? fact(s.of_scales ? "Scales" : "Elements", s.min === undefined ? "no numbers" : `from ${s.min} to ${s.max}, ${s.mean} on average`, s.not_finite ? `; ${plural(s.not_finite, "element")} not finite` : "") : fact("Elements", "not read: quantized, packed or of a type without numbers"),
+    s && s.magnitudes.length ? fact("Distribution", ...magnitudesChart(s.magnitudes)) : null));
 }
 
 function tensorsPanel(file) {

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blocks.c - the numbers that blocks of GGUF's quantized types stand for
+ *
+ * A block has some small integers and what scales them: a float16 for all, from the K types on a small integer besides for
+ * each 16 or 32. The layouts are those of the structs that ggml publishes (ggml-common.h), the arithmetic is that of its
+ * dequantize_row_* functions in their order, in float32, so that the numbers are those that a model computes with. Types
+ * whose values are rows of a published grid (IQ1, IQ2, IQ3) are not read: their scales alone are known here. */
+#include <string.h>
+
+#include "base/half.h"
+#include "base/native.h"
+#include "value/element.h"
+#include "weightfile/weightfile.h"
+
+enum { K = 256 }; /* elements of a block of the larger types */
+
+static float half_at(const uint8_t *p)
+{
+	return mpk_f16_to_f32((uint16_t)(p[0] | p[1] << 8));
+}
+
+static uint32_t word_at(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* --- 32 elements: the first half of them is in the low four bits, the second in the high ones --- */
+
+static void read_q4_0(const uint8_t *p, float *out)
+{
+	float d = half_at(p);
+
+	for (int i = 0; i < 16; i++) {
+		out[i] = d * (float)((p[2 + i] & 15) - 8);
+		out[i + 16] = d * (float)((p[2 + i] >> 4) - 8);
+	}
+}
+
+static void read_q4_1(const uint8_t *p, float *out)
+{
+	float d = half_at(p), least = half_at(p + 2);
+
+	for (int i = 0; i < 16; i++) {
+		out[i] = d * (float)(p[4 + i] & 15) + least;
+		out[i + 16] = d * (float)(p[4 + i] >> 4) + least;
+	}
+}
+
+/* The fifth bits of all elements are a word of their own. */
+static void read_q5_0(const uint8_t *p, float *out)
+{
+	float d = half_at(p);
+	uint32_t high = word_at(p + 2);
+
+	for (int i = 0; i < 16; i++) {
+		out[i] = d * (float)((int)((p[6 + i] & 15) | (high >> i & 1) << 4) - 16);
+		out[i + 16] =
+			d * (float)((int)((p[6 + i] >> 4) | (high >> (i + 16) & 1) << 4) - 16);
+	}
+}
+
+static void read_q5_1(const uint8_t *p, float *out)
+{
+	float d = half_at(p), least = half_at(p + 2);
+	uint32_t high = word_at(p + 4);
+
+	for (int i = 0; i < 16; i++) {
+		out[i] = d * (float)((p[8 + i] & 15) | (high >> i & 1) << 4) + least;
+		out[i + 16] = d * (float)((p[8 + i] >> 4) | (high >> (i + 16) & 1) << 4) + least;
+	}
+}
+
+static void read_q8_0(const uint8_t *p, float *out)
+{
+	float d = half_at(p);
+
+	for (int i = 0; i < 32; i++)
+		out[i] = d * (float)(int8_t)p[2 + i];
+}
+
+/* Four bits choose one of sixteen values that lie closer together near zero. */
+static const int8_t nonlinear[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
+				      1,    13,   25,  38,  53,  69,  89,  113 };
+
+static void read_iq4_nl(const uint8_t *p, float *out)
+{
+	float d = half_at(p);
+
+	for (int i = 0; i < 16; i++) {
+		out[i] = d * (float)nonlinear[p[2 + i] & 15];
+		out[i + 16] = d * (float)nonlinear[p[2 + i] >> 4];
+	}
+}
+
+/* --- 256 elements --- */
+
+/* Two bits each: of 32 bytes the lowest of all, then the next. */
+static void read_q2_k(const uint8_t *p, float *out)
+{
+	const uint8_t *scales = p, *q = p + 16;
+	float d = half_at(p + 80), least = half_at(p + 82);
+
+	for (int i = 0; i < K; i++) {
+		uint8_t scale = scales[i / 16];
+		int v = q[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+
+		out[i] = d * (float)(scale & 15) * (float)v - least * (float)(scale >> 4);
+	}
+}
+
+/* Sixteen scales of six bits in twelve bytes: the low four bits first, then two of each. */
+static int scale_of_q3(const uint8_t *packed, int i)
+{
+	int low = i < 8 ? packed[i] & 15 : packed[i - 8] >> 4;
+
+	return (low | (packed[8 + i % 4] >> (i / 4 * 2) & 3) << 4) - 32;
+}
+
+/* The third bit is set where nothing is taken off. */
+static void read_q3_k(const uint8_t *p, float *out)
+{
+	const uint8_t *high = p, *q = p + 32;
+	float d = half_at(p + 108);
+
+	for (int i = 0; i < K; i++) {
+		int v = q[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+
+		v -= high[i % 32] >> (i / 32) & 1 ? 0 : 4;
+		out[i] = d * (float)scale_of_q3(p + 96, i / 16) * (float)v;
+	}
+}
+
+/* Eight scales and eight least values of six bits in twelve bytes. */
+static void scales_of_q4(const uint8_t *packed, int i, uint8_t *scale, uint8_t *least)
+{
+	if (i < 4) {
+		*scale = packed[i] & 63;
+		*least = packed[i + 4] & 63;
+	} else {
+		*scale = (uint8_t)((packed[i + 4] & 15) | packed[i - 4] >> 6 << 4);
+		*least = (uint8_t)(packed[i + 4] >> 4 | packed[i] >> 6 << 4);
+	}
+}
+
+/* Of each 32 bytes the low four bits are 32 elements, the high ones the next. Q5_K: the fifth bits of the i-th 32 are the
+ * i-th bits of 32 bytes. */
+static void read_q45_k(const uint8_t *scales, const uint8_t *high, const uint8_t *q, float *out)
+{
+	float d = half_at(scales - 4), down = half_at(scales - 2);
+
+	for (int i = 0; i < K / 32; i++) {
+		uint8_t scale, least;
+
+		scales_of_q4(scales, i, &scale, &least);
+		for (int k = 0; k < 32; k++) {
+			int v = q[i / 2 * 32 + k] >> (i % 2 * 4) & 15;
+
+			v |= high ? (high[k] >> i & 1) << 4 : 0;
+			out[i * 32 + k] = d * (float)scale * (float)v - down * (float)least;
+		}
+	}
+}
+
+static void read_q4_k(const uint8_t *p, float *out)
+{
+	read_q45_k(p + 4, NULL, p + 16, out);
+}
+
+static void read_q5_k(const uint8_t *p, float *out)
+{
+	read_q45_k(p + 4, p + 16, p + 48, out);
+}
+
+/* Of each 128 elements the low four bits of 64 bytes are the first half, the high ones the second; two bits more are in 32
+ * bytes. */
+static void read_q6_k(const uint8_t *p, float *out)
+{
+	float d = half_at(p + 208);
+
+	for (int i = 0; i < K; i++) {
+		const uint8_t *low = p + i / 128 * 64, *high = p + 128 + i / 128 * 32;
+		int v = low[i % 64] >> (i % 128 / 64 * 4) & 15;
+
+		v |= (high[i % 32] >> (i % 128 / 32 * 2) & 3) << 4;
+		out[i] = d * (float)(int8_t)p[192 + i / 16] * (float)(v - 32);
+	}
+}
+
+static void read_q8_k(const uint8_t *p, float *out)
+{
+	float d = mpk_f32_of_bits(word_at(p));
+
+	for (int i = 0; i < K; i++)
+		out[i] = d * (float)(int8_t)p[4 + i];
+}
+
+static void read_iq4_xs(const uint8_t *p, float *out)
+{
+	unsigned high = p[2] | (unsigned)p[3] << 8;
+	float d = half_at(p);
+
+	for (int i = 0; i < K / 32; i++) {
+		int scale = (p[4 + i / 2] >> (i % 2 * 4) & 15) | (int)(high >> (2 * i) & 3) << 4;
+		float each = d * (float)(scale - 32);
+
+		for (int k = 0; k < 16; k++) {
+			out[i * 32 + k] = each * (float)nonlinear[p[8 + i * 16 + k] & 15];
+			out[i * 32 + 16 + k] = each * (float)nonlinear[p[8 + i * 16 + k] >> 4];
+		}
+	}
+}
+
+/* A byte is a fraction of 3^5, whose digits are elements: times a power of three its next digit is on top. */
+static float trit(uint8_t byte, int digit)
+{
+	static const uint8_t powers[] = { 1, 3, 9, 27, 81 };
+
+	return (float)((uint8_t)(byte * powers[digit]) * 3 >> 8) - 1;
+}
+
+static void read_tq1_0(const uint8_t *p, float *out)
+{
+	float d = half_at(p + 52);
+
+	for (int i = 0; i < 160; i++)
+		*out++ = d * trit(p[i % 32], i / 32);
+	for (int i = 0; i < 80; i++)
+		*out++ = d * trit(p[32 + i % 16], i / 16);
+	for (int i = 0; i < 16; i++)
+		*out++ = d * trit(p[48 + i % 4], i / 4);
+}
+
+static void read_tq2_0(const uint8_t *p, float *out)
+{
+	float d = half_at(p + 64);
+
+	for (int i = 0; i < K; i++)
+		out[i] = d * (float)((p[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3) - 1);
+}
+
+/* --- types --- */
+
+static const struct mpk_block_type types[] = {
+	{ "Q4_0", 32, 18, 0, false, read_q4_0 },     { "Q4_1", 32, 20, 0, false, read_q4_1 },
+	{ "Q5_0", 32, 22, 0, false, read_q5_0 },     { "Q5_1", 32, 24, 0, false, read_q5_1 },
+	{ "Q8_0", 32, 34, 0, false, read_q8_0 },     { "Q2_K", K, 84, 80, false, read_q2_k },
+	{ "Q3_K", K, 110, 108, false, read_q3_k },   { "Q4_K", K, 144, 0, false, read_q4_k },
+	{ "Q5_K", K, 176, 0, false, read_q5_k },     { "Q6_K", K, 210, 208, false, read_q6_k },
+	{ "Q8_K", K, 292, 0, true, read_q8_k },      { "IQ4_NL", 32, 18, 0, false, read_iq4_nl },
+	{ "IQ4_XS", K, 136, 0, false, read_iq4_xs }, { "TQ1_0", K, 54, 52, false, read_tq1_0 },
+	{ "TQ2_0", K, 66, 64, false, read_tq2_0 },   { "IQ2_XXS", K, 66, 0, false, NULL },
+	{ "IQ2_XS", K, 74, 0, false, NULL },         { "IQ3_XXS", K, 98, 0, false, NULL },
+	{ "IQ1_S", K, 50, 0, false, NULL },          { "IQ3_S", K, 110, 0, false, NULL },
+	{ "IQ2_S", K, 82, 0, false, NULL },
+};
+
+const struct mpk_block_type *mpk_block_type_of(const char *type)
+{
+	for (size_t i = 0; type && i < MPK_ARRAY_COUNT(types); i++)
+		if (strcmp(types[i].type, type) == 0)
+			return &types[i];
+	return NULL;
+}
+
+double mpk_block_scale(const struct mpk_block_type *type, const uint8_t *block)
+{
+	const uint8_t *p = block + type->scale_at;
+
+	return type->is_f32 ? (double)mpk_f32_of_bits(word_at(p)) : (double)half_at(p);
+}
+
+/* --- the elements of any tensor --- */
+
+bool mpk_weight_values_open(const struct mpk_weight_set *set, const struct mpk_weight *w,
+			    struct mpk_weight_values *out)
+{
+	struct mpk_weight_values v = { .type = mpk_weight_stored(w) };
+
+	if (w->coding == MPK_WEIGHT_ELSEWHERE || !mpk_weight_set_bytes(set, w, &v.bytes))
+		return false;
+	if (w->coding == MPK_WEIGHT_BLOCKS) {
+		v.blocks = mpk_block_type_of(w->type);
+		if (!v.blocks || !v.blocks->read)
+			return false;
+		v.count = v.bytes.len / v.blocks->bytes * v.blocks->elements;
+	} else {
+		if (v.type.lanes != 1 || v.type.bits % 8 != 0 ||
+		    mpk_element_class(v.type) == MPK_ELEMENT_NONE)
+			return false;
+		v.count = v.bytes.len / (v.type.bits / 8u);
+	}
+	*out = v;
+	return true;
+}
+
+size_t mpk_weight_values_read(const struct mpk_weight_values *v, uint64_t first, double *out)
+{
+	size_t n = v->count - first < MPK_WEIGHT_RUN ? (size_t)(v->count - first) : MPK_WEIGHT_RUN;
+	size_t width = v->type.bits / 8u;
+
+	if (v->blocks) {
+		for (size_t at = 0; at < n; at += v->blocks->elements) {
+			float block[K];
+
+			v->blocks->read(v->bytes.data + (first + at) / v->blocks->elements *
+								v->blocks->bytes,
+					block);
+			for (size_t i = 0; i < v->blocks->elements; i++)
+				out[at + i] = (double)block[i];
+		}
+		return n;
+	}
+	for (size_t i = 0; i < n; i++) {
+		uint8_t native[MPK_SCALAR_MAX];
+
+		memcpy(native, v->bytes.data + (first + i) * width, width);
+		mpk_native_from_little(native, width, width);
+		out[i] = mpk_element_to_double(mpk_element_load(v->type, native));
+	}
+	return n;
+}

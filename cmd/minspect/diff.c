@@ -8,6 +8,7 @@
 #include "diff/diff.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,6 +58,9 @@ struct older {
 	bool other_bytes, any_said;        /* outside of all models; something was said of one */
 	uint64_t older_bytes, newer_bytes; /* of those two files */
 	struct mpk_strmap told; /* what a difference was said of, by its name in the set */
+	/* of two sets, for people: what is said of each file, unless it is too much */
+	struct minspect_aside aside;
+	struct mpk_strbuf *out; /* where it goes otherwise; NULL: nothing is kept aside */
 };
 
 static struct mpk_span name_of(const struct older *older, size_t i)
@@ -117,7 +121,22 @@ static void older_close(struct older *older)
 	mpk_strmap_fini(&older->told);
 	minspect_set_fini(&older->old_set);
 	minspect_set_fini(&older->new_set);
+	minspect_aside_fini(&older->aside);
 	mpk_arena_fini(&older->arena);
+}
+
+/* Who reads a screen does not read code of the first of many files that differ. */
+static void bound_aside(struct older *older)
+{
+	size_t lines = 0;
+
+	if (!older->out)
+		return;
+	for (size_t i = 0; i < older->aside.text.len && lines <= MINSPECT_LINES; i++)
+		lines += older->aside.text.data[i] == '\n';
+	older->aside.is_too_much |= lines > MINSPECT_LINES;
+	if (older->aside.is_too_much)
+		minspect_aside_fini(&older->aside);
 }
 
 /* The path of a file below its folder or in its archive; of a file by itself, its name without folder. */
@@ -288,6 +307,7 @@ static int answer_diff(const struct minspect_options *o, struct minspect_look *l
 	/* two files that do not differ have no text, and nothing is between it and the next */
 	if (found->count || l->json || o->markdown || o->ignore)
 		minspect_answer(o, l, o->ignore ? &mpk_answer_verdict : &mpk_answer_diff, found);
+	bound_aside(l->user);
 	return found->count ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 }
 
@@ -407,18 +427,80 @@ static void put_summary(const struct minspect_options *o, struct minspect_look *
 /* The summary comes first; of all that is printed as it is found, its totals come last. */
 static void put_first(const struct minspect_options *o, struct minspect_look *l)
 {
+	struct older *older = l->user;
+
 	if (o->all && !o->markdown)
 		put_summary(o, l);
+	if (older->are_sets && l->out && !minspect_is_whole(o)) {
+		older->out = l->out;
+		l->out = &older->aside.text;
+	}
+}
+
+static uint64_t grown(const struct minspect_set_change *c)
+{
+	uint64_t a = c->older ? c->older->bytes : 0, b = c->newer ? c->newer->bytes : 0;
+
+	return a > b ? a - b : b - a;
+}
+
+static int by_growth(const void *a, const void *b)
+{
+	const struct minspect_set_change *const *x = a, *const *y = b;
+	uint64_t n = grown(*x), m = grown(*y);
+
+	return n != m ? (n < m ? 1 : -1) : *x < *y ? -1 : *x > *y;
+}
+
+/* "  ~  pkg/lib.so  25.3 MiB -> 21.9 MiB", those that grew or shrank most first */
+static void put_files(const struct older *older, struct mpk_strbuf *out)
+{
+	enum { FILES_SHOWN = 24 };
+	const struct minspect_set_changes *changes = &older->changes;
+	const struct minspect_set_change **rows = calloc(changes->count + 1, sizeof *rows);
+	struct mpk_table table = { .right = 2 | 4 };
+	size_t shown = changes->count > FILES_SHOWN ? FILES_SHOWN : changes->count;
+
+	out->failed |= !rows;
+	for (size_t i = 0; rows && i < changes->count; i++)
+		rows[i] = &changes->items[i];
+	if (rows)
+		qsort(rows, changes->count, sizeof *rows, by_growth);
+	for (size_t i = 0; rows && i < shown; i++) {
+		const struct minspect_set_item *x = rows[i]->older, *y = rows[i]->newer;
+
+		mpk_table_row(&table);
+		mpk_table_cell(&table, "%s", !x ? "+" : !y ? "-" : "~");
+		mpk_table_cell(&table, "%s", x ? MPK_SIZE(x->bytes) : "");
+		mpk_table_cell(&table, "%s", y ? MPK_SIZE(y->bytes) : "");
+		mpk_table_cell(&table, "%s", MPK_QUOTE((x ? x : y)->name));
+	}
+	mpk_table_print(&table, "  ", out);
+	out->failed |= table.failed;
+	mpk_table_fini(&table);
+	free(rows);
+	if (shown < changes->count)
+		mpk_strbuf_printf(out, "  and %zu more files\n", changes->count - shown);
+	mpk_strbuf_puts(out, "all that differs in them: --all; in one: minspect diff OLD!/FILE "
+			     "NEW!/FILE, of folders OLD/FILE NEW/FILE\n");
 }
 
 static void put_head(const struct minspect_options *o, struct minspect_look *l)
 {
-	const struct older *older = l->user;
-	size_t len = l->out->len;
+	struct older *older = l->user;
+	size_t len;
 
+	l->out = older->out ? older->out : l->out;
+	len = l->out->len;
 	put_summary(o, l);
 	minspect_totals_put(&older->totals, o->markdown, l->out);
+	if (older->out && older->aside.is_too_much) {
+		put_files(older, l->out);
+		return;
+	}
 	mpk_strbuf_puts(l->out, older->changes.count || l->out->len > len ? "\n" : "");
+	if (older->out)
+		minspect_aside_print(l, &older->aside);
 }
 
 static void put_last(const struct minspect_options *o, struct minspect_look *l)
@@ -487,6 +569,7 @@ static int answer_others(const struct minspect_options *o, struct minspect_look 
 			if (status == MPK_EXIT_OK)
 				minspect_separate(l);
 			put_other(c, l->out);
+			bound_aside(older);
 			status = MPK_EXIT_DIFFERENT;
 			continue;
 		}

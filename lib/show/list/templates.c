@@ -631,12 +631,22 @@ static size_t count_stacks(const struct mpk_templates *t)
 	return t->variant_count - count_spills(t, SPILLS_NOT);
 }
 
+/* Those of which something is known or may be. */
+static size_t count_spilling(const struct mpk_templates *t)
+{
+	return count_stacks(t) - count_spills(t, SPILLS_ARRAY);
+}
+
 static void put_spills_rows(const struct mpk_templates_form *form, const struct place *places,
 			    struct mpk_strbuf *out)
 {
 	const struct mpk_templates *t = form->table;
 	struct mpk_table table = { .right = 3 };
-	size_t kernels = count_stacks(t), shown = 0;
+	size_t kernels = count_spilling(t), shown = 0;
+	size_t rows = rows_of(form, kernels);
+
+	if (!kernels)
+		return;
 
 	mpk_table_row(&table);
 	mpk_table_cell(&table, "%s", "stack");
@@ -644,7 +654,7 @@ static void put_spills_rows(const struct mpk_templates_form *form, const struct 
 	mpk_table_cell(&table, "%s", "spills");
 	mpk_table_cell(&table, "%s", "devices");
 	mpk_table_cell(&table, "%s", "kernel");
-	for (size_t i = 0; i < t->place_count && shown < rows_of(form, kernels); shown++) {
+	for (size_t i = 0; i < t->place_count && shown < rows; shown++) {
 		struct spilling s = next_spilling(t, places, &i);
 
 		put_spilling(t, &s, &table);
@@ -679,8 +689,16 @@ static void spills_text(const void *what, struct mpk_style style, struct mpk_str
 		return;
 	}
 	mpk_strbuf_puts(out, t->place_count ? "\n" : "; none has a stack\n");
-	if (t->place_count) {
-		put_spills_rows(form, places, out);
+	put_spills_rows(form, places, out);
+	if (count_spills(t, SPILLS_ARRAY)) {
+		mpk_strbuf_puts(out, "  ");
+		mpk_put_count(out, count_spills(t, SPILLS_ARRAY), "kernel");
+		mpk_strbuf_printf(out,
+				  " %s a stack for an array or a call, not for registers: "
+				  "minspect functions --sort stack FILE\n",
+				  count_spills(t, SPILLS_ARRAY) == 1 ? "has" : "have");
+	}
+	if (count_spilling(t)) {
 		mpk_strbuf_puts(
 			out,
 			"stack in bytes of a thread. \"spills\" is what the compiler wrote down; \"likely\":\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx.h - CUDA's assembly text: its target and the kernels it defines (FORMAT.md)
  *
- * Declarations are read, instructions are passed over.
+ * Declarations are read; instructions are counted by sort, and passed over otherwise.
  */
 #ifndef MPK_FORMATS_PTX_PTX_H
 #define MPK_FORMATS_PTX_PTX_H
@@ -13,6 +13,8 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
+#include "dwarf/dwarf.h"
+#include "work/work.h"
 
 struct mpk_ptx_param {
 	struct mpk_span name;
@@ -77,6 +79,22 @@ bool mpk_ptx_is(struct mpk_span bytes);
  * Format   FORMAT.md 1 - 3 */
 enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_ptx *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_ptx_count_instructions - count what the statements in a piece of PTX do
+ * @piece   a kernel's text, or statements of a body, in full
+ * Returns  false: it has an unfinished comment or string
+ * Format   FORMAT.md 5 */
+bool mpk_ptx_count_instructions(struct mpk_span piece, struct mpk_work *out);
+
+/* mpk_ptx_lines - which source lines the statements are of, as .loc says
+ * @text    NULs at its end do not count
+ * @arena   receives rows and names
+ * @out     from and to are offsets in the text; sorted, they do not overlap
+ * Returns  MPK_OK, also with none; MPK_E_SYNTAX with line and column (unfinished comment or string); MPK_E_NOMEM
+ * Format   FORMAT.md 6 */
+enum mpk_code mpk_ptx_lines(struct mpk_span text, struct mpk_arena *arena,
+			    const struct mpk_dwarf_row **out, size_t *count,
+			    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_ptx_read_head - read its .version and .target alone, which stand first
  * @out     major, minor, sm and suffix are filled, the rest is zero

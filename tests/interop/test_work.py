@@ -2,7 +2,7 @@
 """What instructions do, beside nvdisasm's listing: each source line's figures, and how each instruction is scheduled.
 
 CUDA_TOOLS names a folder with nvdisasm and nvcc's ptxas; else they are looked for in PATH and CUDA_HOME. CUBINS names more
-cubins, by a glob."""
+cubins, and PTXS more PTX of nvcc, by globs."""
 import collections
 import glob
 import json
@@ -24,7 +24,7 @@ def tool(name):
 
 
 NVDISASM, PTXAS = tool("nvdisasm"), tool("ptxas")
-pytestmark = pytest.mark.skipif(not NVDISASM, reason="there is no nvdisasm (PyPI: nvidia-cuda-nvdisasm)")
+needs_nvdisasm = pytest.mark.skipif(not NVDISASM, reason="there is no nvdisasm (PyPI: nvidia-cuda-nvdisasm)")
 
 WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
 SPACES = {"LD": ("generic", "load"), "ST": ("generic", "store"), "LDG": ("global", "load"), "STG": ("global", "store"),
@@ -79,7 +79,7 @@ def flat(figures):
 
 
 def shown(cubin):
-    environment = {**os.environ, "PATH": os.environ["PATH"] + ":" + os.path.dirname(NVDISASM)}
+    environment = {**os.environ, "PATH": os.environ["PATH"] + ":" + os.path.dirname(NVDISASM or "/usr/bin")}
     answer = json.loads(run("minspect", "disasm", "--json", "--all", cubin, env=environment).stdout)
     return [kernel for listing in answer["files"][0]["listings"] for kernel in listing["kernels"]]
 
@@ -114,6 +114,7 @@ def compare(cubin):
     return lines
 
 
+@needs_nvdisasm
 @pytest.mark.parametrize("target", MADE)
 def test_made(target, tmp_path):
     """PTX with line tables that is assembled here."""
@@ -126,6 +127,7 @@ def test_made(target, tmp_path):
     assert compare(cubin) > 10
 
 
+@needs_nvdisasm
 @pytest.mark.parametrize("cubin", [*sorted((DATA / "device").glob("*.cubin")), *map(pathlib.Path, sorted(
     glob.glob(os.environ.get("CUBINS", ""))))], ids=lambda path: path.name)
 def test_found(cubin):
@@ -133,3 +135,46 @@ def test_found(cubin):
     if "sm_52" in cubin.name:
         pytest.skip("sm_52 has other instructions, which are not counted")
     compare(cubin)
+
+
+def counted(text):
+    """The same of PTX as nvcc writes it, a statement a line."""
+    files = dict(re.findall(r'^\s*\.file\s+(\d+) "(.*?)"', text, re.M))
+    kernels, kernel, line = {}, None, None
+    for row in text.splitlines():
+        if entry := re.match(r"(?:\.visible |\.weak )?\.entry ([\w$]+)", row):
+            kernel, line = kernels.setdefault(entry[1], collections.defaultdict(collections.Counter)), None
+        elif re.match(r"(?:\.visible |\.weak )?\.func ", row):
+            kernel = None
+        elif loc := re.match(r"\s*\.loc\s+(\d+) (\d+)", row):
+            line = files[loc[1]], int(loc[2])
+        elif kernel is not None and (code := re.match(r"\s*(?:\{ *)?(?:@!?%p\d+ +)?([a-z]\w*)((?:[.:][\w:]+)*)[ \t;]", row)):
+            stem, rest = code[1], code[2].split(".")[1:]
+            work = kernel[line]
+            work["all"] += 1
+            spaces = [word.split("::")[0] for word in rest]
+            if stem in ("mma", "wgmma") or stem == "wmma" and "mma" in rest:
+                work["tensor"] += stem != "wgmma" or "mma_async" in rest
+            elif stem in ("atom", "red"):
+                work["atomic"] += 1
+            elif stem == "cp" and "async" in rest:
+                work["async"] += not {"commit_group", "wait_group", "wait_all"} & set(rest)
+            elif stem in ("ld", "st", "ldu", "wmma", "ldmatrix") and not {"param", "const"} & set(spaces):
+                space = next((word for word in spaces if word in ("global", "shared", "local")), "generic")
+                access = "store" if stem == "st" or "store" in rest else "load"
+                bits = int(re.search(r"\d+", rest[-1])[0]) * int(next((word[1] for word in rest if word in ("v2", "v4", "v8")), 1))
+                work[(space, access, None if stem in ("wmma", "ldmatrix") else bits // 8)] += 1
+    return kernels
+
+
+@pytest.mark.parametrize("ptx", [SOURCE, *sorted((DATA / "device").glob("*.ptx")), *map(pathlib.Path, sorted(
+    glob.glob(os.environ.get("PTXS", ""))))], ids=lambda path: path.name)
+def test_ptx(ptx):
+    judge = counted(ptx.read_text())
+    kernels = shown(ptx)
+    assert sorted(judge) == sorted(kernel["name"] for kernel in kernels)
+    for kernel in kernels:
+        wanted = judge[kernel["name"]]
+        assert flat(kernel["instructions"]) == +sum(wanted.values(), collections.Counter()), kernel["name"]
+        found = {(line["file"], line["line"]): flat(line["instructions"]) for line in kernel["lines"]}
+        assert found == {place: +work for place, work in wanted.items() if place}, kernel["name"]

@@ -340,6 +340,139 @@ START_TEST(hostile)
 }
 END_TEST
 
+/* Statements of each sort, on their own as a piece between two .loc is. */
+START_TEST(sorts_of_statements)
+{
+	static const struct {
+		const char *text;
+		uint32_t all, tensor, async, atomic;
+		int space; /* of an access; -1: there is none */
+		enum mpk_width width;
+		bool is_store;
+	} rows[] = {
+		{ "ld.global.nc.L1::no_allocate.L2::128B.v4.f32 {%f1,%f2,%f3,%f4}, [%rd1];", 1, 0,
+		  0, 0, MPK_SPACE_GLOBAL, MPK_WIDTH_16B, false },
+		{ "@!%p1 st.shared::cta.u8 [%r1], %rs1;", 1, 0, 0, 0, MPK_SPACE_SHARED,
+		  MPK_WIDTH_1B, true },
+		{ "ld.v2.bf16x2 {%r1,%r2}, [%rd1];", 1, 0, 0, 0, MPK_SPACE_GENERIC, MPK_WIDTH_8B,
+		  false },
+		{ "st.local.bf16 [%rd1], %h1;", 1, 0, 0, 0, MPK_SPACE_LOCAL, MPK_WIDTH_2B, true },
+		{ "ld.global.v8.b32 {a,b,c,d,e,f,g,h}, [%rd1];", 1, 0, 0, 0, MPK_SPACE_GLOBAL,
+		  MPK_WIDTH_32B, false },
+		{ "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1,%r2,%r3,%r4}, [%r5];", 1, 0, 0, 0,
+		  MPK_SPACE_SHARED, MPK_WIDTH_OTHER, false },
+		{ "wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%rd1], {%f1}, %r1;", 1, 0, 0,
+		  0, MPK_SPACE_GLOBAL, MPK_WIDTH_OTHER, true },
+		{ "ld.param.u64 %rd1, [p]; ld.const.f32 %f1, [c];", 2, 0, 0, 0, -1, 0, false },
+		{ "$L_1: atom.global.add.f32 %f1, [%rd1], %f2;", 1, 0, 0, 1, -1, 0, false },
+		{ "red.shared.add.u32 [%r1], 1;", 1, 0, 0, 1, -1, 0, false },
+		{ "{ .reg .b16 t; mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {a},{b},{c},{d}; }",
+		  1, 1, 0, 0, -1, 0, false },
+		{ "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {a}, d, e, p, 1, 1, 0, 0;"
+		  "wgmma.commit_group.sync.aligned; wgmma.fence.sync.aligned;",
+		  3, 1, 0, 0, -1, 0, false },
+		{ "tcgen05.mma.cta_group::1.kind::f16 [d], a, b, i, p; tcgen05.ld.sync.aligned.16x64b.x1.b32 {r}, [t];",
+		  2, 1, 0, 0, -1, 0, false },
+		{ "cp.async.ca.shared.global [%r1], [%rd1], 16; cp.async.commit_group; cp.async.wait_group 0;",
+		  3, 0, 1, 0, -1, 0, false },
+		{ "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [a], [b, {c, d}], [e];",
+		  1, 0, 1, 0, -1, 0, false },
+		{ "cp.async.bulk.prefetch.L2.global [a], 16; cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [a], [b], 4;",
+		  2, 0, 0, 0, -1, 0, false },
+		{ "// ld.global.f32 a, [b];\n /* ; */ bar.sync 0; ret; .pragma \"nounroll\"; .loc 1 2 3\n",
+		  2, 0, 0, 0, -1, 0, false },
+		{ "call.uni (r), f, (a, b); @%p2 bra.uni $L_2;", 2, 0, 0, 0, -1, 0, false },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		struct mpk_work n;
+		uint32_t loads = 0, stores = 0;
+
+		ck_assert_msg(mpk_ptx_count_instructions(mpk_span_str(rows[i].text), &n), "%s",
+			      rows[i].text);
+		ck_assert_msg(n.all == rows[i].all && n.tensor == rows[i].tensor &&
+				      n.async == rows[i].async && n.atomic == rows[i].atomic,
+			      "%s: %u %u %u %u", rows[i].text, n.all, n.tensor, n.async, n.atomic);
+		for (unsigned space = 0; space < MPK_SPACES; space++)
+			for (unsigned w = 0; w < MPK_WIDTHS; w++) {
+				loads += n.loads[space][w];
+				stores += n.stores[space][w];
+			}
+		ck_assert_msg(loads == (rows[i].space >= 0 && !rows[i].is_store) &&
+				      stores == (rows[i].space >= 0 && rows[i].is_store),
+			      "%s", rows[i].text);
+		if (rows[i].space >= 0)
+			ck_assert_msg((rows[i].is_store
+					       ? n.stores
+					       : n.loads)[rows[i].space][rows[i].width] == 1,
+				      "%s", rows[i].text);
+		ck_assert(!n.has_stall);
+	}
+	ck_assert(!mpk_ptx_count_instructions(mpk_span_str("ret; /*"), &(struct mpk_work){ 0 }));
+}
+END_TEST
+
+static const char with_lines[] =
+	".version 9.0\n.target sm_90, debug\n.address_size 64\n"
+	".visible .global .align 4 .b8 t[2] = {1, 2};\n"
+	".entry a(.param .u64 p)\n{\n.reg .b64 r;\n.loc 1 10 0\nmov.u64 r, 1;\n{ .loc 2 7 3, function_name s, inlined_at 1 11 2\nadd.u64 r, r, r; }\n"
+	".loc 9 5 0\nret;\n.loc 1 x 0\nret;\n.loc 1 0 0\nret;\n}\n"
+	".func b() { ret; .loc 1 20 0\nret; }\n"
+	".file 1 \"/src/a.cu\"\n.file 2 \"/src/b.h\", 1, 2\n.section .debug_str { s: .b8 1 }\n.loc 1 99 0\n";
+
+START_TEST(source_lines)
+{
+	static const struct {
+		const char *text;
+		uint32_t line;
+		const char *file;
+	} want[] = {
+		{ "mov.u64 r, 1;\n{ ", 10, "/src/a.cu" },
+		{ "add.u64 r, r, r; }\n", 7, "/src/b.h" },
+		{ "ret; ", 20, "/src/a.cu" },
+	};
+	const struct mpk_dwarf_row *rows;
+	struct mpk_error err = { 0 };
+	size_t count;
+
+	/* a NUL ends what nvcc writes */
+	ck_assert_msg(mpk_ptx_lines(mpk_span_of(with_lines, sizeof with_lines), &arena, &rows,
+				    &count, &err) == MPK_OK,
+		      "%s", err.text);
+	ck_assert_uint_eq(count, MPK_ARRAY_COUNT(want));
+	for (size_t i = 0; i < count; i++) {
+		ck_assert_msg((size_t)(rows[i].to - rows[i].from) == strlen(want[i].text) &&
+				      memcmp(with_lines + rows[i].from, want[i].text,
+					     strlen(want[i].text)) == 0,
+			      "%.*s", (int)(rows[i].to - rows[i].from), with_lines + rows[i].from);
+		ck_assert_uint_eq(rows[i].line, want[i].line);
+		ck_assert_str_eq(rows[i].file, want[i].file);
+	}
+	ck_assert_int_eq(mpk_ptx_lines(mpk_span_str(".file 1 \"x"), &arena, &rows, &count, &err),
+			 MPK_E_SYNTAX);
+}
+END_TEST
+
+static enum mpk_code try_lines(struct mpk_span bytes, struct mpk_error *err)
+{
+	struct mpk_arena a = { 0 };
+	const struct mpk_dwarf_row *rows;
+	struct mpk_work work;
+	size_t count;
+	enum mpk_code code = mpk_ptx_lines(bytes, &a, &rows, &count, err);
+
+	(void)mpk_ptx_count_instructions(bytes, &work);
+	mpk_arena_fini(&a);
+	return code;
+}
+
+START_TEST(hostile_lines)
+{
+	robust_damage(try_lines, mpk_span_of(with_lines, sizeof with_lines - 1), SIZE_MAX, 1,
+		      sizeof with_lines - 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("ptx");
@@ -359,6 +492,9 @@ int main(void)
 	tcase_add_test(tc, definition);
 	tcase_add_test(tc, refuses);
 	tcase_add_test(tc, recognised);
+	tcase_add_test(tc, sorts_of_statements);
+	tcase_add_test(tc, source_lines);
+	tcase_add_test(tc, hostile_lines);
 	tcase_add_loop_test(tc, hostile, 0, 2);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);

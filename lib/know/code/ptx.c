@@ -138,6 +138,20 @@ static void ptx_param(const struct mpk_code_info *info, size_t kernel, size_t i,
 	}
 }
 
+static bool ptx_count_work(const struct mpk_code_info *info, struct mpk_span piece,
+			   struct mpk_work *out)
+{
+	(void)info;
+	return mpk_ptx_count_instructions(piece, out);
+}
+
+static enum mpk_code ptx_source_rows(const struct mpk_code_info *info, struct mpk_arena *arena,
+				     const struct mpk_dwarf_row **out, size_t *count,
+				     struct mpk_error *err)
+{
+	return mpk_ptx_lines(info->bytes, arena, out, count, err);
+}
+
 /* --- text --------------------------------------------------------------------------- */
 
 static void ptx_put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -259,6 +273,8 @@ const struct mpk_code_format mpk_format_ptx = {
 	.kernel_text = ptx_put_kernel_text,
 	.params_json = ptx_put_params_json,
 	.kernel_json = ptx_put_kernel_json,
+	.count_work = ptx_count_work,
+	.source_rows = ptx_source_rows,
 	.kernel_of = ptx_kernel_of,
 	.kernel_facts = ptx_kernel_facts,
 	.kernel_fact_count = MPK_ARRAY_COUNT(ptx_kernel_facts),

@@ -128,6 +128,13 @@ static void put_access_changes(const char *space, const char *what, const uint32
 	}
 }
 
+bool mpk_work_differs(const struct mpk_work *a, const struct mpk_work *b)
+{
+	return a->all != b->all || a->tensor != b->tensor || a->async != b->async ||
+	       a->atomic != b->atomic || memcmp(a->loads, b->loads, sizeof a->loads) != 0 ||
+	       memcmp(a->stores, b->stores, sizeof a->stores) != 0;
+}
+
 void mpk_work_put_changes(const struct mpk_work *a, const struct mpk_work *b,
 			  struct mpk_strbuf *out)
 {

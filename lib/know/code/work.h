@@ -22,6 +22,9 @@ void mpk_work_put(const struct mpk_work *work, struct mpk_strbuf *out);
 /* mpk_work_put_rest - the same without the number of instructions: "" where they do nothing that is counted apart */
 void mpk_work_put_rest(const struct mpk_work *work, struct mpk_strbuf *out);
 
+/* mpk_work_differs - whether one does other things; stall cycles change with any instruction, and do not count */
+bool mpk_work_differs(const struct mpk_work *a, const struct mpk_work *b);
+
 /* mpk_work_put_changes - append what differs: "12 -> 19 instructions, local stores 0 -> 12 of 4 B"; "" for equal ones */
 void mpk_work_put_changes(const struct mpk_work *a, const struct mpk_work *b,
 			  struct mpk_strbuf *out);

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "code/show.h"
+#include "code/work.h"
 #include "tensor/tensor.h"
 
 enum mpk_diff_sign { MPK_DIFF_REMOVED, MPK_DIFF_ADDED, MPK_DIFF_CHANGED };
@@ -17,6 +18,16 @@ enum mpk_diff_sign { MPK_DIFF_REMOVED, MPK_DIFF_ADDED, MPK_DIFF_CHANGED };
 struct mpk_figure_change {
 	enum mpk_figure figure;
 	struct mpk_figure_value before, after;
+};
+
+/* What the instructions of a kernel do in both files, as a whole or on a source line; only the sides that have it are
+ * filled. */
+struct mpk_work_change {
+	const char *
+		file; /* the last part of its path, as releases are built in folders of their own */
+	uint32_t line;    /* 0: the kernel as a whole */
+	bool is_there[2]; /* in the older file, in the newer one */
+	struct mpk_work work[2];
 };
 
 struct mpk_tensor_diff; /* compare.h */
@@ -34,6 +45,10 @@ struct mpk_difference {
 	const char *target; /* of kernels: "sm_90"; "" where the code names none */
 	const struct mpk_figure_change *figures; /* of kernels: those that changed */
 	size_t figure_count;
+	/* of kernels whose instructions are counted on both sides and differ: as a whole; then by source line, those
+	 * that changed most first */
+	const struct mpk_work_change *work; /* NULL: none */
+	size_t work_count;
 	const struct mpk_tensor_diff
 		*elements; /* of tensors whose elements were compared; else NULL */
 	bool same_code;    /* the bytes differ, the code in them does not */

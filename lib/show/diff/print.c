@@ -26,6 +26,38 @@ static const char *color_of(char mark)
 	return mark == '+' ? green : mark == '-' ? red : mark == '@' ? cyan : NULL;
 }
 
+/* Lines of source of all kernels together: a release that was built anew may change them all. */
+enum { WORK_LINES_MOST = 60 };
+
+/* "  12 -> 19 instructions, local stores 0 -> 12 of 4 B" of the kernel, "  k.cu:41: 12 -> 19 instructions" of lines */
+static void put_work(const struct mpk_difference *d, size_t *left, struct mpk_strbuf *out)
+{
+	size_t hidden = 0;
+
+	for (size_t i = 0; i < d->work_count; i++) {
+		const struct mpk_work_change *c = &d->work[i];
+
+		if (c->line && !*left) {
+			hidden++;
+			continue;
+		}
+		mpk_strbuf_puts(out, "    ");
+		if (c->line) {
+			--*left;
+			mpk_strbuf_puts(out, "line ");
+			mpk_escape(out, mpk_span_str(c->file));
+			mpk_strbuf_printf(out, ":%" PRIu32 ": ", c->line);
+		}
+		mpk_work_put_changes(&c->work[0], &c->work[1], out);
+		mpk_strbuf_putc(out, '\n');
+	}
+	if (hidden) {
+		mpk_strbuf_puts(out, "    and ");
+		mpk_put_count(out, hidden, "more line");
+		mpk_strbuf_puts(out, "; --json has them\n");
+	}
+}
+
 /* Indented, so that no line of a hunk is taken for a difference; patch(1) takes it as it is. */
 static void put_hunks(const char *lines, struct mpk_style style, struct mpk_strbuf *out)
 {
@@ -230,6 +262,8 @@ static void diff_text(const void *what, struct mpk_style style, struct mpk_strbu
 					      [MPK_DIFF_ADDED] = "\033[32m",
 					      [MPK_DIFF_CHANGED] = "\033[33m" };
 
+	size_t lines_left = WORK_LINES_MOST;
+
 	if (diff->newer.code_digest)
 		put_verdict(diff, out);
 	else if (diff->count)
@@ -251,6 +285,7 @@ static void diff_text(const void *what, struct mpk_style style, struct mpk_strbu
 		mpk_strbuf_puts(out, d->text[0] || d->older_bytes != d->newer_bytes ? ": " : "");
 		put_said(d, d->text, out);
 		mpk_strbuf_printf(out, "%s\n", style.color ? off : "");
+		put_work(d, &lines_left, out);
 		put_hunks(d->lines, style, out);
 		mpk_strbuf_pass(out);
 	}
@@ -260,6 +295,38 @@ static void diff_text(const void *what, struct mpk_style style, struct mpk_strbu
 		mpk_strbuf_putc(out, '(');
 		mpk_strbuf_puts(out, diff->no_instructions);
 		mpk_strbuf_puts(out, ")\n");
+	}
+}
+
+static void work_side(const struct mpk_work_change *c, size_t side, struct mpk_json *j,
+		      struct mpk_json_at *at)
+{
+	static const char *const keys[] = { "before", "after" };
+
+	if (c->is_there[side])
+		mpk_work_json(&c->work[side], j, mpk_json_object(j, at, keys[side]));
+	else
+		mpk_json_null(j, at, keys[side]);
+}
+
+static void put_work_json(const struct mpk_difference *d, struct mpk_json *j,
+			  struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = NULL, *o;
+
+	for (size_t i = 0; i < d->work_count; i++) {
+		const struct mpk_work_change *c = &d->work[i];
+
+		if (c->line) {
+			list = list ? list : mpk_json_array(j, at, "source_lines");
+			o = mpk_json_object(j, list, NULL);
+			mpk_json_text(j, o, "file", c->file);
+			mpk_json_u64(j, o, "line", c->line);
+		} else {
+			o = mpk_json_object(j, at, "instructions");
+		}
+		work_side(c, 0, j, o);
+		work_side(c, 1, j, o);
 	}
 }
 
@@ -367,6 +434,8 @@ static void diff_json(const void *what, struct mpk_json *j, struct mpk_json_at *
 			mpk_json_text(j, o, "target", d->target);
 		if (d->figure_count)
 			put_figures(d, j, o);
+		if (d->work_count)
+			put_work_json(d, j, o);
 		if (d->elements)
 			put_elements(d->elements, j, o);
 		if (d->has_bytes)

@@ -27,6 +27,10 @@ struct change {
 	struct mpk_difference *item;
 	struct mpk_disasm_lines older, newer;
 	bool is_found[2]; /* in each file */
+	/* of a kernel whose instructions are counted */
+	bool is_counted[2];
+	struct mpk_work work[2];
+	struct mpk_work_lines sources[2]; /* files without their folders, sorted */
 };
 
 /* What is shown of a comparison. */
@@ -53,6 +57,7 @@ struct pass {
 	size_t *seen;                  /* how many of a key there were */
 	struct mpk_disasm_lines *into; /* NULL: of no interest */
 	uint64_t bytes_left;           /* of images */
+	struct mpk_arena *kept;        /* of the comparison */
 };
 
 /* --- which kernels --------------------------------------------------------------------------------------- */
@@ -137,6 +142,41 @@ static enum mpk_code changes_put(const struct mpk_listing *listing, void *arg,
 	return p->into->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct mpk_work_line *x = a, *y = b;
+	int order = strcmp(x->file, y->file);
+
+	return order ? order : x->line < y->line ? -1 : x->line > y->line;
+}
+
+/* What the instructions of a kernel do: no disassembler is asked. */
+static enum mpk_code count_change(struct pass *p, struct change *c, struct mpk_span name,
+				  const struct mpk_code_info *code)
+{
+	struct mpk_work_lines *lines = &c->sources[p->side];
+	size_t kernel;
+
+	if (!mpk_code_info_find(code, name, &kernel) ||
+	    !mpk_code_work(code, kernel, &c->work[p->side]))
+		return MPK_OK;
+	c->is_counted[p->side] = true;
+	MPK_TRY(mpk_disasm_rows(&p->job, code));
+	MPK_TRY(mpk_work_lines(code, mpk_code_of_kernel(code, kernel), &p->job.rows, p->kept, lines,
+			       p->job.err));
+	for (size_t i = 0; i < lines->count; i++) {
+		const char *file = lines->items[i].file, *slash = strrchr(file, '/');
+
+		/* names go with the rows */
+		lines->items[i].file =
+			mpk_arena_text(p->kept, mpk_span_str(slash && slash[1] ? slash + 1 : file));
+		MPK_TRY_ALLOC(lines->items[i].file, p->job.err);
+	}
+	if (lines->count)
+		qsort(lines->items, lines->count, sizeof *lines->items, by_place);
+	return MPK_OK;
+}
+
 /* Listings of one kernel, or of all that an image has where name is empty. */
 static enum mpk_code list_change(struct pass *p, struct change *c, struct mpk_span name,
 				 const struct mpk_code_info *code)
@@ -148,6 +188,8 @@ static enum mpk_code list_change(struct pass *p, struct change *c, struct mpk_sp
 	c->is_found[p->side] = true;
 	p->into = p->side ? &c->newer : &c->older;
 	p->job.wanted.name = name;
+	if (name.len)
+		MPK_TRY(count_change(p, c, name, code));
 	return mpk_disasm_device(&p->job, p->path, code);
 }
 
@@ -304,6 +346,7 @@ static enum mpk_code read_side(struct chosen *all, struct mpk_disasm *d,
 		.count = all->count,
 		.side = side,
 		.bytes_left = IMAGE_BYTES_MOST,
+		.kept = all->arena,
 	};
 	const struct mpk_disasm_sink sink = { changes_put, &p };
 	enum mpk_code code;
@@ -419,6 +462,78 @@ static enum mpk_code fill(struct change *c, struct mpk_arena *arena, struct mpk_
 	return MPK_OK;
 }
 
+static uint32_t changed_by(const struct mpk_work_change *c)
+{
+	uint32_t a = c->work[0].all, b = c->work[1].all;
+
+	return a > b ? a - b : b - a;
+}
+
+/* The kernel first; lines of more instructions more or fewer before others. */
+static int by_change(const void *a, const void *b)
+{
+	const struct mpk_work_change *x = a, *y = b;
+	int order;
+
+	if (!x->line != !y->line)
+		return x->line ? 1 : -1;
+	if (changed_by(x) != changed_by(y))
+		return changed_by(x) > changed_by(y) ? -1 : 1;
+	order = x->line ? strcmp(x->file, y->file) : 0;
+	return order ? order : x->line < y->line ? -1 : x->line > y->line;
+}
+
+/* The same line of both files, or one that only one has. */
+static void put_work_change(struct mpk_work_change *list, size_t *count,
+			    const struct mpk_work_line *a, const struct mpk_work_line *b)
+{
+	const struct mpk_work_line *any = a ? a : b;
+	struct mpk_work_change *c = &list[*count];
+
+	if (a && b && !mpk_work_differs(&a->work, &b->work))
+		return;
+	c->file = any->file;
+	c->line = any->line;
+	c->is_there[0] = a;
+	c->is_there[1] = b;
+	if (a)
+		c->work[0] = a->work;
+	if (b)
+		c->work[1] = b->work;
+	++*count;
+}
+
+/* What the instructions of a kernel do, in both files. */
+static enum mpk_code fill_work(struct change *c, struct mpk_arena *arena, struct mpk_error *err)
+{
+	const struct mpk_work_lines *a = &c->sources[0], *b = &c->sources[1];
+	struct mpk_work_change *list;
+	size_t count = 0, x = 0, y = 0;
+
+	if (!c->is_counted[0] || !c->is_counted[1])
+		return MPK_OK;
+	list = mpk_arena_array(arena, a->count + b->count + 1, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	put_work_change(list, &count, &(struct mpk_work_line){ "", 0, c->work[0] },
+			&(struct mpk_work_line){ "", 0, c->work[1] });
+	/* where one release has no lines, all of the other's would be new */
+	while (a->count && b->count && (x < a->count || y < b->count)) {
+		int order = x == a->count   ? 1
+			    : y == b->count ? -1
+					    : by_place(&a->items[x], &b->items[y]);
+
+		put_work_change(list, &count, order <= 0 ? &a->items[x] : NULL,
+				order >= 0 ? &b->items[y] : NULL);
+		x += order <= 0;
+		y += order >= 0;
+	}
+	if (count)
+		qsort(list, count, sizeof *list, by_change);
+	c->item->work = list;
+	c->item->work_count = count;
+	return MPK_OK;
+}
+
 /* Those that have other code, in order, as many as are shown. */
 static void choose(struct chosen *all, struct mpk_diff *diff)
 {
@@ -439,6 +554,7 @@ static enum mpk_code fill_all(struct chosen *all, struct mpk_diff *diff, struct 
 	for (size_t i = 0; i < all->count; i++) {
 		struct change *c = &all->items[i];
 
+		MPK_TRY(fill_work(c, all->arena, err));
 		if (c->older.count && c->newer.count && !c->older.is_cut && !c->newer.is_cut)
 			MPK_TRY(fill(c, all->arena, err));
 		else

@@ -180,7 +180,9 @@ static void page_tables(struct mpk_page *page)
 	static const char *const storages[] = {
 		"bytes", "$kind", "first", "end", "$type", "tensors"
 	};
-	static const char *const code[] = { "$path", "$name", "$format", "$target", "text" };
+	static const char *const code[] = {
+		"$path", "$name", "$format", "$target", "text", "work"
+	};
 	static const char *const map[] = { "depth", "$kind",   "$name", "bytes",
 					   "$path", "$symbol", "plain" };
 	struct mpk_json *j = &page->json;

@@ -266,6 +266,40 @@ static bool is_text(const struct mpk_listing *l)
 	return !l->symbol;
 }
 
+/* What is done on each source line of the kernels in a listing: [kernel, file, line, instructions, all of the kernel's,
+ * "global loads 4 of 16 B"]; the page puts it beside the source. */
+static enum mpk_code put_work(const struct mpk_listing *l, struct mpk_json *j,
+			      struct mpk_json_at *row, struct mpk_error *err)
+{
+	struct mpk_json_at *list = mpk_json_array(j, row, NULL), *o;
+
+	for (size_t k = 0; l->code && k < l->code->kernel_count; k++) {
+		MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+		struct mpk_span name = l->code->kernels[k].name;
+		struct mpk_work_lines lines;
+		struct mpk_work whole;
+
+		if ((l->name.len && !mpk_span_equal(l->name, name)) ||
+		    !mpk_code_work(l->code, k, &whole))
+			continue;
+		MPK_TRY(mpk_work_lines(l->code, mpk_code_of_kernel(l->code, k), l->rows, &arena,
+				       &lines, err));
+		for (size_t i = 0; i < lines.count; i++) {
+			struct mpk_strbuf what = { 0 };
+
+			o = mpk_json_array(j, list, NULL);
+			mpk_json_span(j, o, NULL, name);
+			mpk_json_text(j, o, NULL, lines.items[i].file);
+			mpk_json_u64(j, o, NULL, lines.items[i].line);
+			mpk_json_u64(j, o, NULL, lines.items[i].work.all);
+			mpk_json_u64(j, o, NULL, whole.all);
+			mpk_work_put_rest(&lines.items[i].work, &what);
+			mpk_json_take(j, o, NULL, &what);
+		}
+	}
+	return MPK_OK;
+}
+
 /* A listing that comes in pieces is one of several rows. */
 static enum mpk_code code_put(const struct mpk_listing *l, void *arg, struct mpk_error *err)
 {
@@ -289,7 +323,7 @@ static enum mpk_code code_put(const struct mpk_listing *l, void *arg, struct mpk
 	mpk_page_shared_text(p->page, j, row, l->format);
 	mpk_page_shared_text(p->page, j, row, l->target);
 	mpk_json_take(j, row, NULL, &text);
-	return MPK_OK;
+	return put_work(l, j, row, err);
 }
 
 /* Why something has no listing is said once; what fails today and not tomorrow is an error. */

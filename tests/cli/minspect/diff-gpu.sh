@@ -47,7 +47,7 @@ open("mix", "wb").write(data)
 PY
 python3 make.py b.so sums_spill=sm_90 mix=gfx90a
 compare a.so b.so
-minspect --json --diff a.so b.so | sed -n '/"figures"/,$p' | head -n 30
+minspect --json --diff a.so b.so | sed -n '/"figures"/,$p' | head -n 112
 # the same kernels in two containers, in another order, are the same
 python3 make.py apart.so data/gpu/mix.gfx90a.hsaco=gfx90a / sums=sm_90
 compare a.so apart.so

@@ -15,6 +15,34 @@ END
 chmod +x cuda/bin/nvdisasm
 export CUDA_HOME="$PWD/cuda" PATH="$(dirname "$(command -v minspect)"):/usr/bin:/bin"
 minspect disasm data/device/sums_lines.sm_90.cubin
+# PTX says its lines itself; of one that is inlined the line in that function counts
+cat >k.ptx <<'END'
+.version 8.4
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+	.reg .b64 %rd<3>;
+	.reg .f32 %f<5>;
+	.loc 1 10 0
+	ld.param.u64 %rd1, [p];
+	cvta.to.global.u64 %rd2, %rd1;
+	.loc 1 11 0
+	ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd2];
+	.loc 2 7 3, function_name $L_s, inlined_at 1 11 9
+	fma.rn.f32 %f1, %f2, %f3, %f4;
+	st.global.f32 [%rd2], %f1;
+	.loc 1 12 0
+	red.global.add.f32 [%rd2+4], %f1;
+	ret;
+}
+	.file 1 "/src/k.cu"
+	.file 2 "/src/inline.h"
+END
+minspect disasm k k.ptx | sed '/entry/,$d'
+sed 's/fma.rn.f32.*/& add.f32 %f1, %f1, %f2;/; s/st.global.f32/st.local.f32/; s/f1;$/f1; st.local.v2.f32 [%rd2], {%f1, %f2};/' k.ptx >new.ptx
+minspect diff k.ptx new.ptx | sed '/^  @@/,/^[~(]/d' || echo "status $?"
+minspect diff --json k.ptx new.ptx | jq -c '.files[0].differences[] | .source_lines[]? | [.file, .line, .before.all, .after.all]'
 # one kernel; all of its lines
 minspect disasm -v sums data/device/sums_lines.sm_90.cubin | grep -c '^//.*sums.cu:'
 # without a table of lines, and of an architecture whose instructions are not known here

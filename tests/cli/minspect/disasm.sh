@@ -22,7 +22,7 @@ show /#main data/legacy/mlp_vm.so | head -n 4
 
 # kernels as their text, all of a module, all of a blob without host code
 show vadd_kernel data/cuda/vadd_opencl.so
-show '#vadd_kernel' data/cuda/ptx/vadd_cuda.so | head -n 4
+show '#vadd_kernel' data/cuda/ptx/vadd_cuda.so | head -n 5
 show cubin:text data/embedded/embedded.so | grep -n entry
 show data/formats/05_webgpu.blob | head -n 4
 

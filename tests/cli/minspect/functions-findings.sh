@@ -17,7 +17,7 @@ mpack build -o good.blob
 minspect --functions good.blob | grep -c error || :
 LC_ALL=C sed '/entry one/s/u64 y/u32 y/; s/entry three/entry threx/' good.blob >bad.blob
 minspect --functions bad.blob | grep -v 'minspect run'
-minspect -v bad.blob | tail -n 9
+minspect -v bad.blob | tail -n 11
 minspect --json -v bad.blob | grep -c '"check"'
 minspect --json --functions bad.blob | grep -A 6 '"findings"'
 minspect --json --verify bad.blob | grep '"kernel"'

@@ -51,7 +51,7 @@ const LANGUAGES = {
   },
 };
 LANGUAGES.sass = {
-  pattern: /(\/\/.*|\/\*[\da-fx]+\*\/)|("[^"]*"?)|(@!?U?P\w+|\b(?:U?R(?:Z|\d+)|U?P(?:T|\d)|SR_[\w.]+)\b)|(\b(?:cx?|desc)\[[^\]]*\](?:\[[^\]]*\])*)|(\.?L_\w+|`\([^)]*\))|(\b[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\b)|(-?\b0x[\da-f]+\b|-?\b\d+(?:\.\d+)?\b)/g,
+  pattern: /(\/\/.*|\/\*[\da-fx]+\*\/|\bB[-\d]{6}:R[-\d]:W[-\d]:[-Y]:S\d\d)|("[^"]*"?)|(@!?U?P\w+|\b(?:U?R(?:Z|\d+)|U?P(?:T|\d)|SR_[\w.]+)\b)|(\b(?:cx?|desc)\[[^\]]*\](?:\[[^\]]*\])*)|(\.?L_\w+|`\([^)]*\))|(\b[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\b)|(-?\b0x[\da-f]+\b|-?\b\d+(?:\.\d+)?\b)/g,
   classify: (m) => ["comment", "string", "register", "space", "call", "word", "number"][m.slice(1).findIndex((piece) => piece !== undefined)],
 };
 LANGUAGES.asm = {

@@ -64,6 +64,21 @@ function companions(file, listing, keys) {
   return [...byLines, ...near, ...other.slice(0, 5)];
 }
 
+// Beside each line of the source how many of the kernel's instructions are of it, and what they do.
+function markWork(listing, pane) {
+  const work = new Map();
+  for (const [name, file, line, all, of, what] of listing.work || [])
+    if (!listing.name || name === listing.name) work.set(lineKey(file, line), { all, of, what });
+  pane.keys.forEach((key, i) => {
+    const found = key && work.get(key);
+    if (!found) return;
+    const line = pane.view.lineAt(i), share = Math.round(100 * found.all / found.of);
+    line.dataset.work = `${found.all}  \u00b7  ${share} %`;
+    line.title = `${found.all} of ${found.of} instructions${found.what ? `; ${found.what}` : ""}`;
+    line.style.setProperty("--share", `${share}%`);
+  });
+}
+
 const TINTS = 6;
 
 // Gives lines of one key their colour, in each pane that has it.
@@ -129,6 +144,7 @@ function codePanel(file, open) {
       ...choices.map((other, i) => el("option", { value: i }, `beside ${other.title || other.name}`)), el("option", { value: choices.length }, "alone"));
     choice.value = String(Math.min(besideIndex, choices.length));
     step = tie(panes);
+    if (part && part.source) markWork(listing, panes[0]);
     const tied = code.querySelectorAll(".tinted").length;
     stage.replaceChildren(
       el("div", { class: "text-head" }, el("h2", { title: listing.name }, listing.title), el("span", { class: "note" }, [listing.path, listing.format === "cubin" ? "SASS" : listing.format, listing.target, plural(lines.length, "line")].filter(Boolean).join("  \u00b7  ")), choices.length ? choice : "", copyButton(listing.text, "the listing")),

@@ -7,7 +7,7 @@
 PART is the name of a function below; without one all but GRAPHS are made.
 FOLDER holds pages: model.html of tests/data/relax/gelu_opencl.so, two.html of it and of gelu.so,
 graph.html of legacy/mlp_llvm.so, flow.html of formats/15_relax_cond.blob,
-kernels.html of a file with ten thousand kernels, wheel.html of one with 25 libraries, sass.html, nosass.html and host.html of machine code with lines, times.html and
+kernels.html of a file with ten thousand kernels, wheel.html of one with 25 libraries, sass.html, lines.html, nosass.html and host.html of machine code with lines, times.html and
 notimes.html of a model with a profile, set.html of a wheel for GPUs of two makers, weights.html of an index of safetensors files and layers.html of one whose metadata is markup, newer.html of weights/small.safetensors and small.gguf, noted.html of a library with a note, damaged.html of one
 with errors, fatbin.html of cuda/fatbin/vadd_cuda.so, many.html of eight files, moved.html of two with the same modules at other paths, gpu.html of gpu/cuda.so in a wheel, hostile.html of a file whose
 names are markup, large.html with a long text. Prints a line a check; 1: one of them failed.
@@ -587,6 +587,12 @@ def machine(b, folder):
         b.key("j" if page == "host" else "k")
         check(f"{page}: a key goes to another source line", b.run(tied) != before)
         clean(b, page)
+    b.open(f"{folder}/lines.html")
+    b.click("#tab-code")
+    check("a source line has how many instructions are of it, and what they do", b.run("[...document.querySelectorAll('.panes .line[data-work]')].map(l => [l.dataset.work, l.title])"),
+          [["1 \u00b7 9 %", "1 of 11 instructions"], ["8 \u00b7 73 %", "8 of 11 instructions; global loads 1 of 4 B; global stores 1 of 4 B"],
+           ["2 \u00b7 18 %", "2 of 11 instructions"]])
+    clean(b, "lines")
     b.open(f"{folder}/sass.html")
     b.click("#tab-functions")
     b.click("#panel-0-functions section:last-child tbody [data-row] td")

@@ -153,10 +153,12 @@ cat >cuda/bin/nvdisasm <<'END'
 name=$(strings "$2" | sed -n 's/^\.text\.//p' | head -n 1)
 printf '\t.target\tsm_80\n\n//--------------------- .text.%s               --------------------------\n' "$name"
 printf '\t.section\t.text.%s,"ax",@progbits\n%s:\n.text.%s:\n' "$name" "$name" "$name"
-printf '\t//## File "/src/vadd.cu", line %s\n        /*%04x*/                   %s ;\n' 3 0 'S2R R0, SR_TID.X' 4 16 'ISETP.GE.AND P0, PT, R0, c[0x0][0x178], PT' \
-	5 32 'FFMA R7, R2, UR6, RZ' 6 48 EXIT
+case $name in copy) set -- /tmp/one/sums.cu 17 19 19 20 ;; *) set -- /src/vadd.cu 3 4 5 6 ;; esac
+printf '\t//## File "%s", line %s\n        /*%04x*/                   %s ;\n' "$1" "$2" 0 'S2R R0, SR_TID.X' "$1" "$3" 16 'ISETP.GE.AND P0, PT, R0, c[0x0][0x178], PT' \
+	"$1" "$4" 32 'FFMA R7, R2, UR6, RZ' "$1" "$5" 48 EXIT
 END
 chmod +x cuda/bin/nvdisasm
+CUDA_HOME=$PWD/cuda minspect --html lines.html --source data/device/sums.cu data/device/sums_lines.sm_90.cubin
 CUDA_HOME=$PWD/cuda minspect --html sass.html --source vadd.cu data/cuda/cubin/vadd_cuda.so
 
 minspect --html weights.html data/weights/model.safetensors.index.json

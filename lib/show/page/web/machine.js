@@ -73,9 +73,10 @@ function markWork(listing, pane) {
     const found = key && work.get(key);
     if (!found) return;
     const line = pane.view.lineAt(i), share = Math.round(100 * found.all / found.of);
-    line.dataset.work = `${found.all}  \u00b7  ${share} %`;
+    line.dataset.work = `${found.all} \u00b7 ${share} %`;
     line.title = `${found.all} of ${found.of} instructions${found.what ? `; ${found.what}` : ""}`;
     line.style.setProperty("--share", `${share}%`);
+    pane.view.classList.add("worked");
   });
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/account.h"
 #include "code/info.h"
 #include "cubin/cubin.h"
 #include "elf/image.h"
@@ -163,6 +164,8 @@ static enum mpk_code put_stripped(struct mpk_thin *t, const struct mpk_fatbin_en
 	if (!dropped)
 		return MPK_OK;
 	if (!stored) {
+		/* in one piece, and packed again into a buffer of that size */
+		MPK_TRY(mpk_account_has(2 * plain.len, err));
 		MPK_TRY(mpk_rope_flat(&plain, &flat, err));
 		MPK_TRY(mpk_fatbin_pack(flat, e->packing, false, t->arena, &cubin, err));
 		mpk_rope_put_view(&image, cubin);

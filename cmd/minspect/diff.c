@@ -377,7 +377,8 @@ static enum mpk_code read_sets(const struct minspect_options *o, struct older *o
 	const char *newer;
 
 	for (size_t i = 1; i < o->file_count; i++)
-		if (o->folder_lens[i] != len || strncmp(o->files[i], o->files[0], len) != 0)
+		if ((o->folder_lens ? o->folder_lens[i] : 0) != len ||
+		    strncmp(o->files[i], o->files[0], len) != 0)
 			return MPK_OK;
 	if (!o->file_count || o->ignore || (!older->is_folder && !older->is_archive) ||
 	    (!len && (o->file_count != 1 || !is_archive(o->files[0]))))

@@ -106,7 +106,7 @@ static uint64_t bits_at(struct mpk_span bytes, uint64_t at, unsigned count)
 	while (have < count) {
 		unsigned take = 8 - shift < count - have ? 8 - shift : count - have;
 
-		out |= (uint64_t)(bytes.data[byte] >> shift & ((1u << take) - 1)) << have;
+		out |= (uint64_t)(bytes.data[byte] >> shift & ((UINT64_C(1) << take) - 1)) << have;
 		have += take;
 		shift = 0;
 		byte++;

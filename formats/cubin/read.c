@@ -173,6 +173,7 @@ static enum mpk_code take_module(struct reader *r, const struct mpk_cubin_attrib
 			kernel = r->section_kernels[s.section];
 		if (kernel) {
 			outer = &r->stacks[kernel - 1];
+			/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): each kernel has a row */
 			outer->inner = value > outer->inner ? value : outer->inner;
 		}
 		return MPK_OK;

@@ -208,7 +208,7 @@ static enum mpk_code ptx_take_variable(struct mpk_lexer *r, bool goes_on, struct
 	MPK_TRY(ptx_take_name(r, &v->name, err));
 
 	/* Products wrap quickly with numbers from a file: each step is checked. */
-	uint64_t n;
+	uint64_t n = 0;
 
 	while (mpk_lexer_at(r, '[')) {
 		MPK_TRY(mpk_lexer_next(r, err));

@@ -89,7 +89,7 @@ struct mpk_fact {
 	.key = (key_), .kind = MPK_FACT_GET, .get = MPK_FACT_FIRST(__VA_ARGS__, 0)
 #define MPK_FACT_AT(kind_, key_, type, member, is)                                                 \
 	.key = (key_), .kind = MPK_FACT_##kind_, .bytes = sizeof(((type *)0)->member),             \
-	.off = offsetof(type, member) + 0 * is(((type *)0)->member)
+	.off = offsetof(type, member) + (size_t)0 * is(((type *)0)->member)
 #define MPK_FACT_FIRST(first, ...) first
 
 /* MPK_FACTS(table) - a table as the two arguments of the functions below */

@@ -243,7 +243,7 @@ uint32_t mpk_occupancy_best_block(const char *target, const struct mpk_occupancy
 	if (!most || !mpk_occupancy_compute(target, &at, out))
 		return 0;
 	for (uint32_t lanes = out->warp_lanes, n = lanes; n <= most; n += lanes) {
-		struct mpk_occupancy now;
+		struct mpk_occupancy now = { 0 };
 
 		at.threads = n;
 		(void)mpk_occupancy_compute(target, &at, &now);

@@ -241,6 +241,7 @@ static const struct mpk_loader_step *steps_of(struct mpk_loader *l,
 	size_t first, end;
 
 	if (!l->steps) {
+		l->step_count = 0;
 		/* Sorts all steps by module, once: each device module asks for its own, and both
 		 * may be thousands. */
 		struct mpk_loader_step *steps =

@@ -73,7 +73,8 @@ static bool word_means(struct mpk_span word, const struct mpk_code_target *t)
 		return true;
 	if (t->kind == MPK_TARGET_OTHER && t->sm)
 		return cuda_number(word) == t->sm;
-	if (is_cuda_word(word) || word.len >= name.len || memcmp(word.data, name.data, word.len))
+	if (is_cuda_word(word) || word.len >= name.len ||
+	    memcmp(word.data, name.data, word.len) != 0)
 		return false;
 	return mpk_span_starts(word, "gfx") ? name.data[word.len] == ':'
 					    : name.data[word.len] == '-';

@@ -60,7 +60,7 @@ static int see_library(struct dl_phdr_info *info, size_t size, void *data)
 	if (!base || strcmp(base + 1, MPK_TVM_FFI_SONAME) != 0 ||
 	    strlen(info->dlpi_name) >= sizeof l->path)
 		return 0;
-	strcpy(l->path, info->dlpi_name);
+	memcpy(l->path, info->dlpi_name, strlen(info->dlpi_name) + 1);
 	return 1;
 }
 

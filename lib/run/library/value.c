@@ -266,7 +266,9 @@ int mpkr_call_value(mpkr_function *function, const struct mpkr_arg *in, size_t n
 
 enum mpkr_kind mpkr_value_kind(const mpkr_value *value)
 {
-	switch (value ? value->value.kind : MPK_VALUE_NONE) {
+	enum mpk_value_kind kind = value ? value->value.kind : MPK_VALUE_NONE;
+
+	switch (kind) {
 	case MPK_VALUE_BOOL:
 	case MPK_VALUE_INT:
 	case MPK_VALUE_FLOAT:

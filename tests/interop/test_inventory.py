@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -71,7 +72,7 @@ def test_workers(mpk, tmp_path, monkeypatch):
     assert sorted(map(json.dumps, rows)) == sorted(map(json.dumps, mpk.inventory(paths)))
     (tmp_path / "rows.jsonl").write_text(done.stdout)
     monkeypatch.chdir(tmp_path)
-    copy, shared, without = re.findall(r"<<END\n(.*?)END\n", page[page.index("DuckDB makes Parquet"):], re.S)
+    copy, shared, without = re.findall(r"<<END\n(.*?)END\n", page[page.index("DuckDB makes Parquet"):], re.S)[:3]
     duckdb.sql(copy)
     digests = {}
     for row in rows:
@@ -84,3 +85,53 @@ def test_workers(mpk, tmp_path, monkeypatch):
         if row["row"] == "image":
             images.setdefault(row["file"], set()).add(row["target"])
     assert [r[0] for r in duckdb.sql(without).fetchall()] == sorted(f for f, t in images.items() if "sm_120" not in t)
+
+
+def wheel(path, members):
+    """A wheel with files of tests/data: by the name in it, the path there."""
+    with zipfile.ZipFile(path, "w") as z:
+        for name, of in members.items():
+            z.write(DATA / of, name)
+
+
+def test_packages(mpk, tmp_path, monkeypatch):
+    """GNU parallel gives the rows of one process, and SQL over two releases finds what one would find by hand."""
+    if not shutil.which("parallel"):
+        pytest.skip("GNU parallel is not installed")
+    page = (ROOT / "man" / "mpack-ci.7").read_text()
+    page = page[page.index("GNU parallel is, a program"):]
+    (tmp_path / "rows.py").write_text(re.search(r"^import json, sys, mpk\n.*?(?=^\.Ed)", page, re.S | re.M).group(0))
+    command = re.search(r"^find fleet .*rows\.jsonl$", page, re.M).group(0).replace("-N 512", "-N 64")
+    monkeypatch.chdir(tmp_path)
+    env = dict(os.environ, PYTHONPATH=str(pathlib.Path(mpk.__file__).parents[1]), PATH=f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
+               PARALLEL_HOME=str(tmp_path))
+    sums, spill, tiny = "device/sums.sm_90.cubin", "device/sums_spill.sm_90.cubin", "device/tiny.sm_120a.cubin"
+    for release, version, members in (("last.jsonl", "1.0", sums), ("rows.jsonl", "1.1", spill)):
+        shutil.rmtree("fleet", ignore_errors=True)
+        os.mkdir("fleet")
+        wheel(f"fleet/alpha-{version}-py3-none-any.whl", {"alpha/k.cubin": members, "alpha/lib.so": "cuda/cubin/saxpy_cuda.so"})
+        wheel(f"fleet/beta-{version}-py3-none-any.whl", {"beta/lib.so": "cuda/cubin/saxpy_cuda.so", "beta/more.so": "gpu/cuda.so"})
+        wheel(f"fleet/gamma-{version}-py3-none-any.whl", {"gamma/t.cubin": tiny})
+        for i in range(130):  # several parts of 64
+            wheel(f"fleet/other{i}-{version}-py3-none-any.whl", {"other/t.cubin": "device/tiny.sm_100.cubin"})
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=env, timeout=300)
+        assert done.returncode == 0, done.stderr
+        rows = [json.loads(line) for line in pathlib.Path("rows.jsonl").read_text().splitlines()]
+        paths = sorted(f"fleet/{name}" for name in os.listdir("fleet"))
+        assert sorted(map(json.dumps, rows)) == sorted(map(json.dumps, mpk.inventory(paths)))
+        if release != "rows.jsonl":
+            os.rename("rows.jsonl", release)
+    table, without, shared, grown = re.findall(r"<<END\n(.*?)END\n", page, re.S)
+    with duckdb.connect("fleet.db") as db:
+        db.sql(table)
+        packages = {}
+        for row in rows:
+            package = re.match(r"fleet/([a-z0-9]+)-", row["file"])[1]
+            if row["row"] == "image":
+                packages.setdefault(package, set()).add(row["target"])
+        assert [r[0] for r in db.sql(without).fetchall()] == sorted(p for p, targets in packages.items() if "sm_120" not in targets)
+        assert ("alpha", "beta", 1) in db.sql(shared).fetchall()
+        got = db.sql(grown).fetchall()
+    kernel = next(r for r in got if r[2] == "sums")
+    assert kernel == ("alpha", "alpha/k.cubin", "sums", "sm_90", 7040, 10368, 80, 32, 0, 96)
+    assert {r[0] for r in got} == {"alpha"} and any(r[2] is None and r[5] > r[4] for r in got)

@@ -101,7 +101,7 @@ def test_packages(mpk, tmp_path, monkeypatch):
     page = (ROOT / "man" / "mpack-ci.7").read_text()
     page = page[page.index("GNU parallel is, a program"):]
     (tmp_path / "rows.py").write_text(re.search(r"^import json, sys, mpk\n.*?(?=^\.Ed)", page, re.S | re.M).group(0))
-    command = re.search(r"^find fleet .*rows\.jsonl$", page, re.M).group(0).replace("-N 512", "-N 64")
+    command = re.search(r"^find fleet .*\n.*rows\.jsonl$", page, re.M).group(0).replace("-N 512", "-N 64")
     monkeypatch.chdir(tmp_path)
     env = dict(os.environ, PYTHONPATH=str(pathlib.Path(mpk.__file__).parents[1]), PATH=f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
                PARALLEL_HOME=str(tmp_path))

@@ -293,7 +293,8 @@ MPKR_API int mpkr_open(const char *path, const struct mpkr_options *options, mpk
 MPKR_API int mpkr_open_memory(const void *bytes, size_t len, const struct mpkr_options *options,
 			      mpkr_model **out, struct mpkr_error *err);
 
-/* mpkr_close - give the model back; functions and results that are left stay good. NULL is fine */
+/* mpkr_close - give the model back; functions, values and results that are left stay good, but nobody finds anything in
+ * the model any more. NULL is fine */
 MPKR_API void mpkr_close(mpkr_model *model);
 
 /* mpkr_bind_weights - give a model the weights that its file has not: those of a .params file or tensor

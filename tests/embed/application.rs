@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! application.rs - a model that calls this program, is stopped, and whose cache is saved, by lib/rust:
 //! application REGISTERED DECODER
-use mpk_run::{Error, Model, Operator, Options, Result, View, Watch};
+use mpk_run::{Allocator, Error, Model, Operator, Options, Required, Result, View, Watch};
+use std::alloc::{alloc, dealloc, Layout};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -68,6 +69,53 @@ fn looks(path: &str) -> Result<()> {
     Ok(())
 }
 
+/// The system's memory, counted.
+struct Counted(Arc<AtomicUsize>);
+
+unsafe impl Allocator for Counted {
+    fn allocate(&self, _: (i32, i32), bytes: usize, align: usize) -> *mut u8 {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+        // room for where it begins
+        unsafe {
+            let room = alloc(Layout::from_size_align_unchecked(bytes + align, align));
+
+            if room.is_null() {
+                return room;
+            }
+            room.add(align - 8).cast::<usize>().write(align);
+            room.add(align)
+        }
+    }
+    unsafe fn release(&self, _: (i32, i32), data: *mut u8, bytes: usize) {
+        let align = data.sub(8).cast::<usize>().read();
+
+        self.0.fetch_sub(bytes, Ordering::Relaxed);
+        dealloc(data.sub(align), Layout::from_size_align_unchecked(bytes + align, align));
+    }
+}
+
+/// What a model says and needs; its memory is the application's.
+fn asks(registered: &str, decoder: &str) -> Result<()> {
+    let held = Arc::new(AtomicUsize::new(0));
+    let model = Model::open_with(registered, Options::new().by_path().allocator(Counted(Arc::clone(&held))))?;
+    let needed = |name: &str| model.requirements().map(|all| all.into_iter().find(|r| r.name == name));
+
+    println!("{:?}", needed("test.vm.add")?.map(|r| (r.kind, r.is_met)));
+    let add = model.register("test.vm.add", |call| call.hold(0).map(Some))?;
+    println!("{:?}", needed("test.vm.add")?.map(|r| (r.kind, r.is_met)));
+    println!("{:?}", model.metadata()?);
+    let x = [1f32, 2.0, 3.0, 4.0];
+    let y = model.find("add")?.call(&[View::new(&x, &[4])?.into(), View::new(&x, &[4])?.into()])?;
+
+    println!("{}", held.load(Ordering::Relaxed) > 0);
+    drop((y, add));
+    drop(model);
+    println!("{}", held.load(Ordering::Relaxed));
+    let states = Model::open(decoder)?.requirements()?;
+    println!("{}", states.iter().any(|r| r.kind == Required::State && r.is_met));
+    Ok(())
+}
+
 fn saves(path: &str) -> Result<()> {
     let model = Model::open(path)?;
     let sizes = [1, 64, 32, 16, 0].iter().map(|&n| model.shape(&[n])).collect::<Result<Vec<_>>>()?;
@@ -89,5 +137,6 @@ fn main() -> Result<()> {
 
     calls(&paths[1])?;
     looks(&paths[1])?;
+    asks(&paths[1], &paths[2])?;
     saves(&paths[2])
 }

@@ -52,6 +52,20 @@ def test_a_program_in_two_processes(decoder, tmp_path):
     assert [int(t) for part in said for t in part] == WANTED
 
 
+def test_programs(decoder, tmp_path):
+    def run(name, *args):
+        program = [sys.executable, str(TESTS / "embed" / "programs" / name), *map(str, args)]
+        return subprocess.run(program, check=True, capture_output=True, text=True).stdout.splitlines()
+
+    said = [*run("program.py", "classify", TESTS / "data/legacy/mlp_llvm.so")]
+    for how in ("begin", "go-on"):
+        said += run("program.py", "generate", decoder, tmp_path / "saved", how)
+    said += run("program.py", "serve", decoder)
+    wanted = (TESTS / "cli/library/programs.stdout.exact").read_text().splitlines()
+    assert said == wanted[:len(said)] and len(said) == 9
+    assert run("plugin.py", RELAX / "registered.so") == ["the application has taken 'test.vm.identity' away", "came and went"]
+
+
 @pytest.mark.parametrize("at", [0, 1, 5, 11])
 def test_saved_and_loaded(decoder, at):
     generator, made = begun(decoder, at)

@@ -94,12 +94,31 @@ mod ffi {
     }
 
     #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub struct Device {
+        pub device_type: i32,
+        pub device_id: i32,
+    }
+
+    pub type Allocate = extern "C" fn(*mut c_void, Device, usize, usize) -> *mut c_void;
+    pub type Give = extern "C" fn(*mut c_void, Device, *mut c_void, usize);
+
+    #[repr(C)]
     pub struct Memory {
         pub size: usize,
         pub budget: u64,
-        pub allocate: *const c_void,
-        pub release: *const c_void,
+        pub allocate: Option<Allocate>,
+        pub release: Option<Give>,
         pub context: *mut c_void,
+    }
+
+    #[repr(C)]
+    pub struct Requirement {
+        pub size: usize,
+        pub kind: c_int,
+        pub name: *const c_char,
+        pub device_type: i32,
+        pub is_met: c_int,
     }
 
     #[repr(C)]
@@ -153,6 +172,8 @@ mod ffi {
         pub fn mpkr_open(path: *const c_char, options: *const Options, out: *mut *mut Model, err: *mut Error) -> c_int;
         pub fn mpkr_close(model: *mut Model);
         pub fn mpkr_bind_weights(model: *mut Model, path: *const c_char, count: *mut usize, err: *mut Error) -> c_int;
+        pub fn mpkr_metadata(model: *mut Model, out: *mut *const c_char, err: *mut Error) -> c_int;
+        pub fn mpkr_requirement_at(model: *mut Model, i: usize, out: *mut Requirement, err: *mut Error) -> c_int;
         pub fn mpkr_function_count(model: *mut Model) -> usize;
         pub fn mpkr_function_name(model: *mut Model, i: usize) -> *const c_char;
         pub fn mpkr_find(model: *mut Model, name: *const c_char, out: *mut *mut Function, err: *mut Error) -> c_int;
@@ -225,6 +246,7 @@ mod ffi {
 
 const USAGE: i32 = 1;
 const RAISED: i32 = 8;
+const NOT_FOUND: i32 = 5;
 const KIND_NUMBER: c_int = 2;
 const KIND_SHAPE: c_int = 3;
 const KIND_NONE: c_int = 6;
@@ -664,9 +686,38 @@ extern "C" fn see(context: *mut c_void, event: *const ffi::Event) -> c_int {
         .unwrap_or(Watch::Stop) as c_int
 }
 
+/// Gives the memory of tensors in place of the system, from any thread, several at a time; it calls nothing of the model.
+///
+/// # Safety
+/// What `allocate` gives is `bytes` bytes at a multiple of `align`, a power of two of at least 64, of the device (DLPack's type
+/// and number), nobody else's until it is released; null: there is none.
+pub unsafe trait Allocator: Send + Sync {
+    fn allocate(&self, device: (i32, i32), bytes: usize, align: usize) -> *mut u8;
+    /// # Safety
+    /// `data` is what `allocate` gave for that device and so many bytes.
+    unsafe fn release(&self, device: (i32, i32), data: *mut u8, bytes: usize);
+}
+
+extern "C" fn allocate(context: *mut c_void, device: ffi::Device, bytes: usize, align: usize) -> *mut c_void {
+    let heard = unsafe { &*(context as *const Heard) };
+    let device = (device.device_type, device.device_id);
+    let give = || heard.allocator.as_ref().map_or(ptr::null_mut(), |a| a.allocate(device, bytes, align));
+
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(give)).unwrap_or(ptr::null_mut()).cast()
+}
+
+extern "C" fn release(context: *mut c_void, device: ffi::Device, data: *mut c_void, bytes: usize) {
+    if let Some(a) = unsafe { &(*(context as *const Heard)).allocator } {
+        let device = (device.device_type, device.device_id);
+        let take = || unsafe { a.release(device, data.cast(), bytes) };
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(take));
+    }
+}
+
 /// What models tell while they are opened and called.
 #[derive(Default)]
 struct Heard {
+    allocator: Option<Box<dyn Allocator>>,
     log: Option<Box<dyn Fn(&str) + Send + Sync>>,
     loaded: Option<Box<dyn Fn(u64) + Send + Sync>>,
     watchers: Mutex<Vec<Box<Box<Watcher>>>>, // also those that were: a call may be in one
@@ -690,6 +741,7 @@ pub struct Options {
     device: [i32; 2],
     threads: u32,
     budget: u64,
+    flags: u32,
     heard: Heard,
 }
 
@@ -712,6 +764,21 @@ impl Options {
         self.budget = bytes;
         self
     }
+    /// Gives the memory of the model's tensors, also on its device, if that has addresses (CUDA, ROCm).
+    pub fn allocator(mut self, allocator: impl Allocator + 'static) -> Self {
+        self.heard.allocator = Some(Box::new(allocator));
+        self
+    }
+    /// Opens the file itself and no copy of it, so that debuggers and profilers name what runs.
+    pub fn by_path(mut self) -> Self {
+        self.flags |= 1;
+        self
+    }
+    /// Writes names of code in memory to /tmp/perf-PID.map, where perf(1) looks for them.
+    pub fn perf_map(mut self) -> Self {
+        self.flags |= 2;
+        self
+    }
     /// Hears what the model prints.
     pub fn log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.heard.log = Some(Box::new(log));
@@ -722,6 +789,23 @@ impl Options {
         self.heard.loaded = Some(Box::new(loaded));
         self
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Required {
+    Device,
+    Function,
+    State,
+}
+
+/// What a model needs of who runs it: `struct mpkr_requirement`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    pub kind: Required,
+    pub name: String,
+    /// DLPack's, of a device.
+    pub device_type: i32,
+    pub is_met: bool,
 }
 
 /// Bytes that a model's tensors take: `struct mpkr_usage`.
@@ -812,16 +896,16 @@ impl Model {
         let memory = ffi::Memory {
             size: mem::size_of::<ffi::Memory>(),
             budget: options.budget,
-            allocate: ptr::null(),
-            release: ptr::null(),
-            context: ptr::null_mut(),
+            allocate: heard.allocator.as_ref().map(|_| allocate as ffi::Allocate),
+            release: heard.allocator.as_ref().map(|_| release as ffi::Give),
+            context: Arc::as_ptr(&heard) as *mut c_void,
         };
-        let context = Arc::as_ptr(&heard) as *mut c_void;
+        let context = memory.context;
         let options = ffi::Options {
             size: mem::size_of::<ffi::Options>(),
             device: options.device,
             threads: options.threads,
-            flags: 0,
+            flags: options.flags,
             tvm_ffi: ptr::null(),
             cuda_home: ptr::null(),
             stream: ptr::null_mut(),
@@ -884,11 +968,49 @@ impl Model {
         }
         rows
     }
+    /// What it says of itself, as models of MLC-LLM do: JSON.
+    pub fn metadata(&self) -> Result<Option<String>> {
+        match take(|out, err| unsafe { ffi::mpkr_metadata(self.0, out, err) }) {
+            Ok(text) => Ok(Some(text_at(text))),
+            Err(e) if e.code == NOT_FOUND => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+    /// What it needs of who runs it, whether or not it is there.
+    pub fn requirements(&self) -> Result<Vec<Requirement>> {
+        let mut all = Vec::new();
+        let mut r: ffi::Requirement = unsafe { mem::zeroed() };
+
+        r.size = mem::size_of::<ffi::Requirement>();
+        loop {
+            let next =
+                take(|_: *mut (), err| unsafe { ffi::mpkr_requirement_at(self.0, all.len(), &mut r, err) });
+
+            match next {
+                Ok(()) => all.push(Requirement {
+                    kind: match r.kind {
+                        0 => Required::Device,
+                        1 => Required::Function,
+                        _ => Required::State,
+                    },
+                    name: text_at(r.name),
+                    device_type: r.device_type,
+                    is_met: r.is_met != 0,
+                }),
+                Err(e) if e.code == NOT_FOUND => return Ok(all),
+                Err(e) => return Err(e),
+            }
+        }
+    }
     /// What its tensors take and took at most, in host memory.
     pub fn memory_now(&self) -> Result<Usage> {
+        self.memory_of(CPU)
+    }
+    /// The same on a device of another type, DLPack's: all but host memory together.
+    pub fn memory_of(&self, device_type: i32) -> Result<Usage> {
         let mut usage = Usage { size: mem::size_of::<Usage>(), ..Usage::default() };
 
-        take(|_: *mut (), err| unsafe { ffi::mpkr_memory_now(self.0, CPU, &mut usage, err) })?;
+        take(|_: *mut (), err| unsafe { ffi::mpkr_memory_now(self.0, device_type, &mut usage, err) })?;
         Ok(usage)
     }
     /// What a call will take, as the code says; no name: of the function that takes most.

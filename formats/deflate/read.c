@@ -109,17 +109,6 @@ static enum mpk_code run_stream(struct decoder *d, z_stream *z, struct mpk_error
 	return rc == Z_STREAM_END ? MPK_OK : inflate_fail(d->bytes, d->in_pos, rc, z->msg, err);
 }
 
-uint64_t mpk_deflate_limit(uint64_t packed)
-{
-	const uint64_t least = UINT64_C(64) << 20;
-	uint64_t most;
-
-	return __builtin_mul_overflow(packed, 128, &most) ||
-			       __builtin_add_overflow(most, least, &most)
-		       ? UINT64_MAX
-		       : most;
-}
-
 static bool only_zeros(struct mpk_span bytes, size_t from)
 {
 	while (from < bytes.len)

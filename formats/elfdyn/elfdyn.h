@@ -71,9 +71,9 @@ struct mpk_elfdyn {
 enum mpk_code mpk_elfdyn_read(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_elfdyn *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_elfdyn_all_symbols - object with the symbols that only linkers and debuggers read, static functions among them;
- * as it is where the file has none, or none that can be read */
-struct mpk_elfdyn mpk_elfdyn_all_symbols(const struct mpk_elfdyn *object);
+/* mpk_elfdyn_take_all_symbols - put the symbols that only linkers and debuggers read, static functions among them, in the
+ * place of those that are loaded, unless the file has none, or none that can be read */
+void mpk_elfdyn_take_all_symbols(struct mpk_elfdyn *object);
 
 /* mpk_elfdyn_source - its symbols, for mpk_symbols_survey and mpk_exports_read; borrows object */
 struct mpk_symbol_source mpk_elfdyn_source(const struct mpk_elfdyn *object);

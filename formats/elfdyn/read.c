@@ -468,38 +468,26 @@ enum mpk_code mpk_elfdyn_read(struct mpk_span bytes, struct mpk_arena *arena,
 
 /* --- symbols that are not loaded --------------------------------------------------------------- */
 
-static bool section_at(const struct mpk_elfdyn *d, const header_t *h, size_t index, Elf64_Shdr *out,
-		       struct mpk_span *content)
+void mpk_elfdyn_take_all_symbols(struct mpk_elfdyn *d)
 {
-	struct mpk_span table;
-
-	return mpk_span_sub(d->bytes, h->e_shoff, (uint64_t)h->e_shnum * sizeof *out, &table) &&
-	       entry_at(table, index, out, sizeof *out) &&
-	       mpk_span_sub(d->bytes, out->sh_offset, out->sh_size, content);
-}
-
-struct mpk_elfdyn mpk_elfdyn_all_symbols(const struct mpk_elfdyn *object)
-{
-	struct mpk_span symbols, strings;
-	struct mpk_elfdyn all = *object;
+	struct mpk_span table, symbols, strings;
 	const uint8_t *nul;
 	Elf64_Shdr s, names;
 	header_t h;
 
-	memcpy(&h, object->bytes.data, sizeof h);
-	for (size_t i = 0; h.e_shentsize == sizeof s && i < h.e_shnum; i++) {
-		if (!section_at(object, &h, i, &s, &symbols) || s.sh_type != SHT_SYMTAB ||
-		    !section_at(object, &h, s.sh_link, &names, &strings) || !strings.len)
-			continue;
-		nul = memrchr(strings.data, 0, strings.len);
-		if (!nul)
-			continue;
-		all.symbols = symbols;
-		all.symbol_count = symbols.len / sizeof(symbol_t);
-		all.strings = mpk_span_of(strings.data, (size_t)(nul - strings.data) + 1);
-		break;
-	}
-	return all;
+	memcpy(&h, d->bytes.data, sizeof h);
+	if (!mpk_span_sub(d->bytes, h.e_shoff, (uint64_t)h.e_shnum * sizeof s, &table))
+		return;
+	for (size_t i = 0; entry_at(table, i, &s, sizeof s); i++)
+		if (s.sh_type == SHT_SYMTAB && entry_at(table, s.sh_link, &names, sizeof names) &&
+		    mpk_span_sub(d->bytes, s.sh_offset, s.sh_size, &symbols) &&
+		    mpk_span_sub(d->bytes, names.sh_offset, names.sh_size, &strings) &&
+		    strings.len && (nul = memrchr(strings.data, 0, strings.len))) {
+			d->symbols = symbols;
+			d->symbol_count = symbols.len / sizeof(symbol_t);
+			d->strings = mpk_span_of(strings.data, (size_t)(nul - strings.data) + 1);
+			return;
+		}
 }
 
 /* --- symbols for others ------------------------------------------------------------------------ */

@@ -60,6 +60,12 @@ enum mpk_code mpk_zip_read(struct mpk_span bytes, const struct mpk_zip_member *m
 			   const struct mpk_zip_options *options, struct mpk_arena *arena,
 			   struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_zip_unpack - the same without zlib (deflate/inflate.h): for what applications link; check_stored and reader are not
+ *          looked at */
+enum mpk_code mpk_zip_unpack(struct mpk_span bytes, const struct mpk_zip_member *m,
+			     const struct mpk_zip_options *options, struct mpk_arena *arena,
+			     struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_zip_stored - the same of a member that is not compressed; its checksum is not looked at
  * Returns  as above; MPK_E_UNSUPPORTED also for one that is compressed */
 enum mpk_code mpk_zip_stored(struct mpk_span bytes, const struct mpk_zip_member *m,

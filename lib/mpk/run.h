@@ -298,8 +298,7 @@ MPKR_API int mpkr_open_memory(const void *bytes, size_t len, const struct mpkr_o
 MPKR_API void mpkr_close(mpkr_model *model);
 
 /* mpkr_bind_weights - give a model the weights that its file has not: those of a .params file or tensor
- * cache of TVM, of safetensors, of GGUF where no tensor is quantized, or of an .npz file of NumPy as savez
- * writes it: for what is compressed mpkr_find gives MPKR_E_UNSUPPORTED
+ * cache of TVM, of safetensors, of GGUF where no tensor is quantized, or of an .npz file of NumPy, compressed or not
  * Inputs that are named in the file are then no inputs of calls any more, and weights that the file of the
  * model has are replaced. "fc1.weight" is also the input "fc1_weight", and "p_fc1_weight", as PyTorch's
  * exporter calls it; of a buffer "b_...", of a constant "c_...". An input that is a tuple takes its items by their
@@ -342,7 +341,8 @@ struct mpkr_requirement {
 	int is_met; /* not 0: this build runs such devices, which need not be there, or the function is there by now */
 };
 
-/* mpkr_requirement_at - what a model needs, whether or not it can be run here; nothing of it runs, and no device is opened
+/* mpkr_requirement_at - what a model needs, whether or not it can be run here; nothing of it runs, and no device is opened.
+ * Functions are those that byte code or a graph names; compiled code asks for its own when it is called
  * @i       from 0
  * Returns  MPKR_OK; MPKR_E_NOT_FOUND: there are no more; MPKR_E_USAGE; MPKR_E_CORRUPT; MPKR_E_NO_MEMORY */
 MPKR_API int mpkr_requirement_at(mpkr_model *model, size_t i, struct mpkr_requirement *out,
@@ -635,7 +635,8 @@ MPKR_API int mpkr_value_hold(const mpkr_value *value, mpkr_value **out, struct m
 
 /* mpkr_state_save - sequences of a cache or a recurrent state as bytes, for mpkr_state_load of the same model: also in
  * another session, another process, or later. No call that has the state may be under way
- * @state   a paged cache of keys and values or a recurrent state
+ * @state   a paged cache of keys and values or a recurrent state; or the older cache of one tensor, which has no ids and of
+ *          which loading replaces all
  * @ids     of count sequences; NULL: all. What several of them share is saved once
  * @out     uint8, one dimension, in host memory; to be given back by mpkr_free
  * Returns  MPKR_OK; MPKR_E_USAGE: no state; MPKR_E_RAISED: no such sequence, a tree of tokens that is not committed, a
@@ -777,7 +778,8 @@ struct mpkr_failure {
 	const char *function; /* of the model that it is in; "": not known */
 	const char *
 		before; /* the kernel or function that was called before it there; "": none, or not known */
-	int64_t instruction; /* its number in byte code; -1: compiled code, or a call that was replayed as it was recorded */
+	int64_t instruction; /* its number in byte code, or among the steps of a graph; -1: compiled code, or a call that was
+			      * replayed as it was recorded */
 };
 
 /* mpkr_failed_at - the operator in which the last call of the function's session failed

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "deflate/deflate.h"
+#include "deflate/inflate.h"
 #include "fuzz.h"
 
 enum { LIMIT = 1 << 16, INTERVAL = 1 << 13 };
@@ -40,6 +41,19 @@ static void in_parts(struct mpk_span bytes, enum mpk_code code, struct mpk_span 
 	}
 }
 
+/* The decoder of the library says the same. */
+static void without_zlib(struct mpk_span bytes, enum mpk_code code, struct mpk_span content)
+{
+	static uint8_t own[LIMIT];
+
+	if (code == MPK_OK) {
+		FUZZ_REQUIRE(mpk_inflate(bytes, own, content.len, NULL) == MPK_OK);
+		FUZZ_REQUIRE(!content.len || memcmp(own, content.data, content.len) == 0);
+	} else {
+		(void)mpk_inflate(bytes, own, LIMIT, NULL);
+	}
+}
+
 void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
 	struct mpk_span rest = fuzz_rest(bytes), out = { 0 };
@@ -50,6 +64,7 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 	} else {
 		code = mpk_deflate_read(rest, LIMIT, NULL, arena, &out, NULL);
 		in_parts(rest, code, out, arena);
+		without_zlib(rest, code, out);
 	}
 	if (code != MPK_OK)
 		return;

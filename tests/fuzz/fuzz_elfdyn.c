@@ -12,9 +12,11 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 	if (mpk_elfdyn_read(bytes, arena, &d, NULL) != MPK_OK)
 		return;
 	const struct mpk_symbol_source source = mpk_elfdyn_source(&d);
-	const struct mpk_elfdyn all = mpk_elfdyn_all_symbols(&d);
-	const struct mpk_symbol_source others = mpk_elfdyn_source(&all);
+	struct mpk_elfdyn all = d;
 	struct mpk_symbol s;
+
+	mpk_elfdyn_take_all_symbols(&all);
+	const struct mpk_symbol_source others = mpk_elfdyn_source(&all);
 
 	for (size_t i = 0; i < d.slot_count; i++)
 		FUZZ_REQUIRE(d.slots[i].entry < bytes.len);

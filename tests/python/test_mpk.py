@@ -163,13 +163,19 @@ def test_sessions_run_side_by_side():
 
 @pytest.mark.parametrize("name, weights", [("packed", "weights"), ("packed", "numbered"), ("plain", "weights"),
                                            ("plain", "numbered")])
-def test_parameters_are_bound(name, weights):
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_parameters_are_bound(name, weights, is_compressed, tmp_path):
     model = mpk.open(RELAX / f"{name}.so")
-    count = model.bind_params(RELAX / f"packed.{weights}.npz")
-    assert count == len(np.load(RELAX / f"packed.{weights}.npz").files)
+    path = RELAX / f"packed.{weights}.npz"
+    with np.load(path) as arrays:
+        names = arrays.files
+        if is_compressed:
+            path = tmp_path / "weights.npz"
+            np.savez_compressed(path, **arrays)
+    assert model.bind_params(path) == len(names)
     np.testing.assert_allclose(model.forward(load("packed.in0")), load("packed.out0"), rtol=1e-5, atol=1e-6)
     with pytest.raises(ValueError):
-        model.bind_params(RELAX / f"packed.{weights}.npz")
+        model.bind_params(path)
 
 
 def test_parameters_that_nobody_takes_are_refused():

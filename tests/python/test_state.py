@@ -52,6 +52,11 @@ def test_a_program_in_two_processes(decoder, tmp_path):
     assert [int(t) for part in said for t in part] == WANTED
 
 
+def test_metadata_is_a_text(decoder):
+    model = mpk.open(decoder)
+    assert model["_metadata"]() == model["_metadata"].call_whole() == model.metadata()
+
+
 def test_programs(decoder, tmp_path):
     def run(name, *args):
         program = [sys.executable, str(TESTS / "embed" / "programs" / name), *map(str, args)]

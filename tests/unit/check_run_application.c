@@ -900,6 +900,66 @@ START_TEST(what_functions_are)
 }
 END_TEST
 
+/* Ends the call at the second kernel. */
+struct ended {
+	int kernels;
+	char before[256], name[256];
+};
+
+static int end_at_second(void *context, const struct mpkr_event *e)
+{
+	struct ended *s = context;
+
+	if (e->is_end || e->kind != MPKR_OPERATOR_KERNEL)
+		return MPKR_WATCH_GO_ON;
+	(void)snprintf(s->kernels ? s->name : s->before, sizeof s->name, "%s", e->name);
+	return ++s->kernels == 2 ? MPKR_WATCH_STOP : MPKR_WATCH_GO_ON;
+}
+
+/* Each executor says in which operator a call failed, and which one came before. */
+START_TEST(every_executor_says_where_it_failed)
+{
+	const struct model *m = &models[_i];
+	struct mpkr_failure at = { .size = sizeof at };
+	const struct mpkr_tensor *in[3];
+	struct mpkr_result *results[3];
+	struct ended s = { 0 };
+	struct array arrays[3];
+	mpkr_model *model;
+	mpkr_function *f;
+	size_t n = count_names(m->in), count;
+
+	NEED_FIXTURES;
+	if (m->on_device)
+		SKIP_TEST("the device is another test's");
+	ck_ok(mpkr_open(data_path(m->path), NULL, &model, &err));
+	ck_ok(mpkr_find(model, m->function, &f, &err));
+	for (size_t i = 0; i < n; i++) {
+		array_load(&arrays[i], m->in[i], true);
+		in[i] = &arrays[i].tensor;
+	}
+	mpkr_watch(model, end_at_second, &s);
+	err.code = mpkr_call(f, in, n, results, 3, &count, &err);
+	for (size_t i = 0; !err.code && i < count; i++)
+		mpkr_free(results[i]);
+	/* of code that was compiled ahead of time all is one kernel */
+	ck_assert_int_eq(err.code, strstr(m->path, "_aot") ? MPKR_OK : MPKR_E_STOPPED);
+	if (err.code) {
+		ck_assert_int_eq(mpkr_failed_at(f, &at), MPKR_OK);
+		ck_assert_str_eq(at.name, s.name);
+		ck_assert_str_eq(at.before, s.before);
+		ck_assert_int_ge(at.instruction, 1);
+	}
+	mpkr_watch(model, NULL, NULL);
+	call_model(m, f, true);
+	ck_assert_int_eq(mpkr_failed_at(f, &at), MPKR_E_NOT_FOUND);
+	for (size_t i = 0; i < n; i++)
+		array_free(&arrays[i]);
+	mpkr_drop(f);
+	mpkr_close(model);
+}
+END_TEST
+
 START_TEST(options_that_no_driver_mends)
 {
 	struct mpkr_options options = { .size = sizeof options, .device = { MPKR_DEVICE_CPU, 3 } };
@@ -950,6 +1010,8 @@ int main(void)
 	tcase_add_test(tc, functions_are_values);
 	tcase_add_test(tc, what_is_printed_is_heard);
 	tcase_add_test(tc, what_functions_are);
+	tcase_add_loop_test(tc, every_executor_says_where_it_failed, 0,
+			    (int)MPK_ARRAY_COUNT(models));
 	tcase_add_test(tc, options_that_no_driver_mends);
 	tcase_add_loop_test(tc, every_executor_is_stopped, 0, (int)MPK_ARRAY_COUNT(models));
 	suite_add_tcase(s, tc);

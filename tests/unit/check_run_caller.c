@@ -418,6 +418,42 @@ START_TEST(requirements_are_listed)
 }
 END_TEST
 
+/* A graph and byte code of Relay name kernels of their file, and of nobody else; one that is another's is said. */
+START_TEST(older_models_need_functions_too)
+{
+	static const char *const paths[] = { "legacy/mlp_llvm.so", "legacy/mlp_vm.so" };
+	static const char key[] = "func_name\": \"tvmgen_default_fused_sum";
+	struct mpkr_requirement r = { .size = sizeof r };
+	mpkr_model *model;
+	char *copy, *at;
+	struct mpk_span file;
+
+	NEED_FIXTURES;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(paths); i++) {
+		ck_ok(mpkr_open(data_path(paths[i]), NULL, &model, &err));
+		ck_fails(mpkr_requirement_at(model, 0, &r, &err), MPKR_E_NOT_FOUND,
+			 "0 requirements");
+		mpkr_close(model);
+	}
+	file = fixture_load("legacy/mlp_llvm.so");
+	copy = malloc(file.len);
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, file.data, file.len);
+	at = memmem(copy, file.len, key, sizeof key - 1);
+	ck_assert_ptr_nonnull(at);
+	at[sizeof key - 2] = 'x';
+	ck_ok(mpkr_open_memory(copy, file.len, NULL, &model, &err));
+	ck_ok(mpkr_requirement_at(model, 0, &r, &err));
+	ck_assert_int_eq(r.kind, MPKR_REQUIRES_FUNCTION);
+	ck_assert_str_eq(r.name, "tvmgen_default_fused_sux");
+	ck_assert_int_eq(r.is_met, 0);
+	ck_fails(mpkr_requirement_at(model, 1, &r, &err), MPKR_E_NOT_FOUND, "1 requirements");
+	mpkr_close(model);
+	free(copy);
+	fixture_free(file);
+}
+END_TEST
+
 /* A caller of this release, and the library of a later one, or the other way round. */
 START_TEST(structs_of_other_releases)
 {
@@ -600,6 +636,7 @@ int main(void)
 	tcase_add_test(tc, options_that_make_no_sense);
 	tcase_add_test(tc, needs_before_a_call);
 	tcase_add_test(tc, requirements_are_listed);
+	tcase_add_test(tc, older_models_need_functions_too);
 	tcase_add_test(tc, structs_of_other_releases);
 	tcase_add_test(tc, loops_on_threads_of_the_caller);
 	tcase_add_test(tc, sessions_and_children);

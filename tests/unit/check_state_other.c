@@ -42,6 +42,60 @@ START_TEST(the_older_cache_stays_in_its_memory)
 }
 END_TEST
 
+/* Entries that go round go on as they would have; what is damaged is refused, and changes nothing. */
+START_TEST(the_older_cache_is_saved)
+{
+	struct mpk_value c, other, bytes, none = { 0 };
+	uint8_t copy[512];
+	size_t len;
+
+	GOOD("attention_kv_cache_create", TENSOR(f32, 1, 2), SHAPE(2, 2), integer(0));
+	c = same(result);
+	GOOD("attention_kv_cache_create", TENSOR(f32, 1, 2), SHAPE(1, 2), integer(0));
+	other = same(result);
+	for (int i = 0; i < 4; i++)
+		GOOD("attention_kv_cache_window_override_with_sinks", same(c), TENSOR(f32, 3, 2),
+		     integer(7), integer(2));
+	RAISES("another type", "attention_kv_cache_append", same(c), TENSOR(i32, 1, 2));
+	RAISES("is relax.vm.AttentionKVCacheLegacy", "kv_state_clear", same(c));
+	RAISES("is relax.vm.AttentionKVCacheLegacy", "attention_kv_cache_empty", same(c));
+	ck_assert_int_eq(save(c, SHAPE(1), &bytes), MPK_E_RAISED);
+	ck_assert_ok(save(c, none, &bytes), err);
+	len = bytes.tensor->bytes;
+	ck_assert_uint_lt(len, sizeof copy);
+	memcpy(copy, bytes.tensor->dl.data, len);
+	for (size_t i = 0; i < len; i++)
+		ck_assert_int_ne(load(other, copy, i, 5), MPK_OK);
+	ck_assert_int_ne(load(other, copy, len, 6), MPK_OK);
+	GOOD("attention_kv_cache_view", same(other));
+	ck_assert_int_eq(result.tensor->dl.shape[0], 0);
+	for (size_t i = 0; i < len; i++) {
+		uint8_t before = copy[i];
+
+		copy[i] ^= 0x81;
+		(void)load(other, copy, len, 5);
+		copy[i] = before;
+	}
+	ck_assert_ok(load(other, copy, len, 5), err);
+	mpk_value_drop(&bytes);
+	for (int i = 0; i < 5; i++) {
+		struct mpk_value view;
+
+		for (int k = 0; k < 2; k++)
+			GOOD("attention_kv_cache_window_override_with_sinks", same(k ? other : c),
+			     TENSOR(f32, 3, 2), integer(7), integer(2));
+		GOOD("attention_kv_cache_view", same(c));
+		view = same(result);
+		GOOD("attention_kv_cache_view", same(other));
+		ck_assert_uint_eq(result.tensor->bytes, view.tensor->bytes);
+		ck_assert_mem_eq(result.tensor->dl.data, view.tensor->dl.data, view.tensor->bytes);
+		mpk_value_drop(&view);
+	}
+	mpk_value_drop(&c);
+	mpk_value_drop(&other);
+}
+END_TEST
+
 START_TEST(penalties_stay_in_the_logits)
 {
 	struct mpk_value ids = TENSOR(i32, 2);
@@ -104,6 +158,7 @@ int main(void)
 {
 	const struct state_test tests[] = {
 		{ the_older_cache_stays_in_its_memory, 1 },
+		{ the_older_cache_is_saved, 1 },
 		{ penalties_stay_in_the_logits, 1 },
 		{ weights_are_of_one_runtime, 1 },
 	};

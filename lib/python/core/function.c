@@ -432,7 +432,7 @@ static int add_result(PyObject *list, mpkr_value *value, int like, int32_t devic
 		failed = (is_whole ? add_tuple : add_items)(list, value, like, device_type);
 	} else if (is_whole && kind == MPKR_KIND_NONE) {
 		failed = PyList_Append(list, Py_None);
-	} else if (is_whole && kind != MPKR_KIND_TENSOR) {
+	} else if ((is_whole && kind != MPKR_KIND_TENSOR) || kind == MPKR_KIND_TEXT) {
 		failed = append(list, mpk_py_plain(value, kind));
 	} else if (kind != MPKR_KIND_NONE) {
 		if (mpkr_value_tensor(value, device_type, &result, &err)) {

@@ -119,16 +119,15 @@ enum mpk_code mpk_run_send_param(const struct mpkr_function *f, const struct mpk
 	return MPK_OK;
 }
 
-/* A member that is not compressed: the library links no zlib. */
-static enum mpk_code read_stored(struct mpk_span zip, const struct mpk_zip_member *m,
+/* The library links no zlib. */
+static enum mpk_code read_member(struct mpk_span zip, const struct mpk_zip_member *m,
 				 struct mpk_arena *arena, struct mpk_span *out,
 				 struct mpk_error *err)
 {
 	static const struct mpk_zip_options options = { .space = "npz",
 							.advice = "save it with numpy.savez" };
 
-	(void)arena; /* a view needs no memory */
-	return mpk_zip_stored(zip, m, &options, out, err);
+	return mpk_zip_unpack(zip, m, &options, arena, out, err);
 }
 
 /* --- what files have for a function ------------------------------------------------------------ */
@@ -543,7 +542,7 @@ static enum mpk_code bind_file(struct mpkr_model *model, const char *path, size_
 				"parameters are bound before a function is found");
 	p = calloc(1, sizeof *p);
 	MPK_TRY_ALLOC(p, err);
-	code = mpk_param_file_open(path, read_stored, &p->file, err);
+	code = mpk_param_file_open(path, read_member, &p->file, err);
 	if (code == MPK_OK) {
 		p->next = model->params;
 		p->bind_late = mpk_run_bind_late;

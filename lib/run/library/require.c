@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "executor/machine.h"
 #include "executor/relax/builtin.h"
+#include "graphjson/graphjson.h"
 #include "library/internal/library.h"
 #include "program/device_kind.h"
 
@@ -107,6 +108,28 @@ static bool file_has(const struct mpkr_model *model, struct mpk_span name)
 	return false;
 }
 
+static enum mpk_code put_function(struct mpkr_model *model, struct mpk_span name,
+				  struct mpk_error *err)
+{
+	if (file_has(model, name))
+		return MPK_OK;
+	return put(model, is_state(name) ? MPKR_REQUIRES_STATE : MPKR_REQUIRES_FUNCTION, name, 0,
+		   err);
+}
+
+/* What begins with two underscores is no function: a copy, or nothing at all. */
+static enum mpk_code put_graph(struct mpkr_model *model, struct mpk_span text,
+			       struct mpk_arena *arena, struct mpk_error *err)
+{
+	struct mpk_graph_json g;
+
+	MPK_TRY(mpk_graph_json_read(text, arena, &g, err));
+	for (size_t i = 0; i < g.node_count; i++)
+		if (!g.nodes[i].is_input && strncmp(g.nodes[i].func_name, "__", 2) != 0)
+			MPK_TRY(put_function(model, mpk_span_str(g.nodes[i].func_name), err));
+	return MPK_OK;
+}
+
 static enum mpk_code put_functions(struct mpk_module *module, void *arg, struct mpk_error *err)
 {
 	const struct mpk_node_module *node = (const struct mpk_node_module *)module;
@@ -117,16 +140,14 @@ static enum mpk_code put_functions(struct mpk_module *module, void *arg, struct 
 	if (!node->loader || !node->loader->payload || !node->loader->signature_at)
 		return MPK_OK;
 	MPK_TRY(mpk_node_payload(node, &arena, &payload, err));
-	for (size_t i = 0; payload.tag == MPK_PAYLOAD_RELAX && i < payload.u.relax.func_count;
-	     i++) {
-		const struct mpk_relax_func *f = &payload.u.relax.funcs[i];
-
-		if (f->kind == MPK_RELAX_PACKED && !file_has(model, f->name))
-			MPK_TRY(put(model,
-				    is_state(f->name) ? MPKR_REQUIRES_STATE
-						      : MPKR_REQUIRES_FUNCTION,
-				    f->name, 0, err));
-	}
+	for (size_t i = 0; payload.tag == MPK_PAYLOAD_RELAX && i < payload.u.relax.func_count; i++)
+		if (payload.u.relax.funcs[i].kind == MPK_RELAX_PACKED)
+			MPK_TRY(put_function(model, payload.u.relax.funcs[i].name, err));
+	for (size_t i = 0; payload.tag == MPK_PAYLOAD_RELAY && i < payload.u.relay.primitives.count;
+	     i++)
+		MPK_TRY(put_function(model, payload.u.relay.primitives.items[i], err));
+	if (payload.tag == MPK_PAYLOAD_FACTORY && payload.u.factory.has_graph)
+		return put_graph(model, payload.u.factory.graph_json, &arena, err);
 	return MPK_OK;
 }
 

@@ -8,7 +8,6 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -18,26 +17,18 @@
 #include "elfdyn/elfdyn.h"
 #include "runtime/internal/runtime.h"
 
-/* One name to a line; a damaged file may have any bytes. */
-static bool is_plain(const char *name)
-{
-	if (!*name)
-		return false;
-	for (const char *at = name; *at; at++)
-		if ((unsigned char)*at <= ' ' || *at == 0x7f)
-			return false;
-	return true;
-}
-
+/* The names are those of code that runs here anyway: nothing is asked of them. */
 static void put_functions(const struct mpk_elfdyn *object, uintptr_t base, struct mpk_strbuf *out)
 {
-	const struct mpk_elfdyn all = mpk_elfdyn_all_symbols(object);
-	const struct mpk_symbol_source source = mpk_elfdyn_source(&all);
+	struct mpk_elfdyn all = *object;
 	struct mpk_symbol s;
+
+	mpk_elfdyn_take_all_symbols(&all);
+	const struct mpk_symbol_source source = mpk_elfdyn_source(&all);
 
 	for (size_t i = 0; i < source.count; i++)
 		if (source.get(source.self, i, &s, NULL) == MPK_OK && s.defined && s.bytes &&
-		    s.type == STT_FUNC && is_plain(s.name))
+		    s.type == STT_FUNC)
 			mpk_strbuf_printf(out, "%llx %llx %s\n",
 					  (unsigned long long)(base + s.value),
 					  (unsigned long long)s.bytes, s.name);
@@ -55,8 +46,7 @@ static void append(const struct mpk_strbuf *text)
 	fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
 	if (fd < 0)
 		return;
-	if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == geteuid() &&
-	    file.st_nlink == 1)
+	if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == geteuid())
 		while (done < text->len) {
 			ssize_t n = pwrite(fd, text->data + done, text->len - done,
 					   file.st_size + (off_t)done);
@@ -68,44 +58,35 @@ static void append(const struct mpk_strbuf *text)
 	(void)close(fd);
 }
 
-/* Nothing of the object runs yet but what its constructors have started. perf hears of code when it becomes executable. */
-static void replace(uintptr_t from, size_t bytes)
+/* Nothing of the object runs yet but what its constructors have started. perf hears of code when it becomes executable,
+ * which some systems forbid: the copy tells. */
+static void replace(void *code, size_t bytes)
 {
-	uint8_t *code = (uint8_t *)from, *copy = malloc(bytes);
+	void *copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (!copy)
+	if (copy == MAP_FAILED)
 		return;
 	memcpy(copy, code, bytes);
-	if (mmap(code, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+	if (mprotect(copy, bytes, PROT_READ | PROT_EXEC) == 0 &&
+	    mmap(code, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 		 0) != MAP_FAILED) {
 		memcpy(code, copy, bytes);
 		(void)mprotect(code, bytes, PROT_READ | PROT_EXEC);
 	}
-	free(copy);
-}
-
-/* Whether memory may become executable here: some systems forbid it. */
-static bool may_execute(size_t page)
-{
-	void *try = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	bool may = try != MAP_FAILED && mprotect(try, page, PROT_READ | PROT_EXEC) == 0;
-
-	if (try != MAP_FAILED)
-		(void)munmap(try, page);
-	return may;
+	(void)munmap(copy, bytes);
 }
 
 static void take_off_file(const struct mpk_elfdyn *object, uintptr_t base)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
-	for (size_t i = 0; may_execute(page) && i < object->load_count; i++) {
+	for (size_t i = 0; i < object->load_count; i++) {
 		const struct mpk_elfdyn_segment *s = &object->loads[i];
 		uintptr_t from = (base + s->address) & ~(page - 1);
 		uintptr_t end = (base + s->address + s->memory_bytes + page - 1) & ~(page - 1);
 
 		if (s->is_code && s->memory_bytes == s->file_bytes)
-			replace(from, end - from);
+			replace((void *)from, end - from);
 	}
 }
 

@@ -750,6 +750,21 @@ static enum mpk_code relay_interp_take_step(struct run *r, struct mpk_error *err
 	return MPK_OK;
 }
 
+/* The kernel that was called before is the last one that stands before the step in its function. */
+static void note_step(const struct run *r)
+{
+	const struct mpk_relay_program *p = r->vm->program;
+	const struct mpk_frame *f = frame_of(r);
+	const struct mpk_relay_callee *caller = &p->callees[f->callee];
+	struct mpk_span before = { 0 };
+
+	for (size_t at = f->at; at-- > caller->start && !before.len;)
+		if (p->steps[at].op == MPK_RELAY_INVOKE_PACKED)
+			before = p->packed[p->steps[at].index].name;
+	mpk_failed_note(mpk_stop_get(), relay_interp_name_of(p, &p->steps[f->at]),
+			mpk_span_str(caller->name), (int64_t)(f->at - caller->start), before);
+}
+
 /* Run a function in a frame of its own until it returns
  * @args    as many as it has parameters; borrowed
  * Returns  MPK_OK, *result owned; MPK_E_RAISED: what a kernel raised, registers that do not hold what
@@ -767,8 +782,11 @@ static enum mpk_code relay_run(struct mpk_relay_vm *vm, size_t function,
 		mpk_relay_registers(vm)[i] = mpk_value_hold(args[i]);
 	while (code == MPK_OK && !r.done) {
 		code = mpk_stop_check(stop, err);
-		if (code == MPK_OK)
-			code = relay_interp_take_step(&r, err);
+		if (code != MPK_OK)
+			break;
+		code = relay_interp_take_step(&r, err);
+		if (code != MPK_OK)
+			note_step(&r);
 	}
 	mpk_frames_pop(&vm->frames, r.floor);
 	if (code == MPK_OK)

@@ -284,22 +284,35 @@ void mpk_kv_init(struct mpk_kv_state *s, const struct mpk_kv_ops *ops, const cha
 	s->ops = ops;
 }
 
+const struct mpk_kv_ops mpk_kv_every = { 0 };
+
+enum mpk_code mpk_kv_take(const char *name, const struct mpk_value *args, size_t i,
+			  const struct mpk_kv_ops *ops, const char *type, struct mpk_kv_state **out,
+			  struct mpk_error *err)
+{
+	struct mpk_object *object;
+
+	MPK_TRY(mpk_state_object(name, args, i, release_state, type, &object, err));
+	*out = (struct mpk_kv_state *)object;
+	if (ops && ops != &mpk_kv_every && (*out)->ops != ops)
+		return mpk_relax_raise(err, "TypeError", "%s: argument %zu is %s", name, i,
+				       object->type);
+	return MPK_OK;
+}
+
 enum mpk_code mpk_kv_run(const struct mpk_kv_builtin *builtin, const struct mpk_value *args,
 			 size_t count, struct mpk_value *result, struct mpk_error *err)
 {
 	const struct mpk_kv_call call = { builtin->name, args, count, result };
-	struct mpk_object *object;
 	struct mpk_kv_state *s;
 	struct mpk_value held;
 	enum mpk_code code;
 
 	MPK_TRY(mpk_relax_arity(builtin->name, count, builtin->least, builtin->most, err));
-	MPK_TRY(mpk_state_object(builtin->name, args, 0, release_state, "a state of sequences",
-				 &object, err));
-	s = (struct mpk_kv_state *)object;
-	if (builtin->ops && s->ops != builtin->ops)
+	MPK_TRY(mpk_kv_take(builtin->name, args, 0, builtin->ops, "a state of sequences", &s, err));
+	if (!s->ops->sequences && !builtin->ops)
 		return mpk_relax_raise(err, "TypeError", "%s: argument 0 is %s", builtin->name,
-				       object->type);
+				       s->object.type);
 	if (atomic_exchange(&s->is_busy, true))
 		return mpk_relax_raise(
 			err, "InternalError",

@@ -8,7 +8,8 @@
  * for one machine.
  *
  * Of a cache in pages: the numbers that it was made with; blocks, of which those that others follow come first;
- * sequences; then each page of each block, layer by layer.
+ * sequences; then each page of each block, layer by layer. What a recurrent state and the older cache write stands beside
+ * them (rnn.c, window.c).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -476,8 +477,8 @@ static enum mpk_code load_state(struct mpk_kv_state *state, const struct mpk_kv_
 	return state->ops->load(state, &l, err);
 }
 
-MPK_KV_BUILTIN(kv_save, "mpk.state_save", 3, 3, NULL, save_state)
-MPK_KV_BUILTIN(kv_load, "mpk.state_load", 3, 3, NULL, load_state)
+MPK_KV_BUILTIN(kv_save, "mpk.state_save", 3, 3, &mpk_kv_every, save_state)
+MPK_KV_BUILTIN(kv_load, "mpk.state_load", 3, 3, &mpk_kv_every, load_state)
 
 /* Memory is copied by the devices of the runtime whose code calls. */
 static enum mpk_code call_here(struct mpk_runtime *runtime, const struct mpk_args *args,

@@ -10,27 +10,25 @@
 #include "executor/state/internal/state.h"
 
 struct window_cache {
-	struct mpk_object object; /* first */
+	struct mpk_kv_state base; /* first */
 	struct mpk_tensor *data;
 	int64_t filled, next; /* entries; where the next one goes when it goes round */
 };
 
-static void release_window(struct mpk_object *object)
-{
-	struct window_cache *c = (struct window_cache *)object;
+static const struct mpk_kv_ops window_ops;
 
-	mpk_tensor_drop(c->data);
-	free(c);
+static void window_destroy(struct mpk_kv_state *state)
+{
+	mpk_tensor_drop(((struct window_cache *)state)->data);
 }
 
 static enum mpk_code take_cache(const char *name, const struct mpk_value *args, size_t i,
 				struct window_cache **out, struct mpk_error *err)
 {
-	struct mpk_object *object;
+	struct mpk_kv_state *state;
 
-	MPK_TRY(mpk_state_object(name, args, i, release_window, "a cache of one tensor", &object,
-				 err));
-	*out = (struct window_cache *)object;
+	MPK_TRY(mpk_kv_take(name, args, i, &window_ops, "a cache of one tensor", &state, err));
+	*out = (struct window_cache *)state;
 	return MPK_OK;
 }
 
@@ -106,6 +104,85 @@ static enum mpk_code append_entries(struct window_cache *c, struct mpk_tensor *t
 	return MPK_OK;
 }
 
+/* --- as bytes ------------------------------------------------------------------------------------
+ *
+ * i64 element type, dimensions, each extent but the first; i64 entries that are filled, the place of the next one; then
+ * the content of as many entries as the larger of these numbers. */
+
+static int64_t type_number(const struct mpk_dltensor *dl)
+{
+	return dl->dtype.code | dl->dtype.bits << 8 | (int64_t)dl->dtype.lanes << 16;
+}
+
+/* Entries that were taken back may be looked at again where the cache goes round. */
+static int64_t kept_entries(const struct window_cache *c)
+{
+	return c->next > c->filled ? c->next : c->filled;
+}
+
+static enum mpk_code window_save(const struct mpk_kv_state *state, const int64_t *ids, size_t count,
+				 struct mpk_save *to, struct mpk_error *err)
+{
+	const struct window_cache *c = (const struct window_cache *)state;
+	const struct mpk_dltensor *dl = &c->data->dl;
+	uint64_t bytes;
+
+	(void)count;
+	MPK_TRY(mpk_state_check(!ids, err, "a cache of one tensor has no sequences"));
+	mpk_save_u64(to, (uint64_t)type_number(dl));
+	mpk_save_u64(to, (uint64_t)dl->ndim);
+	for (int32_t i = 1; i < dl->ndim; i++)
+		mpk_save_u64(to, (uint64_t)dl->shape[i]);
+	mpk_save_u64(to, (uint64_t)c->filled);
+	mpk_save_u64(to, (uint64_t)c->next);
+	MPK_TRY(mpk_tensor_bytes_of(dl->dtype, dl->shape + 1, (size_t)dl->ndim - 1, &bytes, err));
+	return mpk_save_memory(
+		to, (struct mpk_state_bytes){ c->data, 0, (uint64_t)kept_entries(c) * bytes }, err);
+}
+
+/* What the cache had is gone, as it is one sequence. */
+static enum mpk_code window_load(struct mpk_kv_state *state, struct mpk_load *from,
+				 struct mpk_error *err)
+{
+	struct window_cache *c = (struct window_cache *)state, read = { 0 };
+	const struct mpk_dltensor *dl = &c->data->dl;
+	int64_t shape[MPK_TENSOR_NDIM_MAX];
+	size_t left;
+	uint64_t bytes;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_load_same(from, "element type", type_number(dl), err));
+	MPK_TRY(mpk_load_same(from, "dimensions", dl->ndim, err));
+	for (int32_t i = 1; i < dl->ndim; i++)
+		MPK_TRY(mpk_load_same(from, "extent of an entry", dl->shape[i], err));
+	MPK_TRY(mpk_read_i64(&from->cursor, "entries", &read.filled, err));
+	MPK_TRY(mpk_read_i64(&from->cursor, "place", &read.next, err));
+	MPK_TRY(mpk_tensor_bytes_of(dl->dtype, dl->shape + 1, (size_t)dl->ndim - 1, &bytes, err));
+	left = from->cursor.bytes.len - from->cursor.pos;
+	/* entries without content may be any number that memory can count */
+	if (read.filled < 0 || read.next < 0 || kept_entries(&read) > INT32_MAX ||
+	    (uint64_t)kept_entries(&read) * bytes != left)
+		return mpk_fail(err, MPK_E_CORRUPT, "the saved entries do not hold together");
+	memcpy(shape, dl->shape, (size_t)dl->ndim * sizeof *shape);
+	if (shape[0] < kept_entries(&read))
+		shape[0] = kept_entries(&read);
+	MPK_TRY(mpk_state_pages(dl->dtype, shape, (size_t)dl->ndim, dl->device, &read.data, err));
+	code = mpk_load_memory(from, (struct mpk_state_bytes){ read.data, 0, left }, err);
+	if (code != MPK_OK) {
+		mpk_tensor_drop(read.data);
+		return code;
+	}
+	mpk_tensor_drop(c->data);
+	c->data = read.data;
+	c->filled = read.filled;
+	c->next = read.next;
+	return MPK_OK;
+}
+
+static const struct mpk_kv_ops window_ops = { .save = window_save,
+					      .load = window_load,
+					      .destroy = window_destroy };
+
 /* --- builtins ------------------------------------------------------------------------------------ */
 
 static enum mpk_code fill_window(struct window_cache *c, const char *name,
@@ -144,10 +221,8 @@ static enum mpk_code window_create(const struct mpk_value *args, size_t count,
 	MPK_TRY(mpk_relax_arity(name, count, 3, 3, err));
 	c = calloc(1, sizeof *c);
 	MPK_TRY_ALLOC(c, err);
-	atomic_init(&c->object.refs, 1);
-	c->object.type = "relax.vm.AttentionKVCacheLegacy";
-	c->object.release = release_window;
-	made.object = &c->object;
+	mpk_kv_init(&c->base, &window_ops, "relax.vm.AttentionKVCacheLegacy");
+	made.object = &c->base.object;
 	rc = fill_window(c, name, args, err);
 	if (rc != MPK_OK)
 		mpk_value_drop(&made);

@@ -370,6 +370,32 @@ static enum mpk_code machine_describe(const struct static_machine *m, size_t i,
 	return MPK_OK;
 }
 
+static enum mpk_code run_observed(struct static_machine *m, struct mpk_observer *observers,
+				  size_t i, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op;
+	const struct mpk_value none = { 0 };
+
+	MPK_TRY(machine_describe(m, i, &op, err));
+	MPK_TRY(mpk_operator_begin(observers, &op, err));
+	MPK_TRY(run_step(m, i, err));
+	return mpk_operator_end(observers, &op, &none, err);
+}
+
+static const char *step_name(const struct mpk_static_program *p, size_t i)
+{
+	return p->steps[i].function ? p->steps[i].function->name : "copy";
+}
+
+static enum mpk_code fail_at(const struct static_machine *m, size_t i, enum mpk_code code)
+{
+	const struct mpk_static_program *p = m->program;
+
+	mpk_failed_note(mpk_stop_get(), mpk_span_str(step_name(p, i)), (struct mpk_span){ 0 },
+			(int64_t)i, mpk_span_str(i ? step_name(p, i - 1) : ""));
+	return mpk_failed(code);
+}
+
 static enum mpk_code invoke(struct mpk_machine *base, size_t function, const struct mpk_args *args,
 			    struct mpk_value *result, struct mpk_error *err)
 {
@@ -377,6 +403,7 @@ static enum mpk_code invoke(struct mpk_machine *base, size_t function, const str
 	const struct mpk_static_program *p = m->program;
 	struct mpk_observer *observers = mpk_runtime_observers(p->base.runtime);
 	struct mpk_stop *stop = mpk_stop_get();
+	enum mpk_code code = MPK_OK;
 
 	(void)function; /* there is one */
 	MPK_TRY(mpk_signature_bind(&p->model, args, m->bound, err));
@@ -385,21 +412,11 @@ static enum mpk_code invoke(struct mpk_machine *base, size_t function, const str
 		MPK_TRY(refresh_result(m, p->results[i], err));
 	for (size_t i = 0; i < p->input_count; i++)
 		MPK_TRY(place_input(m, i, err));
-	/* asked once a call: a run that nobody observes has no test in its loop */
-	for (size_t i = 0; i < p->step_count && observers; i++) {
+	for (size_t i = 0; i < p->step_count; i++) {
 		MPK_TRY(mpk_stop_check(stop, err));
-
-		MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op;
-		const struct mpk_value none = { 0 };
-
-		MPK_TRY(machine_describe(m, i, &op, err));
-		MPK_TRY(mpk_operator_begin(observers, &op, err));
-		MPK_TRY(run_step(m, i, err));
-		MPK_TRY(mpk_operator_end(observers, &op, &none, err));
-	}
-	for (size_t i = 0; i < p->step_count && !observers; i++) {
-		MPK_TRY(mpk_stop_check(stop, err));
-		MPK_TRY(run_step(m, i, err));
+		code = observers ? run_observed(m, observers, i, err) : run_step(m, i, err);
+		if (code != MPK_OK)
+			return fail_at(m, i, code);
 	}
 	return make_results(m, result, err);
 }

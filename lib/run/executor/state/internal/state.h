@@ -168,7 +168,8 @@ struct mpk_kv_ops {
 	enum mpk_code (*save)(const struct mpk_kv_state *s, const int64_t *ids, size_t count,
 			      struct mpk_save *to, struct mpk_error *err);
 	enum mpk_code (*load)(struct mpk_kv_state *s, struct mpk_load *from, struct mpk_error *err);
-	const struct mpk_kv_sequences *sequences;
+	const struct mpk_kv_sequences
+		*sequences; /* NULL, like begin and end: it has no sequences */
 	enum mpk_code (*begin)(struct mpk_kv_state *s, const struct mpk_kv_batch *batch,
 			       struct mpk_error *err);
 	enum mpk_code (*end)(struct mpk_kv_state *s, struct mpk_error *err);
@@ -196,11 +197,21 @@ struct mpk_kv_call {
 /* A builtin whose first argument is a state. While it works, no other builtin gets the state. */
 struct mpk_kv_builtin {
 	const char *name;
-	size_t least, most;           /* bounds of the number of arguments */
-	const struct mpk_kv_ops *ops; /* operations of the states that it takes; NULL: any state */
+	size_t least, most; /* bounds of the number of arguments */
+	/* operations of the states that it takes; NULL: all states that have sequences */
+	const struct mpk_kv_ops *ops;
 	enum mpk_code (*work)(struct mpk_kv_state *state, const struct mpk_kv_call *call,
 			      struct mpk_error *err);
 };
+
+/* For a builtin that takes every state. */
+extern const struct mpk_kv_ops mpk_kv_every;
+
+/* mpk_kv_take - the argument that is a state of these operations; borrowed
+ * Returns  MPK_OK; MPK_E_RAISED: it is something else, or another kind of state */
+enum mpk_code mpk_kv_take(const char *name, const struct mpk_value *args, size_t i,
+			  const struct mpk_kv_ops *ops, const char *type, struct mpk_kv_state **out,
+			  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_kv_run - call a builtin and hold the state during the call
  * Returns  as the builtin; MPK_E_RAISED: wrong first argument, wrong number of arguments, or the state is busy because a

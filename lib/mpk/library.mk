@@ -110,13 +110,15 @@ $(RUN_ARCHIVE):
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@.new && $(AR) rcsD $@.new $< && mv -f $@.new $@
 
-# The same for another machine: make run-for TARGET=aarch64-linux-gnu, with the compiler and binutils of that name.
-# Headers that are the same for every machine come from this one's.
+# The same for another machine or C library: make run-for TARGET=aarch64-linux-gnu, TARGET=x86_64-linux-musl, with the
+# compiler and binutils of that name; this system's binutils where the name has none, as musl's. The archive for applications
+# is out/for/TARGET/librun/libmpkrun.a. Headers that are the same for every machine come from this one's.
+for_tool = $(if $(shell command -v $(TARGET)-$(1)),$(TARGET)-$(1),$(1))
 run-for:
 	$(if $(TARGET),,$(error name the machine: TARGET=aarch64-linux-gnu))
-	$(Q)$(MAKE) --no-print-directory O=out/for/$(TARGET) CC=$(TARGET)-gcc LD=$(TARGET)-ld AR=$(TARGET)-ar \
-		OBJCOPY=$(TARGET)-objcopy CPPFLAGS='$(CPPFLAGS) -idirafter /usr/include' \
-		$(RUN_ARCHIVE:$(O)/%=out/for/$(TARGET)/%)
+	$(Q)$(MAKE) --no-print-directory O=out/for/$(TARGET) CC=$(TARGET)-gcc LD=$(call for_tool,ld) AR=$(call for_tool,ar) \
+		OBJCOPY=$(call for_tool,objcopy) RUN_RELR= CPPFLAGS='$(CPPFLAGS) -idirafter /usr/include -idirafter /usr/include/$(TARGET:musl=gnu)' \
+		out/for/$(TARGET)/librun/libmpkrun.a $(RUN_ARCHIVE:$(O)/%=out/for/$(TARGET)/%)
 	$(Q)mkdir -p $(O)/libexec/mpack/$(TARGET) && cp $(RUN_ARCHIVE:$(O)/%=out/for/$(TARGET)/%) $(O)/libexec/mpack/$(TARGET)
 
 # What finds the library goes from where it lies itself, so that a folder may be moved as a whole.

@@ -96,8 +96,9 @@ static enum mpk_code read_header(struct mpk_span bytes, header_t *out, struct mp
 {
 	if (!mpk_span_starts(bytes, ELFMAG))
 		return mpk_fail(err, MPK_E_LOAD,
-				mpk_span_starts(bytes, "\x1f\x8b") ? "compressed by gzip"
-								   : "not an ELF file");
+				mpk_span_starts(bytes, "\x1f\x8b")
+					? "compressed by gzip: gunzip it first"
+					: "not an ELF file");
 	if (bytes.len < sizeof *out)
 		return elfdyn_corrupt(0, "the ELF header ends beyond the end of the file", err);
 	memcpy(out, bytes.data, sizeof *out);

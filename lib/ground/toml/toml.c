@@ -216,7 +216,9 @@ void mpk_toml_read_unknown(struct mpk_toml_reader *r, const char *what, struct m
 {
 	char near[MPK_TOML_SUGGEST_BYTES];
 	struct mpk_span word = mpk_toml_str_span(key);
+	size_t at = mpk_closest(word, names, count);
 
+	r->meant = at < count ? names[at] : (struct mpk_span){ 0 };
 	mpk_toml_read_error(r, key.pos, "unknown-key", "%s has no key '%s'%s", what,
 			    MPK_QUOTE(word), mpk_toml_suggest(word, names, count, near));
 }
@@ -395,6 +397,28 @@ static bool is_field(const struct mpk_toml_schema *schema, const struct mpk_toml
 	return false;
 }
 
+/* Whether a key of the table that is unknown was taken for that of a field. */
+static bool misspells(const struct mpk_toml_schema *schema, const struct mpk_toml *table,
+		      const char *field)
+{
+	struct mpk_span names[FIELDS_MAX];
+
+	if (schema->unknown)
+		return false;
+	for (size_t i = 0; i < schema->field_count; i++)
+		names[i] = mpk_span_str(schema->fields[i].name);
+	for (size_t i = 0; i < table->count; i++) {
+		size_t near;
+
+		if (is_field(schema, &table->entries[i]))
+			continue;
+		near = mpk_closest(mpk_toml_key(&table->entries[i]), names, schema->field_count);
+		if (near < schema->field_count && strcmp(schema->fields[near].name, field) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Keys are looked up by field, and not fields by key, so that findings about keys that are
  * missing come in the order of the schema. */
 void mpk_toml_read_table(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
@@ -402,6 +426,7 @@ void mpk_toml_read_table(struct mpk_toml_reader *r, const struct mpk_toml_schema
 {
 	size_t outer_errors = r->row_errors;
 
+	r->meant = (struct mpk_span){ 0 };
 	r->row_errors = r->report->errors;
 	for (size_t i = 0; i < schema->field_count; i++) {
 		const struct mpk_toml_field *f = &schema->fields[i];
@@ -412,6 +437,9 @@ void mpk_toml_read_table(struct mpk_toml_reader *r, const struct mpk_toml_schema
 		else if (f->required) {
 			struct mpk_pos pos = table->pos;
 
+			/* of a misspelt key that is said, once */
+			if (misspells(schema, table, f->name))
+				continue;
 			if (f->rows)
 				mpk_toml_read_error(r, pos, "missing-key", "%s needs %s",
 						    schema->what, f->rows->what);

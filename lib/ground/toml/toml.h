@@ -74,6 +74,8 @@ struct mpk_toml_reader {
 	void *user;        /* the schema's own: what all its tables belong to */
 	size_t row_errors; /* errors in the report when the current table began */
 	bool failed;       /* out of memory */
+	/* what the last unknown key of the current table was taken for, which is then not missing; empty: nothing */
+	struct mpk_span meant;
 };
 
 enum mpk_toml_field_kind {

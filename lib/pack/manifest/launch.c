@@ -136,7 +136,7 @@ const struct mpk_toml_schema mpk_manifest_kernel_schema = {
 static void need(struct mpk_toml_reader *r, struct mpk_pos pos, bool present, const char *table,
 		 const char *key)
 {
-	if (!present)
+	if (!present && !mpk_span_is(r->meant, key))
 		mpk_toml_read_error(r, pos, "missing-key", "%s needs '%s'", table, key);
 }
 

@@ -21,3 +21,10 @@ test ! -e t.so
 mkdir folder
 look mpack thin w.whl --keep sm_90 -o folder
 minspect folder/w.whl | sed -n 1,2p
+# a key that is misspelt is one mistake, and not a missing key as well
+cp data/example/scale.cl .
+mpack init scale.cl | sed 's/^grid/gird/' >misspelt.toml
+look mpack check misspelt.toml
+# what to do with a packed library before it is called
+gzip -c data/formats/01_opencl_scale.so >scale.so.gz
+look minspect run main scale.so.gz

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that the programs say on standard error, and the exit status that belongs to each
- * error code. Messages go out line by line through print.c; names of files and words of the
- * command line are escaped here, because both may come from strangers. */
+/* Prints everything that the programs write to standard error, and maps each error code to an exit
+ * status. Messages are printed line by line through print.c. File names and words of the command
+ * line are escaped here, because both may come from untrusted sources. */
 #include "common/diag.h"
 
 #include <stdarg.h>
@@ -29,7 +29,7 @@ int mpk_exit_status(enum mpk_code code)
 	case MPK_E_UNSUPPORTED:
 	case MPK_E_CONFLICT:
 	case MPK_E_TOOL:
-	case MPK_E_NOMEM: /* what asks for it is the input */
+	case MPK_E_NOMEM: /* the input caused the demand for memory */
 	case MPK_E_BUDGET:
 		return MPK_EXIT_MALFORMED;
 	case MPK_E_NO_BLOB:
@@ -43,7 +43,7 @@ int mpk_exit_status(enum mpk_code code)
 		return MPK_EXIT_RAISED;
 	case MPK_E_TIMEOUT:
 		return MPK_EXIT_TIMEOUT;
-	/* Answers between our own processes, and mistakes of ours: one that arrives here is a
+	/* These codes are passed only between our own processes, so one that arrives here is a
 	 * defect. */
 	case MPK_E_INTERNAL:
 	case MPK_CODE_COUNT:
@@ -53,7 +53,7 @@ int mpk_exit_status(enum mpk_code code)
 }
 
 /* A message may have several lines, for instance those of a compiler. All but the first are
- * indented, so that none of them looks like a message of ours. */
+ * indented, so that none of them looks like a message of this program. */
 static void print_lines(const char *text)
 {
 	for (const char *end; (end = strchr(text, '\n')); text = end + 1)
@@ -64,7 +64,7 @@ static void print_lines(const char *text)
 
 static void print_finding(const char *severity, const char *check, const struct mpk_error *e)
 {
-	char raw[768], position[1024]; /* file names are text from outside like any other */
+	char raw[768], position[1024]; /* file names come from outside, like any other text */
 	/* Red for errors, yellow for everything else. */
 	const char *color = strcmp(severity, "error") == 0 ? "\033[1;31m" : "\033[1;33m";
 	bool colored = mpk_color_on(MPK_STDERR);
@@ -78,7 +78,8 @@ static void print_finding(const char *severity, const char *check, const struct 
 	(void)mpk_print(MPK_STDERR, check ? " [%s]\n" : "\n", check);
 }
 
-/* The last error that was printed. An action may meet one error in two passes over a file; it is printed once. */
+/* The last error that was printed. An action may find the same error in two passes over a file; it
+ * is printed once. */
 static bool was_said_last(const struct mpk_error *err)
 {
 	static char last[sizeof err->text + sizeof err->at + 64];
@@ -122,18 +123,18 @@ void mpk_diag_report(struct mpk_report *report)
 
 static void vline(const char *severity, const char *fmt, va_list ap) MPK_PRINTF(2, 0);
 
-/* Arguments of the command line are text from outside like any other. */
+/* Arguments of the command line come from outside, like any other text. */
 static void vline(const char *severity, const char *fmt, va_list ap)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf said = { 0 };
 	char *raw = NULL;
 
-	/* Where memory is out, the line may have no text, but the program and the severity are still
+	/* If memory is out, the line may have no text, but the program and the severity are still
 	 * printed. */
 	if (vasprintf(&raw, fmt, ap) >= 0)
 		mpk_escape_controls(&said, mpk_span_str(raw));
 	(void)mpk_print(MPK_STDERR, "%s: %s", mpk_common.program, severity);
-	/* Printing escapes, too; the copy only keeps line ends that came from an argument apart from ours. */
+	/* Printing escapes too. This copy only distinguishes line ends in arguments from ours. */
 	print_lines(said.failed && raw ? raw : mpk_strbuf_text(&said));
 	(void)mpk_print(MPK_STDERR, "\n");
 	free(raw);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program may do to files, by the rows of its option table: the sandbox of its action, and which outputs it may
- * write.
+/* File access of the programs, derived from their option tables: the sandbox of an action, and the
+ * outputs it may write.
  *
- * Nothing of a file that is inspected is ever executed; should a reader have a bug after all, the kernel still holds the
- * process to the files that the command line names, and to system calls that an inspection needs.
+ * No part of an inspected file is executed. If a reader has a bug all the same, the kernel still
+ * restricts the process to the files that the command line names, and to system calls that an
+ * inspection needs.
  *
- * Outputs are checked before anything is done: a mistyped command must cost neither a library that lies in the place of
- * the output nor minutes of work. io/output.h holds the same rules again when the output is opened.
+ * Outputs are checked before any work: a mistyped command must not destroy a library at the
+ * output's path, nor cost minutes of work. io/output.h applies the same rules again when the output
+ * is opened.
  */
 #include "common/files.h"
 
@@ -37,7 +39,7 @@ static void add_readable(struct mpk_confine *c, const char *path)
 		c->failed = true;
 }
 
-/* "app.whl!/pkg/lib.so": the text before any of the separators may be the name of the archive. */
+/* In "app.whl!/pkg/lib.so", the text before each separator may be the name of the archive. */
 static void add_archives(struct mpk_confine *c, const char *path)
 {
 	for (const char *at = strstr(path, "!/"); at; at = strstr(at + 1, "!/")) {
@@ -52,7 +54,7 @@ static void add_archives(struct mpk_confine *c, const char *path)
 
 void mpk_confine_input(struct mpk_confine *c, const char *path)
 {
-	/* "lib.a(devc.o)" names a member: the archive is what has to be readable. */
+	/* "lib.a(devc.o)" names a member, so the archive must be readable. */
 	const char *member = path ? strrchr(path, '(') : NULL;
 
 	if (!path || strcmp(path, "-") == 0)
@@ -61,7 +63,7 @@ void mpk_confine_input(struct mpk_confine *c, const char *path)
 	add_archives(c, path);
 	if (!member || member == path || access(path, F_OK) == 0)
 		return;
-	/* lives as long as the process, as command lines do */
+	/* lives as long as the process, like the command line */
 	char *archive = strndup(path, (size_t)(member - path));
 
 	if (archive)
@@ -73,12 +75,12 @@ void mpk_confine_output(struct mpk_confine *c, const char *path)
 {
 	if (!path || !*path || strcmp(path, "-") == 0 || c->writable_count == MPK_CONFINE_MAX)
 		return;
-	/* a link is replaced where it leads to */
+	/* if the path is a link, its target is replaced */
 	char *target = realpath(path, NULL), *parent = NULL;
 
 	if (!target)
 		target = strdup(path);
-	/* "out/" and "out" are one folder; renaming needs rights for its parent. */
+	/* "out/" and "out" are one folder; renaming it needs access to its parent. */
 	for (size_t len = target ? strlen(target) : 0; len > 1 && target[len - 1] == '/'; len--)
 		target[len - 1] = '\0';
 	if (target)
@@ -96,20 +98,20 @@ static void confine_enter(const struct mpk_confine *c)
 		.readable_count = c->readable_count,
 		.writable = (const char *const *)c->writable,
 		.writable_count = c->writable_count,
-		/* A file that is replaced hands its mode and owner to the new one, which takes
-		 * more rights. */
+		/* A new file gets the mode and owner of the file that it replaces, which needs more
+		 * rights. */
 		.replaces = c->writable_count > 0,
 		.emptied = c->emptied,
 	};
 	struct mpk_sandbox_state state;
 
-	/* A sandbox with half of the names would refuse files that the user named. */
+	/* A sandbox with an incomplete list would refuse files that the user named. */
 	if (c->failed) {
 		mpk_diag_note("no sandbox: memory is out");
 		return;
 	}
 	state = mpk_sandbox_enter(&s);
-	/* Old kernels lack one or the other; the program then goes on with what there is. */
+	/* Old kernels lack some of the features; the program then uses those that exist. */
 	if (!state.files)
 		mpk_diag_note("files are not confined: this system has no Landlock");
 	if (!state.calls)
@@ -130,7 +132,7 @@ void mpk_confine(struct mpk_confine *c, const struct mpk_option *options)
 			}
 		}
 	}
-	/* a sanitizer's runtime starts a process to look for leaks, and reads files of /proc */
+	/* a sanitizer's leak detector starts a process and reads /proc */
 	if (!mpk_common.no_sandbox && !MPK_IS_SANITIZED)
 		confine_enter(c);
 	for (size_t i = 0; i < c->writable_count; i++)
@@ -153,7 +155,7 @@ void mpk_confine_to(const char *path, const struct mpk_option *options)
 void mpk_outputs_begin(const char *mark, size_t len)
 {
 	mpk_overwrite_author(mpk_common.program, mpk_span_of(mark, len));
-	/* Inputs stay known by device and inode, so that no output can replace a file that was
+	/* Keeps the device and inode of inputs, so that no output can replace an input that was
 	 * read. */
 	mpk_mappings_keep();
 }
@@ -173,7 +175,7 @@ int mpk_outputs_limit(void)
 	return MPK_EXIT_OK;
 }
 
-/* One value of the command line. */
+/* One output that the command line names. */
 struct output {
 	const struct mpk_option *row;
 	const char *path;
@@ -190,8 +192,8 @@ static enum mpk_code collect_row(const struct mpk_option *row, struct outputs *o
 	for (size_t i = 0; i < mpk_option_count(row); i++) {
 		const char *path = mpk_option_value(row, i);
 
-		/* --profile without a value names no file; an empty name of all others is a
-		 * mistake */
+		/* --profile without a value names no file; for all others an empty name is an
+		 * error */
 		if (row->kind == MPK_OPT_MAYBE && !*path)
 			continue;
 		MPK_TRY_ALLOC(MPK_VEC_ROOM(out->items, out->count, out->cap), err);
@@ -209,7 +211,7 @@ static bool is_one_file(const char *a, const char *b)
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Compares outputs that do not exist yet: the same name in one folder. */
+/* Whether two outputs that do not exist yet have the same name in one folder. */
 static bool will_be_one_file(const char *a, const char *b)
 {
 	char *in_a = mpk_path_folder(a), *in_b = mpk_path_folder(b);
@@ -221,8 +223,8 @@ static bool will_be_one_file(const char *a, const char *b)
 	return is;
 }
 
-/* A pipe and a terminal take more than one; standard output under its name does not, as what is
- * written there is one document. */
+/* Whether two outputs conflict. A pipe and a terminal accept several outputs; "-" does not, as
+ * standard output holds one document. */
 static bool clash(const char *a, const char *b)
 {
 	struct stat st;
@@ -242,7 +244,7 @@ static int outputs_check_names(const struct outputs *o)
 
 		if (!*a->path)
 			return mpk_diag_usage("--%s: a file name is missing", a->row->name);
-		/* There are a handful of outputs, so comparing each with each is quick. */
+		/* There are few outputs, so comparing all pairs is quick. */
 		for (size_t k = 0; k < i; k++)
 			if (clash(o->items[k].path, a->path))
 				return mpk_diag_usage("--%s and --%s name the same output, '%s'",
@@ -251,7 +253,7 @@ static int outputs_check_names(const struct outputs *o)
 	return MPK_EXIT_OK;
 }
 
-/* Whether there is a file. Where that cannot be known, err is set. */
+/* Whether a file exists. Sets err if that is unknown. */
 static bool is_there(const char *path, struct stat *out, struct mpk_error *err)
 {
 	if (stat(path, out) == 0)
@@ -263,7 +265,7 @@ static bool is_there(const char *path, struct stat *out, struct mpk_error *err)
 	return false;
 }
 
-/* What is no input: may it be made, or replaced? */
+/* Checks that an output, which is not an input, may be created or replaced. */
 static int check_new(const struct output *o, char *const *operands, size_t count)
 {
 	struct mpk_error err = { 0 };
@@ -271,8 +273,8 @@ static int check_new(const struct output *o, char *const *operands, size_t count
 	if (mpk_output_check_path(o->path, &err) == MPK_OK)
 		return MPK_EXIT_OK;
 
-	/* A library is in the place of OUT: most likely the name of the output was forgotten,
-	 * and getopt took the input for it. */
+	/* OUT names an existing library: the user probably forgot the name of the output, so that
+	 * getopt took the input for it. */
 	const char *name = o->row->name, *argument = o->row->argument;
 
 	if (strncmp(argument, "OUT", 3) == 0 && count)
@@ -287,8 +289,8 @@ static int check_new(const struct output *o, char *const *operands, size_t count
 	return mpk_diag_error(&err);
 }
 
-/* Whether an output is a file that is read. They are compared as files, not as names: a link to the input is the
- * input, too. Where that cannot be known, err is set. */
+/* Whether an output is an input file. Files are compared by inode, not by name: a link to the input
+ * is also the input. Sets err if that is unknown. */
 static bool is_input(const char *path, const struct stat *output, struct mpk_error *err)
 {
 	struct stat input;
@@ -297,7 +299,7 @@ static bool is_input(const char *path, const struct stat *output, struct mpk_err
 	       output->st_ino == input.st_ino && S_ISREG(output->st_mode);
 }
 
-/* The same for the files that options name: --diff OTHER, --baseline B.json. */
+/* The same for files that options name: --diff OTHER, --baseline B.json. */
 static bool is_read_by_option(const struct mpk_option *row, const struct stat *output,
 			      struct mpk_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds what the programs need and do not contain: compilers, the plug-ins beside the program,
- * the package tvm_ffi of a Python environment. lib/ never reads the environment, so its
- * variables are asked here and what they say is handed over as paths. */
+/* Finds external programs and libraries: compilers, the plug-ins installed with the program, the
+ * package tvm_ffi of a Python environment. lib/ never reads the environment, so environment
+ * variables are read here and passed on as paths. */
 #include "common/find.h"
 
 #include <glob.h>
@@ -21,7 +21,7 @@ static enum mpk_code split_words(struct mpk_arena *arena, const char *text, stru
 	struct mpk_argv v = { .arena = arena };
 
 	MPK_TRY_ALLOC(copy, err);
-	/* CC="ccache gcc -m64" is usual, so a driver is a list of words. */
+	/* CC="ccache gcc -m64" is usual, so a compiler is a list of words. */
 	for (char *w = strtok_r(copy, " \t", &rest); w; w = strtok_r(NULL, " \t", &rest))
 		mpk_argv_add(&v, w);
 	if (v.failed)
@@ -30,8 +30,8 @@ static enum mpk_code split_words(struct mpk_arena *arena, const char *text, stru
 	return v.count ? MPK_OK : mpk_fail(err, MPK_E_USAGE, "--cc names no program");
 }
 
-/* Of a compiler of C that was named, the driver of C++ beside it: aarch64-linux-gnu-gcc-12 has
- * aarch64-linux-gnu-g++-12. */
+/* Returns the C++ compiler that belongs to a C compiler: aarch64-linux-gnu-gcc-12 has
+ *         aarch64-linux-gnu-g++-12. */
 static const char *cxx_of(struct mpk_arena *arena, const char *cc)
 {
 	static const char *const pairs[][2] = { { "gcc", "g++" },
@@ -41,7 +41,7 @@ static const char *cxx_of(struct mpk_arena *arena, const char *cc)
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
 		const char *at = NULL;
 
-		/* the last: folders and launchers may be called so, too */
+		/* the last match: folders and launchers may contain the name too */
 		for (const char *p = cc; (p = strstr(p, pairs[i][0])); p++)
 			at = p;
 		if (at)
@@ -55,7 +55,7 @@ enum mpk_code mpk_compiler_find(struct mpk_arena *arena, const char *cc, const c
 				struct mpk_words *cc_out, struct mpk_words *cxx_out,
 				struct mpk_error *err)
 {
-	/* $CXX belongs to $CC; a compiler that --cc names has its own C++ driver. */
+	/* $CXX belongs to $CC; a compiler named by --cc has its own C++ compiler. */
 	if (!cxx && !cc)
 		cxx = getenv("CXX");
 	if (!cc)
@@ -73,7 +73,7 @@ enum mpk_code mpk_compiler_find(struct mpk_arena *arena, const char *cc, const c
 
 const char *mpk_libexec_find(struct mpk_arena *arena, const char *name)
 {
-	/* from the program to its parts: in its build folder, and where it was moved together with them */
+	/* paths from the program to its parts: in the build folder, and in a moved installation */
 	static const char *const ways[] = { "../libexec", MPK_LIBEXEC_FROM_BIN };
 	char self[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -94,9 +94,10 @@ const char *mpk_libexec_find(struct mpk_arena *arena, const char *name)
 
 /* --- Python environments ----------------------------------------------------------------- */
 
-/* Python environments keep it with the package tvm_ffi. */
+/* Places of the package tvm_ffi in Python environments. */
 static const struct {
-	const char *variable; /* a directory; NULL: the pattern is absolute */
+	/* environment variable with a directory; NULL if the pattern is absolute */
+	const char *variable;
 	const char *pattern;
 } candidates[] = {
 	{ "VIRTUAL_ENV", "lib/python3*/site-packages" },
@@ -112,10 +113,10 @@ static enum mpk_code add_candidate(glob_t *found, size_t i, struct mpk_arena *ar
 {
 	const char *root = candidates[i].variable ? getenv(candidates[i].variable) : "";
 	char *pattern;
-	/* a pattern without a file stays in the list: the message names every pattern */
+	/* a pattern without a match stays in the list, since the message names every pattern */
 	int flags = GLOB_NOCHECK | (found->gl_pathc ? GLOB_APPEND : 0);
 
-	/* A variable that is not set has no environment to look into. */
+	/* If the variable is not set, there is no environment to search. */
 	if (!root || (candidates[i].variable && !root[0]))
 		return MPK_OK;
 	pattern = mpk_arena_printf(arena, "%s%s%s/tvm_ffi/lib/libtvm_ffi.so", root,
@@ -159,7 +160,7 @@ enum mpk_code mpk_tvm_headers_find(struct mpk_arena *arena, struct mpk_words *ou
 	for (size_t i = 0; i < found.count; i++) {
 		size_t len = strlen(found.items[i]), tail = sizeof library - 1;
 
-		/* A pattern that matched nothing is in the list as it is written; it has no
+		/* A pattern without a match is in the list unchanged; it has no
 		 * folder. */
 		if (len < tail || strcmp(found.items[i] + len - tail, library) != 0)
 			continue;

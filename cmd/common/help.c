@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints --help, --version and --explain. All of the help comes from the rows of the option tables: the first
- * screen, every option, and the options of one action, ten a screen. Lines have at most 80 columns. --explain prints
- * texts of the catalogue of messages (lib/show/explain), in full for the words that are given, a line for each message
- * where none is given. */
+/* Prints --help, --version and --explain. The help is generated from the option tables: the first
+ * screen, all options, and the options of one action, ten on each screen. Lines have at most 80
+ * columns. --explain prints entries of the message catalogue (lib/show/explain): in full for given
+ * words, else one line for each message. */
 #include "common/options.h"
 
 #include <ctype.h>
@@ -20,9 +20,9 @@
 
 enum { WIDTH = 80, WORDS = 20, OPTIONS = 28, ROWS_OF_A_SCREEN = 10 };
 
-/* For scripts/completion, which would have to guess from the help: a line an option, and in it
- * between tabs the letter, the name, "=" where the value is optional, the word for the value,
- * .values, "word" where the name may stand without dashes ("output" where -o may name its value), and
+/* Prints the table for scripts/completion: one line for each option, with tab-separated fields: the
+ * letter, the name, "=" if the value is optional, the word for the value, .values, "word" if the
+ * name may be written without dashes ("output" if -o may also give its value), and
  * the help. */
 static void print_table(const struct mpk_option *rows)
 {
@@ -40,7 +40,7 @@ static void print_table(const struct mpk_option *rows)
 	}
 }
 
-/* A name, padded to some columns, and beside it its explanation, which is wrapped at blanks. */
+/* Prints a name, padded to some columns, and next to it its explanation, wrapped at blanks. */
 static void print_beside(int columns, const char *left, const char *text)
 {
 	const size_t width = (size_t)(WIDTH - columns - 3);
@@ -86,7 +86,7 @@ static void print_option(const struct mpk_option *row, const char *text)
 
 static void print_help(const struct mpk_command *command, const struct mpk_option *common, bool all)
 {
-	/* With the usage, the common lines and three examples, 14 rows make a screen of 24
+	/* With the usage, the common lines and three examples, 14 rows fill a screen of 24
 	 * lines. */
 	size_t count = 0, most = command->screen ? command->screen : 14;
 
@@ -95,8 +95,8 @@ static void print_help(const struct mpk_command *command, const struct mpk_optio
 	(void)mpk_print(MPK_STDOUT, "usage: %s\n%s\n%s", command->usage, command->summary,
 			count ? "\n" : "");
 	if (command->has_words && !all) {
-		/* Actions as words; those that the screen has no room for by their names alone. */
-		char names[4 * WIDTH] = ""; /* printed in as many lines as it takes */
+		/* Actions written as words; if the screen is full, only their names. */
+		char names[4 * WIDTH] = ""; /* printed in as many lines as needed */
 		size_t shown = 0;
 
 		for (const struct mpk_option *row = command->options; row->name; row++) {
@@ -133,7 +133,7 @@ static void print_help(const struct mpk_command *command, const struct mpk_optio
 	(void)mpk_print(MPK_STDOUT, "\nexamples:\n%s", command->examples);
 }
 
-/* The help of an option without the action that it goes with, which the reader knows. */
+/* Returns an option's help without the name of its action, which the reader knows. */
 static const char *own_help(const struct mpk_option *row)
 {
 	const char *colon = strncmp(row->help, "with --", 7) == 0 ? strchr(row->help, ':') : NULL;
@@ -141,12 +141,12 @@ static const char *own_help(const struct mpk_option *row)
 	return colon ? colon + 2 : row->help;
 }
 
-/* Which of an action's rows make up a screen. */
+/* The range of an action's rows that make up a screen. */
 struct screen {
-	size_t first, count; /* count: of all screens */
+	size_t first, count; /* count: rows of all screens */
 };
 
-/* Those of the rows that go with the action alone, or those that go with every action. */
+/* Prints the options that belong only to this action, or those that belong to every action. */
 static void print_screen(struct screen *s, const struct mpk_option *rows, const char *action,
 			 bool of_all)
 {
@@ -250,7 +250,7 @@ int mpk_help_print(const struct mpk_command *command, const struct mpk_option *c
 		(void)mpk_print(MPK_STDOUT, "%s %s\nlibelf %s\nLLVM %s\n", mpk_common.program,
 				mpk_version_program(), MPK_LIBELF_VERSION,
 				*mpk_version_llvm() ? mpk_version_llvm() : "none");
-		/* What the kernel offers, not what this call uses: --version enters no sandbox. */
+		/* Shows what the kernel offers: --version itself enters no sandbox. */
 		const struct mpk_sandbox_state can = mpk_sandbox_support();
 
 		(void)mpk_print(MPK_STDOUT, "sandbox %s\n",
@@ -280,8 +280,8 @@ int mpk_help_print(const struct mpk_command *command, const struct mpk_option *c
 		status = print_topic(command, common, topic, screen);
 	}
 
-	/* Help and version were printed without looking at errors; printing nothing once more
-	 * reports a full disk or a closed pipe. */
+	/* Help and version were printed without checking for errors; printing an empty text reports
+	 * a full disk or a closed pipe. */
 	int failed = mpk_print(MPK_STDOUT, "%s", "");
 	struct mpk_error err = { 0 };
 
@@ -293,11 +293,11 @@ int mpk_help_print(const struct mpk_command *command, const struct mpk_option *c
 
 /* --- --explain -------------------------------------------------------------------------- */
 
-/* What is printed: a text, or the list of a document. */
+/* The destination: a text, or the list of a document. */
 struct answer {
 	struct mpk_strbuf text;
 	struct mpk_json json;
-	struct mpk_json_at *list; /* NULL: text is wanted */
+	struct mpk_json_at *list; /* NULL if text is printed */
 };
 
 static void explain_put(struct answer *a, const struct mpk_message *m, bool in_full)
@@ -315,8 +315,7 @@ static int explain_put_word(struct answer *a, const char *word)
 	const char *near = mpk_message_nearest(word);
 	bool found = false;
 
-	/* A word may belong to several messages, such as an exit status to all codes that end
-	 * with it. */
+	/* A word may match several messages, such as an exit status that several codes share. */
 	for (const struct mpk_message *m = mpk_messages; m->name; m++) {
 		if (!mpk_message_is(m, word))
 			continue;

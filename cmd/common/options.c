@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses a command line by the rows of its table (options.h). getopt_long does the splitting; what
- * it cannot do is here: lists, values that may be given once, "did you mean" for unknown options,
- * options that are written as words, and -o, which is the output of any action. */
+/* Parses a command line according to its table (options.h). getopt_long splits it; the rest is
+ * here: lists, values that may be given only once, "did you mean" for unknown options, options
+ * written as words, and -o, which gives the output of any action. */
 #include "common/options.h"
 
 #include <getopt.h>
@@ -38,7 +38,7 @@ static const struct mpk_option common_options[] = {
 	{ 0 },
 };
 
-/* The command's rows and the common ones as one array. */
+/* The rows of the command and the common rows in one array. */
 struct table {
 	const struct mpk_option *rows[MPK_OPTIONS_MAX];
 	size_t count;
@@ -52,14 +52,14 @@ static bool takes_argument(enum mpk_option_kind kind)
 	return kind == MPK_OPT_TEXT || kind == MPK_OPT_LIST || kind == MPK_OPT_WHEN;
 }
 
-/* These kinds take one value. A second one is an error, because one of the two would be dropped
- * silently. */
+/* Whether an option takes one value. A second value is an error, because one of the two would be
+ * silently dropped. */
 static bool takes_one_value(enum mpk_option_kind kind)
 {
 	return kind == MPK_OPT_TEXT || kind == MPK_OPT_MAYBE || kind == MPK_OPT_WHEN;
 }
 
-/* @has_o  -o names the output, so that what follows --html is an operand */
+/* @has_o  -o gives the output, so the word after --html is an operand */
 static void table_add(struct table *t, const struct mpk_option *rows, bool has_o)
 {
 	size_t at = strlen(t->shorts);
@@ -71,8 +71,8 @@ static void table_add(struct table *t, const struct mpk_option *rows, bool has_o
 					   ? optional_argument
 				   : takes_argument(rows->kind) ? required_argument
 								: no_argument,
-			/* Values from 256 on are indices of rows, which no letter can be
-			 * confused with. */
+			/* Values from 256 on are row numbers, which cannot be
+			 * confused with letters. */
 			.val = 256 + (int)t->count,
 		};
 		if (rows->letter) {
@@ -121,7 +121,7 @@ static bool options_set(const struct mpk_option *o, const char *value, struct mp
 			(void)mpk_fail_nomem(err);
 			return false;
 		}
-		/* Only the pointer is kept: words of the command line live as long as the
+		/* Only the pointer is stored: words of the command line live as long as the
 		 * process. */
 		list->items[list->count++] = (struct mpk_option_item){ o, value };
 		return true;
@@ -131,7 +131,7 @@ static bool options_set(const struct mpk_option *o, const char *value, struct mp
 	return false;
 }
 
-/* The index of the row that a value of getopt_long means; t->count: none. */
+/* Returns the number of the row for a value of getopt_long; t->count if none. */
 static size_t by_value(const struct table *t, int value)
 {
 	size_t i = 0;
@@ -143,7 +143,8 @@ static size_t by_value(const struct table *t, int value)
 	return i;
 }
 
-/* A number below zero, such as a status of OpenCL: the word that is read, or the one before when it is read to its end. */
+/* Finds a negative number, such as an OpenCL status, that getopt took for an option: it is in the
+ * current word, or in the one before if that was read to its end. */
 static int number_as_option(char **argv)
 {
 	const char *word = argv[optind];
@@ -175,7 +176,7 @@ static int bad_option(const struct table *t, int got, char **argv)
 	for (size_t i = 0; i < t->count; i++)
 		names[i] = mpk_span_str(t->rows[i]->name);
 
-	/* A single letter is near to every other letter, so only long names get a proposal. */
+	/* A single letter is similar to every other, so only long names get a suggestion. */
 	size_t near = word[1] == '-' ? mpk_closest(typed, names, t->count) : t->count;
 	if (near < t->count)
 		return mpk_diag_usage("unknown option '%s'; did you mean --%s?", word,
@@ -183,14 +184,14 @@ static int bad_option(const struct table *t, int got, char **argv)
 	return mpk_diag_usage("unknown option '%s'", word);
 }
 
-/* MPK_EXIT_OK: all of them are understood. */
+/* Returns MPK_EXIT_OK if all options are known. */
 static int parse(struct table *t, int argc, char **argv)
 {
 	struct mpk_error err = { 0 };
 	int got;
 
-	/* Errors are printed by us, with a proposal. optind = 0 makes glibc forget an earlier
-	 * call. */
+	/* Errors are printed here, with a suggestion. optind = 0 resets glibc's state from an
+	 * earlier call. */
 	opterr = 0;
 	optind = 0;
 	while ((got = getopt_long(argc, argv, t->shorts, t->longs, NULL)) != -1) {
@@ -229,7 +230,7 @@ size_t mpk_option_count(const struct mpk_option *row)
 	case MPK_OPT_MAYBE:
 		return *(const char *const *)row->target != NULL;
 	case MPK_OPT_LIST:
-		/* several options may share a list, as --input and --out do */
+		/* several options may share a list, such as --input and --out */
 		for (size_t i = 0; i < list->count; i++)
 			count += list->items[i].option == row;
 		return count;
@@ -237,7 +238,7 @@ size_t mpk_option_count(const struct mpk_option *row)
 	return 0;
 }
 
-/* The file of "[N=][@]FILE": N is the number of a result. */
+/* Returns the file of "[N=][@]FILE", where N is the number of a result. */
 static const char *result_file(const char *value)
 {
 	size_t digits = strspn(value, "0123456789");
@@ -285,7 +286,8 @@ bool mpk_option_goes_with(const struct mpk_option *row, const char *action)
 
 /* --- words ----------------------------------------------------------------------------------- */
 
-/* Whether the command line has -o or --output. getopt has not parsed it yet, as that decides how it is parsed. */
+/* Whether the command line has -o or --output. This is searched before getopt runs, as it changes
+ * the parsing. */
 static bool has_o(int argc, char **argv)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
@@ -303,8 +305,9 @@ static bool has_action(const struct table *t)
 	return false;
 }
 
-/* The row whose name the first operand is; t->count: it is a file. A call with operands after the word means
- * the same whatever files the folder has. Where no such call can be meant, a file of that name is opened. */
+/* Returns the row whose name is the first operand; t->count if the operand is a file. A call with
+ *         operands after the word has the same meaning whatever files exist in the folder. If no
+ *         such call is possible, an existing file of that name is opened. */
 static size_t find_word(const struct table *t, char **operands, size_t count)
 {
 	size_t i = 0;
@@ -321,8 +324,8 @@ static size_t find_word(const struct table *t, char **operands, size_t count)
 		       : i;
 }
 
-/* Whether the first operand is the optional value of a word: "sbom spdx FILE". The other rows of that kind look
- * at their operands themselves. */
+/* Whether the first operand is the optional value of a word: "sbom spdx FILE". Other rows of that
+ * kind examine their operands themselves. */
 static bool is_value(const struct mpk_option *row, const char *operand)
 {
 	const char *at =
@@ -337,7 +340,7 @@ static bool is_value(const struct mpk_option *row, const char *operand)
 	return false;
 }
 
-/* Takes the value that follows a word; *count falls by the words taken.
+/* Takes the value that follows a word; *count decreases by the words taken.
  * Returns  NULL after a message */
 static const char *word_value(const struct mpk_option *row, bool o_given, char **operands,
 			      size_t *count)
@@ -347,7 +350,7 @@ static const char *word_value(const struct mpk_option *row, bool o_given, char *
 		return "";
 	if (row->kind == MPK_OPT_MAYBE && (!*count || !is_value(row, operands[0])))
 		return "";
-	/* "html FILE": the page, on standard output */
+	/* "html FILE": the page goes to standard output */
 	if (*count == 1 && mpk_option_has_o(row) && row->path == MPK_WRITES_FILE)
 		return "-";
 	if (*count == 1 && mpk_option_has_o(row)) {
@@ -364,7 +367,7 @@ static const char *word_value(const struct mpk_option *row, bool o_given, char *
 	return operands[0];
 }
 
-/* Takes a word, and its value, from the operands. */
+/* Takes a word and its value from the operands. */
 static int take_word(struct table *t, char **argv, int argc)
 {
 	size_t count = (size_t)(argc - optind);
@@ -378,7 +381,7 @@ static int take_word(struct table *t, char **argv, int argc)
 	if (t->given[at] && takes_one_value(row->kind))
 		return mpk_diag_usage("%s is given twice, and takes one value", row->name);
 	t->given[at] = true;
-	/* "run --help": what is missing is what the help says. */
+	/* "run --help": the help says what is missing. */
 	if (!help_wanted)
 		value = word_value(row, has_o(argc, argv), argv + optind + 1, &left);
 	else if (!*help_wanted)
@@ -391,7 +394,7 @@ static int take_word(struct table *t, char **argv, int argc)
 	return mpk_diag_error(&err);
 }
 
-/* Makes what -o names the value of the action that was given, where that writes a file or folder. */
+/* Makes the value of -o the output of the given action, if that writes a file or folder. */
 static int take_file_of_o(const struct table *t)
 {
 	const struct mpk_option *action = NULL, *output = NULL;

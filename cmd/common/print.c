@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The only file that writes to standard output and standard error
- * (scripts/check-layers holds the programs to that). Text is copied byte by byte as long as it
- * is printable UTF-8, and everything else is escaped: names in a file may contain what a
- * terminal takes for a command, and a caller may have forgotten to escape them. The line that shows
- * how far long work is goes to stderr as it is, because its control characters must not be escaped. */
+ * (scripts/check-layers enforces this). Printable UTF-8 is written unchanged, and everything else
+ * is escaped: names in a file may contain control sequences of a terminal, and a caller may have
+ * forgotten to escape them. The progress line is written to stderr unescaped, because it needs
+ * control characters. */
 #include "common/print.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@
 /* The settings are defined here because this file is below all others that use them. */
 struct mpk_common mpk_common = { .program = "mpk" };
 
-/* The colours that our own texts use. They pass unescaped where colours are on. A name in a file
+/* The colour sequences of our own texts, which are not escaped if colours are on. A name in a file
  * that contains one of them changes only its own colour. */
 static const char *const colors[] = { "\033[0m",  "\033[1m",  "\033[1;31m", "\033[1;33m",
 				      "\033[31m", "\033[32m", "\033[33m",   "\033[36m" };
@@ -50,7 +50,7 @@ bool mpk_color_on(enum mpk_stream stream)
 	return isatty(fileno(common_print_file_of(stream)));
 }
 
-/* The length of the colour that s begins with; 0: none. */
+/* Returns the length of the colour sequence at the beginning of s; 0 if there is none. */
 static size_t color_at(struct mpk_span s)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(colors); i++) {
@@ -62,30 +62,30 @@ static size_t color_at(struct mpk_span s)
 	return 0;
 }
 
-/* --- how far long work is: shown after half a second, so that quick work shows nothing, and only on a terminal unless
- * --progress=always is given ---
+/* --- the progress line: appears after half a second, so that quick work shows nothing, and only on
+ * a terminal unless --progress=always is given ---
  *
- * A timer draws the line, as some work counts nothing for seconds. So all that draws may be called in a signal's
- * handler: no stdio, no memory. */
+ * A timer draws the line, as some work counts nothing for seconds. So the drawing functions must be
+ * safe in a signal handler: no stdio, no memory allocation. */
 
-/* How long work must take before a line appears, and how often the line changes. */
+/* Delay before the line appears, the period of updates, and its maximum length. */
 enum { PATIENCE_MS = 500, PERIOD_MS = 100, LINE_BYTES = 160 };
 
-/* One piece of work, counted in bytes. */
+/* One piece of work, measured in bytes. */
 struct work {
-	const char *what; /* NULL: there is none */
+	const char *what; /* NULL if there is no work */
 	uint64_t total, done;
 	uint64_t began; /* ms */
 };
 
 static struct {
-	struct work all;  /* many files, or several steps */
-	struct work step; /* one of them, or the only one */
+	struct work all;  /* the whole work over many files or steps */
+	struct work step; /* the current step, or the only one */
 	size_t file, files;
-	uint64_t current; /* bytes of the file that is looked at */
+	uint64_t current; /* bytes read of the current file */
 	uint64_t drawn;   /* ms */
 	bool shown;
-	volatile sig_atomic_t busy; /* the line is not to be touched now */
+	volatile sig_atomic_t busy; /* the line must not be drawn now */
 } line;
 
 static uint64_t now(void)
@@ -93,7 +93,7 @@ static uint64_t now(void)
 	return (uint64_t)mpk_clock() / 1000000;
 }
 
-/* A line while it is made. */
+/* A line being composed. */
 struct drawing {
 	char text[LINE_BYTES];
 	size_t len;
@@ -128,8 +128,8 @@ static void wipe(void)
 	line.shown = false;
 }
 
-/* "verifying  45%  12 of 16 files  120 MiB/s  3 s left"; before anything is counted the seconds show that the program
- * works. */
+/* Draws "verifying  45%  12 of 16 files  120 MiB/s  3 s left". Before any byte is counted, it shows
+ * seconds, so that users see that the program works. */
 static void draw(uint64_t ms)
 {
 	const struct work *w = line.all.what && line.all.total ? &line.all : &line.step;
@@ -140,12 +140,12 @@ static void draw(uint64_t ms)
 		w = line.all.what ? &line.all : w;
 	took = ms > w->began ? ms - w->began : 1;
 	done = w->done;
-	/* of a file that is looked at more than once no more counts than there is of it */
+	/* a file read several times counts only once */
 	if (w == &line.all)
 		done += line.step.done < line.current ? line.step.done : line.current;
-	/* more bytes may pass than were announced; the line stops at 100 % */
+	/* more bytes may be read than announced; the line stops at 100 % */
 	part = done < w->total ? done : w->total;
-	rate = done / took; /* bytes a ms */
+	rate = done / took; /* bytes per ms */
 	left = rate ? (w->total - part) / rate / 1000 : 0;
 	draw_text(&d, "\r");
 	draw_text(&d, w->what);
@@ -166,7 +166,7 @@ static void draw(uint64_t ms)
 		draw_number(&d, rate * 1000 >> 20, 0);
 		draw_text(&d, " MiB/s  ");
 	}
-	/* what little has been done tells nothing about the rest */
+	/* the estimate is useless when little has been done */
 	if (done && (w != &line.all || (part > w->total / 50 && took > 1000))) {
 		draw_number(&d, left, 0);
 		draw_text(&d, " s left ");
@@ -200,12 +200,12 @@ static int print_text(enum mpk_stream stream, const char *text, size_t len)
 			return errno;
 		s = mpk_span_of(s.data + n, s.len - n);
 	}
-	/* Each text is flushed, so that an error of the disk is noticed where it happens, and so
-	 * that output and errors keep their order. */
+	/* Each text is flushed, so that a disk error is reported at once, and
+	 * output and errors keep their order. */
 	return fflush(f) == 0 ? 0 : errno;
 }
 
-/* A text that goes to a file, by -o or by the shell, is an output as any other. */
+/* Whether output counts for --max-output: output into a file, by -o or by the shell, does. */
 static bool is_charged(enum mpk_stream stream)
 {
 	static int is_file = -1;
@@ -220,12 +220,12 @@ static bool is_charged(enum mpk_stream stream)
 
 void mpk_print_error(int failed, struct mpk_error *err)
 {
-	/* no text fits any more after one that did not: the account says so */
+	/* after one text exceeded the limit, no further text may be written */
 	if (failed != EFBIG || mpk_account_write(UINT64_MAX, err) == MPK_OK)
 		(void)mpk_fail_errno(err, MPK_E_IO, failed, "cannot write to standard output");
 }
 
-/* What is printed goes where the line stood that shows how far work is; the next tick draws it again. */
+/* Erases the progress line before printing; the next tick draws it again. */
 int mpk_print_text(enum mpk_stream stream, const char *text, size_t len)
 {
 	if (is_charged(stream) && mpk_account_write(len, NULL) != MPK_OK)
@@ -238,8 +238,8 @@ int mpk_print_text(enum mpk_stream stream, const char *text, size_t len)
 	return failed;
 }
 
-/* Most texts fit into the array. A longer one needs memory; where there is none, the text is cut
- * instead of lost, because the message may be that memory is out. */
+/* Most texts fit into the array. A longer one needs memory; if there is none, the text is cut
+ * rather than lost, because the message may be that memory is out. */
 int mpk_print(enum mpk_stream stream, const char *fmt, ...)
 {
 	char here[4096], *text = here;
@@ -302,7 +302,7 @@ static void set_timer(bool is_on)
 	(void)setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* What changes the line itself is not disturbed by the timer. */
+/* Keeps the timer from drawing while the state of the line changes. */
 static void count(uint64_t bytes)
 {
 	line.busy = true;
@@ -348,8 +348,8 @@ static bool begin_step(const char *what, uint64_t total)
 void mpk_progress_begin(const char *what, uint64_t total)
 {
 	if (begin_step(what, total))
-		/* Copies from file to file happen in the kernel; io/copy.h reports each piece of
-		 * them. */
+		/* The kernel copies from file to file; io/copy.h reports each piece of
+		 * the copy. */
 		mpk_copy_watch(show_copied);
 }
 
@@ -451,7 +451,7 @@ void mpk_closing_line(const char *path, uint64_t before, const char *fmt, ...)
 	mpk_strbuf_puts(&text, ": ");
 	if (before)
 		mpk_strbuf_printf(&text, "%s -> ", MPK_SIZE(before));
-	/* of a folder the details say what was written */
+	/* for a folder, fmt describes what was written */
 	if (S_ISDIR(st.st_mode))
 		mpk_strbuf_puts(&text, details + strspn(details, "; "));
 	else

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs do about signals. SIGBUS comes from a mapped file that became shorter: its
- * handler may call little and knows only an address, so it reads from /proc/self/maps which file
- * is mapped there, and no list of mappings has to be kept. SIGINT, SIGTERM and SIGHUP stop
- * copying and children, so that what is being written is removed before the program ends by the
- * signal. */
+/* Signal handling of the programs. SIGBUS is raised if a mapped file becomes shorter. Its handler
+ * may call few functions and knows only an address, so it reads from /proc/self/maps which file is
+ * mapped there; this saves a list of mappings. SIGINT, SIGTERM and SIGHUP stop copying and end
+ * child processes, so that unfinished outputs are removed before the program ends by the signal. */
 #include "common/signals.h"
 
 #include <fcntl.h>
@@ -22,13 +21,13 @@
 
 /* --- files that became shorter ----------------------------------------------------------- */
 
-/* A line of /proc/self/maps: 73 characters of figures, then a path. What is longer is cut. */
+/* A line of /proc/self/maps: 73 characters of figures, then a path. Longer lines are cut. */
 struct line {
 	char text[4096 + 80];
 	size_t len;
 };
 
-/* "7f00-7f80 r--p ...": whether the address is in it. */
+/* Whether the range in a line "7f00-7f80 r--p ..." contains the address. */
 static bool covers(const char *text, uintptr_t address)
 {
 	uintptr_t bounds[2] = { 0 };
@@ -45,7 +44,8 @@ static bool covers(const char *text, uintptr_t address)
 	return address >= bounds[0] && address < bounds[1];
 }
 
-/* The path of the mapping that holds the address, in line->text; NULL: no file is mapped there. */
+/* Returns the path of the mapping that contains the address, in line->text; NULL if no file is
+ * mapped there. */
 static char *find_path(int fd, uintptr_t address, struct line *line)
 {
 	char chunk[1024];
@@ -69,11 +69,11 @@ static char *find_path(int fd, uintptr_t address, struct line *line)
 
 static void signals_say(const char *text)
 {
-	/* Nothing of stdio may be called in a handler of signals. */
+	/* A signal handler must not call stdio. */
 	(void)!write(STDERR_FILENO, text, strlen(text));
 }
 
-/* Open from the start: a sandbox would not let it be opened. */
+/* Opened at the start, since a sandbox would refuse it. */
 static int maps = -1;
 
 static void on_bus_error(int sig, siginfo_t *info, void *context)
@@ -85,7 +85,7 @@ static void on_bus_error(int sig, siginfo_t *info, void *context)
 	(void)context;
 	mpk_output_abandon_all();
 	/* The fault was not in a mapped file, so it is a bug of the program: it ends as it would
-	 * have without a handler. */
+	 * without a handler. */
 	if (!path) {
 		(void)signal(sig, SIG_DFL);
 		(void)raise(sig);
@@ -93,7 +93,7 @@ static void on_bus_error(int sig, siginfo_t *info, void *context)
 	}
 	for (char *c = path; *c; c++)
 		if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e)
-			*c = '?'; /* a terminal must not obey a name */
+			*c = '?'; /* replaces control characters in the name */
 	signals_say(mpk_common.program);
 	signals_say(": ");
 	signals_say(path);
@@ -101,8 +101,8 @@ static void on_bus_error(int sig, siginfo_t *info, void *context)
 	_exit(MPK_EXIT_FILE);
 }
 
-/* A fork has the maps of the process that it came from, which are not for the code that it calls: its own are opened when
- * they are needed. */
+/* A child inherits the open maps of its parent, and the code that it calls must not have them. The
+ * child opens its own when needed. */
 void mpk_signals_fork(void)
 {
 	if (maps >= 0)
@@ -117,9 +117,9 @@ void mpk_signals_init(void)
 	struct sigaction bus = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
 
 	(void)sigaction(SIGBUS, &bus, NULL);
-	/* write() then fails with EFBIG, and the error is reported like that of a full disk. */
+	/* write() then fails with EFBIG, which is reported like a full disk. */
 	(void)signal(SIGXFSZ, SIG_IGN);
-	/* A caller that ignores SIGCHLD hands that on, and then waitpid() would find no
+	/* If the caller ignores SIGCHLD, that is inherited, and waitpid() would find no
 	 * children. */
 	(void)signal(SIGCHLD, SIG_DFL);
 }
@@ -143,8 +143,8 @@ void mpk_interrupt_catch(void (*handler)(int sig))
 		struct sigaction old, mine = { .sa_handler = handler ? handler : on_signal,
 					       .sa_flags = SA_RESTART };
 
-		/* nohup and shells without job control have these signals ignored; that stays
-		 * so. */
+		/* nohup and shells without job control ignore these signals; they stay
+		 * ignored. */
 		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 			(void)sigaction(signals[i], &mine, NULL);
 	}
@@ -154,7 +154,7 @@ void mpk_interrupt_raise(void)
 {
 	if (!caught)
 		return;
-	/* A shell sees that the program ended by the signal only when it really does. */
+	/* The process must really end by the signal, so that a shell sees it. */
 	(void)signal(caught, SIG_DFL);
 	(void)raise(caught);
 }

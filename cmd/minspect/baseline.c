@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --baseline: compares registers, memory and sizes of kernels with those of a JSON file, and
- * makes the status 1 when a kernel needs more. --update-baseline writes what they need now. No
- * GPU is used: the figures are in the headers of machine code. */
+/* --baseline: compares registers, memory and sizes of kernels with those in a JSON file, and exits
+ * with status 1 if a kernel needs more. --update-baseline writes the current figures. No GPU is
+ * needed: the figures are in the headers of machine code. */
 #include <errno.h>
 
 #include "base/num.h"
@@ -14,15 +14,15 @@
 #include "text/markup.h"
 #include "text/phrase.h"
 
-/* One run over all files. */
+/* The state of one run over all files. */
 struct gatekeeper {
-	const char *path; /* of the baseline */
+	const char *path; /* path of the baseline */
 	bool update;
-	double tolerance; /* percent, of --tolerance */
+	double tolerance; /* percent, from --tolerance */
 	struct mpk_arena arena;
 	struct mpk_baseline baseline;
-	struct mpk_strmap names; /* of the files so far */
-	struct mpk_strbuf junit; /* a suite for each file that was held against the baseline */
+	struct mpk_strmap names; /* names of the files so far */
+	struct mpk_strbuf junit; /* a test suite for each file that was compared */
 	size_t suites;
 };
 
@@ -33,7 +33,7 @@ static void gatekeeper_fini(struct gatekeeper *g)
 	mpk_arena_fini(&g->arena);
 }
 
-/* The document is copied as it is parsed: its file can be replaced afterwards. */
+/* The document is copied while it is parsed, so its file can be replaced afterwards. */
 static enum mpk_code read_baseline(struct gatekeeper *g, struct mpk_error *err)
 {
 	struct mpk_mapping map = { .fd = -1 };
@@ -43,7 +43,7 @@ static enum mpk_code read_baseline(struct gatekeeper *g, struct mpk_error *err)
 		return code;
 	if (g->update)
 		mpk_mapping_may_be_replaced(&map);
-	/* The memory limit follows the size of files; the baseline is one of them. */
+	/* The memory limit follows the size of input files, which include the baseline. */
 	minspect_memory_grow(map.bytes.len);
 	code = mpk_baseline_parse(map.bytes, &g->arena, &g->baseline, err);
 	mpk_mapping_close(&map);
@@ -52,7 +52,7 @@ static enum mpk_code read_baseline(struct gatekeeper *g, struct mpk_error *err)
 	return code;
 }
 
-/* A baseline names files without their folders, which differ between machines. So two files of
+/* A baseline names files without their folders, which differ between machines. So two files with
  * one name cannot be in one run. */
 static int baseline_check_name(struct gatekeeper *g, const char *name, struct mpk_error *err)
 {
@@ -69,8 +69,8 @@ static int baseline_check_name(struct gatekeeper *g, const char *name, struct mp
 				    MPK_QUOTE(mpk_span_str(name)));
 }
 
-/* Of files that were found in a folder, and of code for GPUs in an archive, there may be thousands, of few names: they
- * have their paths below it. */
+/* Returns the name in the baseline. A folder or an archive may have thousands of files with few
+ *         different names, so these are named by their path below it. */
 static const char *name_in_baseline(const struct minspect_look *l, const char *measured)
 {
 	const char *name = l->view->name;
@@ -170,7 +170,8 @@ static int baseline_save(struct gatekeeper *g)
 	return minspect_save(g->path, &content);
 }
 
-/* A file that was not read has no suite: that is an error, lest the others pass for all. */
+/* A file that could not be read has no suite, so an error is returned: the report must not look
+ * complete. */
 static int save_junit(struct gatekeeper *g, const char *path, size_t files)
 {
 	struct mpk_rope content = mpk_rope_of(&g->arena);
@@ -227,7 +228,7 @@ int minspect_baseline(const struct minspect_options *o)
 	if (o->junit && g.update)
 		return mpk_diag_usage("--update-baseline compares nothing that --junit could tell");
 	code = read_baseline(&g, &err);
-	/* the first update makes the file */
+	/* the first update creates the file */
 	if (code != MPK_OK && !(code == MPK_E_IO && g.update && err.sys_errno == ENOENT))
 		return mpk_diag_error(&err);
 	status = minspect_each(o, &action, &g);

@@ -14,7 +14,7 @@
 #include "text/escape.h"
 
 static const struct form {
-	const char *word; /* the first of each option is its default */
+	const char *word; /* the first word of each option is its default */
 	const struct mpk_answer *row;
 	bool is_attestation;
 } forms[] = {
@@ -24,7 +24,7 @@ static const struct form {
 	{ "predicate", &mpk_answer_predicate, true },
 };
 
-/* The form that a word asks for; NULL: none. */
+/* Returns the form with this name; NULL if there is none. */
 static const struct form *find_form(const char *word, bool is_attestation)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(forms); i++)
@@ -66,17 +66,17 @@ static enum mpk_code bom_put(const struct form *form, const struct mpk_bom *b,
 	return code;
 }
 
-/* What minspect_each hands to the functions below. */
+/* The data that minspect_each passes to the functions below. */
 struct job {
 	const struct form *form;
 	struct mpk_bom_author author;
-	/* of several libraries: */
-	struct mpk_bom_set set; /* .j: begun */
+	/* the fields below are for several libraries */
+	struct mpk_bom_set set; /* set.j is NULL until the document is begun */
 	struct mpk_json document;
-	struct mpk_arena arena; /* of what set borrows */
+	struct mpk_arena arena; /* memory borrowed by set */
 };
 
-/* The archive is the one file of the command line, and the document is about it. */
+/* If the archive is the only operand, the document is about it. */
 static enum mpk_code name_archive(struct job *job, const struct minspect_file *archive,
 				  struct mpk_error *err)
 {
@@ -116,7 +116,8 @@ static enum mpk_code begin_set(const struct minspect_options *o, struct job *job
 	return MPK_OK;
 }
 
-/* A library of a set by its name in the archive or folder, else without folders: no document tells where it was made. */
+/* Returns the name of a library of a set: its path in the archive or folder, else without folders,
+ *         so that the document does not depend on the build machine. */
 static const char *name_in_set(const struct minspect_look *l)
 {
 	const char *name = l->file->name, *member = strstr(name, "!/");
@@ -158,7 +159,7 @@ static int bom_look(const struct minspect_options *o, struct minspect_look *l)
 	return mpk_diag_error(&err);
 }
 
-/* The document is ended whatever the status: what could not be read was said on standard error. */
+/* Ends the document whatever the status: unreadable files were reported on standard error. */
 static void bom_sum(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct job *job = l->user;
@@ -190,7 +191,7 @@ static int bom_run(const struct minspect_options *o, const struct form *form)
 
 	if (form->is_attestation && o->file_count != 1)
 		return mpk_diag_usage("one attestation is of one file, not of %zu", o->file_count);
-	as_text.json = false; /* it is JSON without being asked */
+	as_text.json = false; /* the output is JSON even without --json */
 
 	int status = minspect_each(&as_text, form->is_attestation ? &of_one : &of_any, &job);
 
@@ -207,8 +208,8 @@ int minspect_sbom(const struct minspect_options *o)
 				     MPK_QUOTE(mpk_span_str(o->sbom)));
 }
 
-/* A scheme, a colon and more text. What it means is agreed between the caller and who verifies
- * the attestation. */
+/* Whether a text is a scheme, a colon and more text. The caller and the verifier of the attestation
+ * agree on its meaning. */
 static bool is_uri(const char *text)
 {
 	const char *colon = strchr(text, ':');

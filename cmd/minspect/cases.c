@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --cases: makes the calls of a case file in child processes and judges each result. With
- * --isolate the code that is called must not find out what is expected of it: then a child reads
- * the case file and hands on only the calls, and the expected results are read when all calls
- * are over. */
+/* --cases: makes the calls of a case file in child processes and judges each result. With --isolate
+ * the called code must not learn the expected results. Then a child process reads the case file and
+ * passes on only the calls, and the expected results are read after all calls have ended. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +29,7 @@ static int check_options(const struct minspect_options *o)
 	return MPK_EXIT_OK;
 }
 
-/* What the options say for all cases. */
+/* Reads the options that apply to all cases. */
 static enum mpk_code read_defaults(const struct minspect_options *o, struct run_request *request,
 				   struct mpk_case_defaults *out, struct mpk_error *err)
 {
@@ -53,7 +52,7 @@ static enum mpk_code open_parser(struct mpk_arena *arena, mpk_toml_parser **out,
 
 	MPK_TRY_ALLOC(path, err);
 
-	/* The parser in the shared object at path, which stays open. */
+	/* Uses the parser in the shared object at path, which stays open. */
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	mpk_toml_parser *parser = NULL;
 
@@ -95,12 +94,12 @@ static enum mpk_code read_cases(const struct minspect_options *o,
 
 /* --- what isolated code may know ---------------------------------------------------- */
 
-/* The case file is read in a process that calls nothing, which hands on the calls alone: what
- * they are to give is never in the memory that a called function's process is a copy of. */
+/* Reading the case file in a process that calls nothing. It passes on only the calls, so that the
+ * expected results are never in the memory that the process of a called function copies. */
 struct calls_job {
 	const struct minspect_options *o;
 	const struct mpk_cases_source *source;
-	int fd; /* receives the calls, as a case file */
+	int fd; /* receives the calls, in the form of a case file */
 };
 
 static enum mpk_code write_calls(struct mpk_process_self *self, void *data, struct mpk_error *err)
@@ -115,7 +114,7 @@ static enum mpk_code write_calls(struct mpk_process_self *self, void *data, stru
 	if (problems.count)
 		return mpk_fail(err, MPK_E_SYNTAX, "mistakes");
 	MPK_TRY(mpk_cases_calls(&cases, &text, err));
-	/* write() may take less than it was given. */
+	/* write() may write less than requested. */
 	for (size_t done = 0; done < text.len;) {
 		ssize_t n = write(job->fd, text.data + done, text.len - done);
 
@@ -137,8 +136,8 @@ static enum mpk_code read_calls(const struct minspect_options *o,
 				const struct mpk_cases_source *source, struct mpk_cases *out,
 				struct mpk_report *report, struct mpk_error *err)
 {
-	/* A file in memory: nothing of the calls gets onto a disk, and the parent maps it when
-	 * the child has ended. */
+	/* A memory file: the calls are not written to disk, and the parent maps the file when the
+	 * child has ended. */
 	MPK_CLEANUP(close_fd) int fd = memfd_create("minspect-calls", MFD_CLOEXEC);
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
 	struct calls_job job = { o, source, fd };
@@ -149,7 +148,7 @@ static enum mpk_code read_calls(const struct minspect_options *o,
 	if (fd < 0)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a file in memory");
 	MPK_TRY(mpk_process_run(&reader, 1, 1, &end, err));
-	/* Nothing will be called. The file is read once more here, so that its mistakes can be
+	/* Nothing will be called. The file is read again here, so that its mistakes can be
 	 * reported. */
 	if (!mpk_process_succeeded(&end)) {
 		MPK_TRY(read_cases(o, source, out, report, err));
@@ -184,7 +183,7 @@ static enum mpk_code call_all(const struct minspect_options *o, struct mpk_cases
 	return rc;
 }
 
-/* The first of these that any case has is the status of all. */
+/* The first of these statuses that any case has is the status of the run. */
 static const int by_weight[] = {
 	MPK_EXIT_INTERNAL,  MPK_EXIT_DIFFERENT, MPK_EXIT_RAISED,  MPK_EXIT_TIMEOUT, MPK_EXIT_LOAD,
 	MPK_EXIT_MALFORMED, MPK_EXIT_FILE,      MPK_EXIT_NO_BLOB, MPK_EXIT_USAGE,   MPK_EXIT_DEVICE,
@@ -205,8 +204,8 @@ static int status_of(const struct mpk_cases_report *report)
 	}
 	if (report->failed)
 		return weight < MPK_ARRAY_COUNT(by_weight) ? by_weight[weight] : MPK_EXIT_INTERNAL;
-	/* Where every case was skipped for want of a device, the status says so, as that of
-	 * --run does. */
+	/* If every case was skipped because no device was found, the status says so, as with
+	 * --run. */
 	return no_device == report->cases->count ? MPK_EXIT_DEVICE : MPK_EXIT_OK;
 }
 
@@ -260,7 +259,8 @@ static void print_problems(const struct minspect_options *o, struct mpk_report *
 	(void)minspect_print_json(&j);
 }
 
-/* The calls, then the verdicts; what isolated calls are to give is read when they are over. */
+/* Makes the calls, then judges the results. With isolation, expected results are read after the
+ * calls. */
 static int run_cases(const struct minspect_options *o, const struct mpk_cases_source *source,
 		     struct mpk_report *problems, struct mpk_error *err)
 {
@@ -274,7 +274,7 @@ static int run_cases(const struct minspect_options *o, const struct mpk_cases_so
 		rc = call_all(o, &cases, err);
 	if (rc == MPK_OK && !problems->count && o->isolate)
 		rc = read_cases(o, &rest, &whole, problems, err);
-	/* The caller reports what is in problems and err. */
+	/* The caller reports problems and err. */
 	if (rc != MPK_OK || problems->count || mpk_cases_judge(judged, &cases, err) != MPK_OK)
 		return MPK_EXIT_OK;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --check: each file with each place that the options describe, which lib/show/check compares. One file is answered for
- * itself; of several the verdict comes first, so that nothing is printed before the last. */
+/* --check: compares each file with each target that the options describe (lib/show/check). For a
+ * single file the result is printed at once; for several files the verdict comes first, so printing
+ * waits for the last file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,16 +50,16 @@ struct minspect_places {
 	struct minspect_siblings *siblings;
 };
 
-/* --- Libraries of the packages that are checked: what one needs is in the same wheel, or in another
- * one of the command line, wherever an installation puts them. Of several with one name the one is
- * taken whose path has most in common with that of the library that needs it. Members of archives
- * are unpacked when they are needed, and kept. */
+/* --- Finds libraries in the packages being checked. A needed library may be in the same wheel or
+ * in another one of the command line, whose installed path is unknown. If several have the name,
+ * the one whose path shares most with that of the library that needs it is used. Members of
+ * archives are unpacked when they are needed, and kept. */
 
-/* The best of what was seen so far. */
+/* The best match so far. */
 struct candidate {
 	const char *path;
 	size_t common;
-	const struct minspect_file *archive; /* NULL: path is that of a file */
+	const struct minspect_file *archive; /* NULL if path is that of a file */
 	size_t member;
 };
 
@@ -98,8 +99,8 @@ static enum mpk_code consider_members(struct candidate *best, const struct minsp
 	return MPK_OK;
 }
 
-/* The other archives of the command line, once somebody asks. One that does not read has nothing: its own check says
- * why. */
+/* Opens the other archives of the command line on first use. An unreadable one counts as empty: its
+ * own check reports the error. */
 static enum mpk_code open_archives(struct minspect_siblings *s, struct mpk_error *err)
 {
 	s->is_open = true;
@@ -186,7 +187,7 @@ static void minspect_siblings_init(struct minspect_siblings *s, const struct min
 	places->siblings = s;
 }
 
-/* What was unpacked of another archive goes with it; others may come. */
+/* Members unpacked from another archive are freed with it. */
 static void minspect_siblings_fini(struct minspect_siblings *s)
 {
 	for (size_t i = 0; i < s->unpacked_count; i++)
@@ -208,13 +209,13 @@ static void minspect_siblings_enter(struct minspect_siblings *s,
 	s->archive = archive;
 }
 
-/* --- Fills in what the library is to be loaded on ("there"): the machine, glibc, TVM, its libraries,
- * GPU and driver; and what it is held to. Options say it; what they leave out is taken from this
- * machine where that has the same architecture. */
+/* --- Fills in the target of the check ("there"): the machine, glibc, TVM, its libraries, GPU and
+ * driver, and the ABI policy. Options describe it. Anything they omit is taken from this machine if
+ * the architecture is the same. */
 
 /* --- the machine ------------------------------------------------------------------------ */
 
-/* Names that uname, package managers and ELF tools have, and how a target triple begins. */
+/* Names used by uname, package managers and ELF tools, and the beginning of the target triple. */
 static const char *const machines[][2] = {
 	{ "x86_64", "x86_64" },   { "x86-64", "x86_64" },
 	{ "amd64", "x86_64" },    { "aarch64", "aarch64" },
@@ -250,7 +251,7 @@ static int set_machine(const char *word, struct mpk_there *out)
 	return MPK_EXIT_OK;
 }
 
-/* Whether it has this machine's code, which "x86_64" and no option at all mean here. */
+/* Whether the target has this machine's architecture, as with "x86_64" or no option. */
 static bool minspect_check_is_here(const struct mpk_target *t)
 {
 	const struct mpk_target here = mpk_target_parse(NULL);
@@ -265,7 +266,7 @@ static int set_glibc(const char *text, struct mpk_there *out)
 	char rest;
 
 #ifdef __GLIBC__
-	/* Of another machine nobody knows the glibc unless --glibc says it. */
+	/* The glibc of another machine is unknown unless --glibc gives it. */
 	if (!text && minspect_check_is_here(&out->machine))
 		text = gnu_get_libc_version();
 #endif
@@ -285,8 +286,8 @@ static size_t parts_of(const char *path)
 	return n;
 }
 
-/* LD_LIBRARY_PATH, or the directories of --libs; then those of the named libraries, which find
- * their own beside them. */
+/* Sets the search path: LD_LIBRARY_PATH or the directories of --libs, then the folders of the named
+ * libraries, which find their own dependencies there. */
 static enum mpk_code set_search(const struct minspect_options *o, struct mpk_arena *arena,
 				struct mpk_there *out, struct mpk_error *err)
 {
@@ -316,7 +317,7 @@ static enum mpk_code set_search(const struct minspect_options *o, struct mpk_are
 				  : mpk_arena_text(arena, mpk_span_of(file, (size_t)(name - file)));
 		MPK_TRY_ALLOC(dirs[n++], err);
 	}
-	/* With --libs only those folders count: the libraries of this machine are not there. */
+	/* With --libs only those folders count, not the libraries of this machine. */
 	out->search = (struct mpk_search){ .dirs = dirs, .dir_count = n, .system = !out->libs };
 	out->searchable = out->libs || minspect_check_is_here(&out->machine);
 	return MPK_OK;
@@ -334,7 +335,7 @@ static enum mpk_code add_runtime(const char *path, struct mpk_arena *arena, stru
 	return mpk_dso_read_loaders(dso, arena, err);
 }
 
-/* Nobody says which runtime: that of this machine's Python environment, if there is one. */
+/* If no runtime is named, uses that of this machine's Python environment, if there is one. */
 static enum mpk_code find_installed(struct mpk_arena *arena, struct mpk_there *out,
 				    struct mpk_error *err)
 {
@@ -350,8 +351,9 @@ static enum mpk_code find_installed(struct mpk_arena *arena, struct mpk_there *o
 		return MPK_OK;
 	out->installed = true;
 
-	/* TVM's own libraries are in the package tvm, in the same folder of packages as tvm_ffi. */
-	/* As the wheels of TVM have them; a release has some of these. */
+	/* TVM's own libraries are in the package tvm, in the same site-packages folder as
+	 * tvm_ffi. */
+	/* Names in the wheels of TVM; each release has some of them. */
 	static const char *const files[] = { "libtvm_runtime_cuda.so", "libtvm_runtime_extra.so",
 					     "libtvm_compiler.so", "libtvm_runtime.so" };
 	static const char beside[] = "tvm_ffi/lib/libtvm_ffi.so";
@@ -392,7 +394,8 @@ static int set_libraries(const struct minspect_options *o, struct mpk_arena *are
 	return code == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
 }
 
-/* A path is that of a program or library; anything else is a name, or a pattern of names. */
+/* A word with a path names a program or library; any other word is a symbol name or a pattern of
+ * them. */
 static int set_provided(const struct minspect_options *o, struct mpk_arena *arena,
 			struct mpk_there *out)
 {
@@ -436,7 +439,7 @@ static int set_release(const char *text, struct mpk_there *out)
 			      MPK_RELEASE_NEWEST, text);
 }
 
-/* Without its features. */
+/* Whether the name is an AMD processor, without features. */
 static bool is_amd_processor(const char *arch)
 {
 	struct mpk_span name = mpk_span_of(arch, strcspn(arch, ":"));
@@ -448,7 +451,7 @@ static bool is_amd_processor(const char *arch)
 	return false;
 }
 
-/* compute_90 is no device: PTX that serves those which are yet to come. */
+/* compute_90 is not a device but PTX for future devices. */
 static int minspect_check_set_device(const char *arch, bool own_code, struct mpk_there *out)
 {
 	if (own_code)
@@ -466,7 +469,7 @@ static int minspect_check_set_device(const char *arch, bool own_code, struct mpk
 	if (out->amd ? is_amd_processor(arch) : out->cuda.sm != 0)
 		return MPK_EXIT_OK;
 
-	/* A device that is none, with those that are nearest. */
+	/* An unknown device: lists the most similar names. */
 	struct mpk_span names[256];
 	size_t count = 0, near;
 	const char *known;
@@ -509,7 +512,7 @@ static const char *value_of(const struct mpk_option_list *list, size_t i)
 	return list->count ? list->items[i].value : NULL;
 }
 
-/* The words of a list between commas; NULL: memory is out. */
+/* Splits a comma-separated list into words; NULL if memory is out. */
 static const char **split_words(const char *text, struct mpk_arena *arena, size_t *count)
 {
 	size_t most = 1, len;
@@ -530,7 +533,7 @@ static const char **split_words(const char *text, struct mpk_arena *arena, size_
 	return NULL;
 }
 
-/* Every architecture that was named, in whichever option. */
+/* Lists all architectures from all options that give some. */
 static enum mpk_code list_devices(const struct minspect_options *o, struct mpk_arena *arena,
 				  const char ***out, size_t *count, struct mpk_error *err)
 {
@@ -577,7 +580,7 @@ static int set_only(const char *text, struct mpk_arena *arena, struct mpk_there 
 	return MPK_EXIT_OK;
 }
 
-/* "abi3", "abi3-3.9" */
+/* Parses "abi3", "abi3-3.9". */
 static bool parse_abi3(const char *word, struct mpk_check_abi *out)
 {
 	unsigned minor = 0;
@@ -647,7 +650,7 @@ static int set_memory(const struct minspect_options *o, struct mpk_arena *arena,
 	return minspect_extents(o, arena, ask);
 }
 
-/* What all of them share: the libraries are opened once. */
+/* Sets what all targets share: the libraries are opened once. */
 static int set_common(const struct minspect_options *o, struct mpk_arena *arena,
 		      struct mpk_there *out)
 {
@@ -655,7 +658,7 @@ static int set_common(const struct minspect_options *o, struct mpk_arena *arena,
 
 	out->strict = o->strict;
 	out->allow_part = o->allow_part;
-	out->has_release = o->releases.count > 0; /* of which none is found on this machine */
+	out->has_release = o->releases.count > 0; /* then no runtime of this machine is used */
 	if (status == MPK_EXIT_OK)
 		status = set_glibc(o->glibc, out);
 	if (status == MPK_EXIT_OK)
@@ -682,7 +685,7 @@ static int set_places(const struct minspect_options *o, const struct mpk_there *
 
 	if (list_devices(o, arena, &archs, &devices, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	devices += !devices; /* archs ends in NULL: none */
+	devices += !devices; /* archs ends with NULL: no device */
 	out->devices = devices;
 	out->items = mpk_arena_array(arena, releases * devices, sizeof *out->items);
 	if (!out->items) {
@@ -726,10 +729,10 @@ static int status_of(enum mpk_check_outcome outcome)
 						   : MPK_EXIT_OK;
 }
 
-/* Answers of files that are kept until it is known how many lines there are. */
+/* Results of files that are kept until the number of lines is known. */
 enum { DETAILS_MOST = 64 << 10, DETAILS_LINES = 6, DETAILS_OF_ABI = 36 };
 
-/* What comes of a file among several shows when all are there. */
+/* Keeps the result of a file among several until all are there. */
 static void take_result(const struct minspect_options *o, struct minspect_look *l,
 			struct mpk_check_result *result, size_t place)
 {
@@ -763,7 +766,7 @@ static int check_file(const struct minspect_options *o, struct minspect_look *l,
 	return l->in_set ? MPK_EXIT_OK : status_of(mpk_check_outcome(&result));
 }
 
-/* A verdict for each place, each an entry of its own in a document. */
+/* Checks one file: a verdict for each target, each an entry of its own in a document. */
 static int minspect_check_look(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct minspect_places *places = l->user;
@@ -772,7 +775,7 @@ static int minspect_check_look(const struct minspect_options *o, struct minspect
 
 	minspect_siblings_enter(places->siblings, l->archive);
 	for (size_t i = 0; i < places->count; i++) {
-		/* minspect_each made the entry of the first place. */
+		/* minspect_each made the entry of the first target. */
 		if (l->json && i)
 			l->at = mpk_json_object(l->json, l->files, NULL);
 		int got = check_file(o, l, i, &code);
@@ -784,7 +787,7 @@ static int minspect_check_look(const struct minspect_options *o, struct minspect
 
 /* --- all files together ------------------------------------------------------------------ */
 
-/* Counted once, by whichever of the two below comes first. */
+/* Sums up the results, once: called by whichever of the two functions below runs first. */
 static bool end_set(struct minspect_places *p)
 {
 	struct mpk_error err = { 0 };
@@ -795,7 +798,7 @@ static bool end_set(struct minspect_places *p)
 	return !p->failed;
 }
 
-/* Of one file in one place the sentence is its own. */
+/* For a single file at a single target, the verdict's sentence names the file. */
 static void put_json(const struct minspect_places *p, struct mpk_json *j, struct mpk_json_at *at)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf verdict = { 0 };
@@ -849,7 +852,7 @@ static void check_sum(const struct minspect_options *o, struct minspect_look *l)
 	}
 }
 
-/* How the set is called: what was named, or how many that were. */
+/* Returns the name of the set: the only operand, or the number of operands. */
 static const char *name_of(const struct minspect_options *o, struct mpk_arena *arena)
 {
 	size_t len = o->file_count && o->folder_lens ? o->folder_lens[0] : 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code-digest: SHA-256 of the code in files (lib/show/digest). What is little is printed in full, a line for each part;
- * of more there is the digest of each file alone, as by it two files are the same code or not. */
+/* code-digest: SHA-256 of the code in files (lib/show/digest). A short result is printed in full, a
+ * line for each part; a longer one has only the digest of each file, which tells whether two files
+ * have the same code. */
 #include "common/diag.h"
 #include "digest/digest.h"
 #include "minspect/document.h"
@@ -30,7 +31,7 @@ static int digest_file(const struct minspect_options *o, struct minspect_look *l
 	d->parts += found.count;
 	if (d->lines++ < MINSPECT_LINES)
 		mpk_answer_code_digest.line(&found, minspect_style(), &d->files);
-	/* that many parts need not be written to know that they are too many */
+	/* many parts are known to be too long a text before they are written */
 	d->aside.is_too_much |= d->parts > MINSPECT_LINES;
 	minspect_answer_aside(o, l, &d->aside, &mpk_answer_code_digest, &found);
 	return MPK_EXIT_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --devices: what this machine has, and whether the device code of files runs on it. */
+/* --devices: lists the devices of this machine, and whether the device code of files runs on it. */
 #include "common/diag.h"
 #include "minspect/document.h"
 #include "model/devices.h"
@@ -20,7 +20,7 @@ static int look_for_devices(const struct minspect_options *o, struct minspect_lo
 		mpk_escape(l->out, mpk_span_str(l->file->name));
 		mpk_strbuf_putc(l->out, '\n');
 	}
-	/* Status 7 where code of a file cannot run here, which a CI takes for "skip". */
+	/* Status 7 if code of a file cannot run here; CI systems treat it as "skip". */
 	return mpk_view_devices(l->view, l->user, l->out, l->json, l->at) ? MPK_EXIT_OK
 									  : MPK_EXIT_DEVICE;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --diff OTHER: compares each file of the command line with OTHER, part by part (lib/show/diff).
- * OTHER is the older of the two, as in diff(1), and opened anew for each file. Where it is a folder or an archive, what
- * one side alone has is a difference, too: files of one path below them are a pair; of a file and a folder, that of
- * the same name is the other. With --ignore=noise the code of both is compared, by the
- * digests (lib/show/digest) that --code-digest prints: one for a file and one for each kernel, which a clean build of the
- * same source has, too. */
+ * OTHER is the older of the two, as in diff(1), and is opened again for each file. If OTHER is a
+ * folder or an archive, files with the same path below both are compared, and files that only one
+ * side has are differences. A single file is compared with the file of the same name in a folder.
+ * With --ignore=noise only the code is compared, by the digests (lib/show/digest) that
+ * --code-digest prints: one for a file and one for each kernel, which a clean rebuild of the same
+ * source reproduces. */
 #include "diff/diff.h"
 
 #include <fcntl.h>
@@ -33,31 +34,34 @@
 
 /* --- the older side --- */
 
-/* What files are compared with: a file, or the files of a folder or an archive. The list of an archive is read once, not
- * again for each file of it. older_open; older_close in every case. */
+/* The older side: a file, or the files of a folder or an archive. The list of an archive is read
+ * once, not for each of its files. Open with older_open; call older_close in every case. */
 struct older {
-	const char *name; /* as the user typed it */
+	const char *name; /* the name that the user gave */
 	bool is_folder;
-	struct minspect_found found;  /* of a folder */
+	struct minspect_found found;  /* files of a folder */
 	struct minspect_file archive; /* the archive with libraries; else not open */
-	size_t count;                 /* number of its files; 0: it is a single file */
+	size_t count;                 /* number of files in it; 0 if it is a single file */
 	bool *is_met;                 /* for each of them: it has been compared */
 	bool is_archive;              /* a zip archive, which may have no libraries */
-	bool is_against_all;          /* a folder or archive: files that are left were removed */
+	bool is_against_all;          /* a folder or archive: files not compared were removed */
 	struct mpk_strmap names;
 	struct mpk_arena arena;
-	/* of two folders or two archives: every file of both */
+	/* set if both sides are folders or both are archives: all files of both */
 	bool are_sets;
 	struct minspect_set_of_files old_set, new_set;
 	struct minspect_set_changes changes;
 	struct minspect_diff_totals totals;
-	/* of a single file with several models: their prefixes, and which were compared */
+	/* set if it is a single file with several models: their prefixes, and whether each was
+	 * compared */
 	const char *const *prefixes;
 	size_t prefix_count;
 	bool *is_prefix_met;
-	bool other_bytes, any_said;        /* outside of all models; something was said of one */
-	uint64_t older_bytes, newer_bytes; /* of those two files */
-	struct mpk_strmap told; /* what a difference was said of, by its name in the set */
+	/* other_bytes: bytes outside all models differ; any_said: a difference of a model was
+	 * printed */
+	bool other_bytes, any_said;
+	uint64_t older_bytes, newer_bytes; /* sizes of those two files */
+	struct mpk_strmap told;            /* names in the set of files with a printed difference */
 	/* of two sets, for people: what is said of each file, unless it is too much */
 	struct minspect_aside aside;
 	struct mpk_strbuf *out; /* where it goes otherwise; NULL: nothing is kept aside */
@@ -75,13 +79,14 @@ static enum mpk_code take_names(struct older *older, size_t count, struct mpk_er
 	older->count = count;
 	MPK_TRY_ARRAY(older->is_met, &older->arena, count, err);
 	for (size_t i = count; i-- > 0;) {
-		/* of a name that an archive has twice the last counts, as for mpk_zip_find; others are met with it */
+		/* if an archive has a name twice, the last counts, as in mpk_zip_find; the others
+		 * count as compared with it */
 		MPK_TRY_ALLOC(mpk_strmap_put(&older->names, name_of(older, i), i, NULL) >= 0, err);
 	}
 	return MPK_OK;
 }
 
-/* Standard input is read once, by the comparison. */
+/* Standard input is read only once, by the comparison. */
 static bool is_archive(const char *name)
 {
 	char head[4];
@@ -93,7 +98,8 @@ static bool is_archive(const char *name)
 	return got == (ssize_t)sizeof head && mpk_zip_is(mpk_span_of(head, sizeof head));
 }
 
-/* A file by itself is opened when the first one is compared with it, and says then what is wrong with it. */
+/* A single file is opened only when the first file is compared with it, and its errors are reported
+ * then. */
 static enum mpk_code older_open(const char *name, struct older *out, struct mpk_error *err)
 {
 	struct stat st;
@@ -139,7 +145,8 @@ static void bound_aside(struct older *older)
 		minspect_aside_fini(&older->aside);
 }
 
-/* The path of a file below its folder or in its archive; of a file by itself, its name without folder. */
+/* Returns the path of a file below its folder or in its archive; for a single file, its name
+ * without folders. */
 static const char *key_of(const struct older *older, const struct minspect_look *l)
 {
 	const char *name = l->file->name, *slash = strrchr(name, '/');
@@ -165,7 +172,7 @@ static enum mpk_code open_in_archive(struct older *older, const char *key,
 	return minspect_file_open_library(&older->archive, at, path, false, out, err);
 }
 
-/* "FILE(PREFIX)", or the file alone where it has one model; NULL: memory is out */
+/* Returns "FILE(PREFIX)", or just FILE if it has one model; NULL if memory is out. */
 static const char *name_model(struct older *older, size_t i)
 {
 	return older->prefix_count < 2
@@ -173,8 +180,8 @@ static const char *name_model(struct older *older, size_t i)
 		       : mpk_arena_printf(&older->arena, "%s(%s)", older->name, older->prefixes[i]);
 }
 
-/* The model of the same prefix, where one of the two files has several; the file that is compared with all models has them
- * at hand only then. */
+/* Opens the model with the same prefix if one of the two files has several models. Only then are
+ * the prefixes of the newer file set. */
 static enum mpk_code open_model(struct older *older, const struct minspect_look *l,
 				struct minspect_file *out, struct mpk_error *err)
 {
@@ -182,7 +189,7 @@ static enum mpk_code open_model(struct older *older, const struct minspect_look 
 	const char *name;
 	size_t at = 0;
 
-	/* two that were both named are compared, whatever their prefixes are */
+	/* two models named by the user are compared whatever their prefixes are */
 	if ((newer->prefix_count < 2 && out->image.prefix_count < 2) ||
 	    (newer->by_prefix && out->image.by_prefix && !l->is_model))
 		return MPK_OK;
@@ -218,8 +225,8 @@ static enum mpk_code open_model(struct older *older, const struct minspect_look 
 	return minspect_file_open(name, out, err);
 }
 
-/* older_file - open what is to be compared with the file that is looked at
- * @out     minspect_file_close in every case, before older is closed
+/* older_file - open the counterpart of the current file
+ * @out     call minspect_file_close in every case, before older is closed
  * Returns  as minspect_file_open; MPK_E_NOTFOUND: the folder or archive has no such file */
 static enum mpk_code older_file(struct older *older, const struct minspect_look *l,
 				struct minspect_file *out, struct mpk_error *err)
@@ -244,7 +251,7 @@ static enum mpk_code older_file(struct older *older, const struct minspect_look 
 
 		enum mpk_code code = minspect_file_open(path, out, err);
 
-		/* a member that is missing is no error of the system */
+		/* a missing member is not a system error */
 		return inner && code == MPK_E_IO && err && !err->sys_errno ? MPK_E_NOTFOUND : code;
 	}
 	if (older->are_sets || (older->count && l->file->in_zip))
@@ -253,7 +260,8 @@ static enum mpk_code older_file(struct older *older, const struct minspect_look 
 	return open_model(older, l, out, err);
 }
 
-/* Empty files are not compared: the newer side having the same is no removal. */
+/* Returns the next file of the older side without a counterpart. Empty files do not count as
+ * removed. */
 static bool older_left(struct older *older, size_t *at, const char **name)
 {
 	for (; older->is_against_all && *at < older->count; ++*at) {
@@ -304,7 +312,7 @@ static int answer_diff(const struct minspect_options *o, struct minspect_look *l
 {
 	if (code != MPK_OK)
 		return mpk_diag_error(err);
-	/* two files that do not differ have no text, and nothing is between it and the next */
+	/* without differences there is no text, so no empty line separates it */
 	if (found->count || l->json || o->markdown || o->ignore)
 		minspect_answer(o, l, o->ignore ? &mpk_answer_verdict : &mpk_answer_diff, found);
 	bound_aside(l->user);
@@ -320,7 +328,7 @@ static int answer_one(const struct minspect_options *o, struct minspect_look *l,
 	return answer_diff(o, l, MPK_OK, &found, NULL);
 }
 
-/* "~ bytes: other bytes", of files by themselves */
+/* Prints "~ bytes: other bytes", for a single file. */
 static int answer_bytes(const struct minspect_options *o, struct minspect_look *l,
 			struct mpk_diff_side older, struct mpk_diff_side newer)
 {
@@ -338,7 +346,7 @@ static int answer_bytes(const struct minspect_options *o, struct minspect_look *
 	return answer_one(o, l, &bytes, older, newer);
 }
 
-/* A file that one side alone has, or of which nothing but its bytes can be compared. */
+/* Prints a file that only one side has, or whose bytes only can be compared. */
 static int answer_file(const struct minspect_options *o, struct minspect_look *l,
 		       enum mpk_diff_sign sign, struct mpk_diff_side older,
 		       struct mpk_diff_side newer)
@@ -368,8 +376,8 @@ static int answer_added(const struct minspect_options *o, struct minspect_look *
 
 /* --- every file of two sets --- */
 
-/* Whether each side is a folder or an archive. A file is compared with the one of its name in a folder, and an archive, too,
- * where the folder has such a file. */
+/* Whether each side is a folder or an archive. A file is compared with the file of its name in a
+ * folder, and so is an archive if the folder has a file of its name. */
 static enum mpk_code read_sets(const struct minspect_options *o, struct older *older,
 			       struct mpk_error *err)
 {
@@ -396,7 +404,8 @@ static enum mpk_code read_sets(const struct minspect_options *o, struct older *o
 				     &older->changes, err);
 }
 
-/* "old.whl -> new.whl: 41.1 MiB -> 38.2 MiB; 1 file added, 2 removed, 9 changed, 6 equal" */
+/* Prints "old.whl -> new.whl: 41.1 MiB -> 38.2 MiB; 1 file added, 2 removed, 9 changed, 6
+ * equal". */
 static void put_summary(const struct minspect_options *o, struct minspect_look *l)
 {
 	const struct older *older = l->user;
@@ -425,7 +434,7 @@ static void put_summary(const struct minspect_options *o, struct minspect_look *
 	mpk_strbuf_puts(out, o->markdown ? "\n" : "");
 }
 
-/* The summary comes first; of all that is printed as it is found, its totals come last. */
+/* Prints the summary first; if everything is printed as it is found, the totals come last. */
 static void put_first(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct older *older = l->user;
@@ -512,7 +521,7 @@ static void put_last(const struct minspect_options *o, struct minspect_look *l)
 		minspect_totals_put(&older->totals, false, l->out);
 }
 
-/* A difference was said of the file that is looked at. */
+/* Notes that a difference of the current file was printed. */
 static enum mpk_code note_told(struct older *older, const struct minspect_look *l,
 			       struct mpk_error *err)
 {
@@ -521,7 +530,7 @@ static enum mpk_code note_told(struct older *older, const struct minspect_look *
 
 	if (!older->are_sets)
 		return MPK_OK;
-	/* of an archive in a folder all that is said is of the archive */
+	/* for an archive in a folder, all differences belong to the archive */
 	kept = mpk_arena_text(&older->arena,
 			      mpk_span_of(key, inner ? (size_t)(inner - key) : strlen(key)));
 	MPK_TRY_ALLOC(kept && mpk_strmap_put(&older->told, mpk_span_str(kept), 0, NULL) >= 0, err);
@@ -535,7 +544,7 @@ static const char *item_name(struct older *older, const struct minspect_set_of_f
 				MPK_QUOTE(i->name));
 }
 
-/* A line for people: "~ file pkg/lib.so: 14.7 KiB -> 14.9 KiB" */
+/* Writes a line of text: "~ file pkg/lib.so: 14.7 KiB -> 14.9 KiB". */
 static void put_other(const struct minspect_set_change *c, struct mpk_strbuf *out)
 {
 	const struct minspect_set_item *any = c->older ? c->older : c->newer;
@@ -550,7 +559,7 @@ static void put_other(const struct minspect_set_change *c, struct mpk_strbuf *ou
 	mpk_strbuf_putc(out, '\n');
 }
 
-/* What no other answer was about: files that hold nothing which could be compared otherwise. */
+/* Prints files that no other result covers: their content cannot be compared in another way. */
 static int answer_others(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct older *older = l->user;
@@ -629,7 +638,7 @@ static int diff_removed(const struct minspect_options *o, struct minspect_look *
 	return status;
 }
 
-/* Bytes of which nothing is known. Damaged files of a known format are no such. */
+/* Whether a file is of unknown format. A damaged file of a known format is not. */
 static bool is_plain(const struct minspect_file *file, enum mpk_code code)
 {
 	struct mpk_span bytes = file->bytes;
@@ -654,7 +663,7 @@ static int answer_plain(const struct minspect_options *o, struct minspect_look *
 		       : answer_bytes(o, l, from, to);
 }
 
-/* Of two files of which one holds nothing that is known the bytes are compared, as of files in folders. */
+/* If one of two files is of unknown format, their bytes are compared, as for files in folders. */
 static int diff_refuse(const struct minspect_options *o, struct minspect_look *l,
 		       const struct mpk_error *err)
 {
@@ -675,7 +684,8 @@ static int diff_refuse(const struct minspect_options *o, struct minspect_look *l
 	return status;
 }
 
-/* Other bytes of a file are no difference of each model in it, and one of the file where none of them differs. */
+/* Bytes that differ outside all models are not reported for each model, but once for the file if no
+ * model differs. */
 static void leave_shared(struct older *older, struct mpk_diff *found)
 {
 	if (found->count == 1 && strcmp(found->items[0].what, "bytes") == 0) {
@@ -704,7 +714,7 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 	}
 	if (((struct older *)l->user)->are_sets &&
 	    (code == MPK_E_NO_BLOB || code == MPK_E_UNSUPPORTED)) {
-		/* the older one holds nothing that could be compared with this one */
+		/* the older file has nothing comparable with this one */
 		const struct mpk_diff_side from = { .name = other.name, .bytes = other.bytes.len },
 					   to = { .name = l->file->name,
 						  .bytes = l->file->bytes.len };
@@ -719,7 +729,7 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 		minspect_file_close(&other);
 		return status;
 	}
-	/* two files that were named are compared whatever they hold */
+	/* two files named by the user are compared whatever they contain */
 	if (code == MPK_OK || (code == MPK_E_NO_BLOB && other.image.elf_class && !o->ignore))
 		code = minspect_compare(l, &other, o->ignore != NULL, &found, &err);
 	if (code == MPK_OK && l->file->image.by_prefix)
@@ -727,7 +737,7 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 	if (code == MPK_OK && (((struct older *)l->user)->are_sets || (o->markdown && !o->ignore)))
 		code = minspect_totals_add(&((struct older *)l->user)->totals, &found, &err);
 
-	/* Of many files that differ a text says once what is missing. */
+	/* With many differing files, text mentions missing tools once. */
 	static bool said;
 
 	if (said && !l->json)

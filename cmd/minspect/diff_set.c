@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders and zip archives as sets of files, for --diff: every file that one side alone has or whose bytes differ is a
- * difference, also one that holds nothing which minspect could compare. Of archives the directory tells: CRC-32 and size of
- * each member. Of folders, files of one size are read. */
+/* Folders and zip archives as sets of files, for --diff: a file that only one side has, or whose
+ * bytes differ, is a difference, even if minspect cannot interpret it. For archives, the directory
+ * gives CRC-32 and size of each member. For folders, files of equal size are read. */
 #include "minspect/diff_set.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 enum { OPEN_FOLDERS = 32, READ_BYTES = 1 << 16 };
 
-/* nftw() hands nothing on to whom it calls. */
+/* nftw() passes no argument to its callback. */
 static struct {
 	struct minspect_set_of_files *set;
 	size_t folder_len;
@@ -59,7 +59,7 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (x->name.len > y->name.len) - (x->name.len < y->name.len);
 }
 
-/* Of one name in the order in which they were listed. */
+/* Sorts by name; equal names stay in the order of the list. */
 static int by_name_and_order(const void *a, const void *b)
 {
 	const struct minspect_set_item *x = a, *y = b;
@@ -113,7 +113,7 @@ enum mpk_code minspect_set_read(const char *name, bool is_folder, struct minspec
 	if (out->count)
 		qsort(out->items, out->count, sizeof *out->items, by_name_and_order);
 
-	/* Of a name that an archive has twice, unpacking leaves the last. */
+	/* If an archive has a name twice, unpacking leaves the last. */
 	size_t n = 0;
 
 	for (size_t i = 0; i < out->count; i++) {
@@ -147,7 +147,7 @@ static int open_item(const struct minspect_set_of_files *s, const struct minspec
 	return fd;
 }
 
-/* What cannot be read is not said to be the same. */
+/* Unreadable files do not count as equal. */
 static bool have_same_bytes(int a, int b)
 {
 	static uint8_t x[READ_BYTES], y[READ_BYTES];
@@ -163,7 +163,7 @@ static bool have_same_bytes(int a, int b)
 	}
 }
 
-/* That of a file which cannot be read is one that no other has. */
+/* An unreadable file equals no other. */
 static bool has_checksum(int fd, uint32_t checksum)
 {
 	static uint8_t x[READ_BYTES];

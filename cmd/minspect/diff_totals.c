@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a person asks of two releases first: for which devices there is code, which kernels are others, and which need more
- * than they did. */
+/* Totals of --diff over two releases: devices that gained or lost code, kernels that changed, and
+ * the kernels whose resources grew most. */
 #include "minspect/diff_totals.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "text/markup.h"
 #include "text/phrase.h"
 
-/* "cubin sm_90" without what it is. */
+/* Returns the device of "cubin sm_90". */
 static struct mpk_span device_of(struct mpk_span image)
 {
 	const uint8_t *blank = image.len ? memrchr(image.data, ' ', image.len) : NULL;
@@ -40,7 +40,8 @@ static enum mpk_code add_device(struct minspect_diff_totals *t, const struct mpk
 	return MPK_OK;
 }
 
-/* How bad it is that a figure grew, or one whose growth is a gain shrank: memory in place of registers first, then by how many parts of what it was. */
+/* Returns how bad a change is: 0 if the figure did not get worse, else its relative change in
+ *         thousandths. Local memory and spilled registers weigh most. */
 static uint64_t weight_of(const struct mpk_figure_change *c)
 {
 	bool is_gain = mpk_figure_row(c->figure)->is_gain;
@@ -113,7 +114,7 @@ static enum mpk_code add_kernel(struct minspect_diff_totals *t, const struct mpk
 		const struct mpk_figure_change *c = &item->figures[i];
 		uint64_t weight = weight_of(c);
 
-		/* a number that nobody knows is more than any */
+		/* an unknown figure counts as more than any number */
 		if (c->figure == MPK_FIGURE_STACK || c->figure == MPK_FIGURE_SPILLED_REGISTERS) {
 			more |= order_of(c->after) > order_of(c->before);
 			less |= order_of(c->after) < order_of(c->before);
@@ -161,7 +162,7 @@ static void put_devices(const struct minspect_diff_totals *t, bool added, struct
 	}
 }
 
-/* "occupancy of 2 kernels less, of 1 more" */
+/* Writes "occupancy of 2 kernels less, of 1 more". */
 static void put_moves(const char *what, size_t worse, const char *worse_word, size_t better,
 		      const char *better_word, struct mpk_strbuf *out)
 {
@@ -179,7 +180,7 @@ static void put_moves(const char *what, size_t worse, const char *worse_word, si
 	}
 }
 
-/* Nothing where the line is empty, which is so again afterwards. */
+/* Writes and empties the line; nothing if it is empty. */
 static void put_line(const char *title, bool is_markdown, struct mpk_strbuf *line,
 		     struct mpk_strbuf *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --disasm: prints the instructions of functions, kernels and byte code. LLVM and the tools of
- * vendors are opened in helper processes, which begin before the sandbox is entered and do
- * nothing until a listing needs them, so a library without such code costs no start of LLVM. */
+/* --disasm: prints the instructions of functions, kernels and byte code. LLVM and vendors' tools
+ * are used by helper processes, which start before the sandbox is entered and stay idle until a
+ * listing needs them, so a library without such code never loads LLVM. */
 #include "disasm/listing.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "part/part.h"
 #include "text/escape.h"
 
-/* Of the process and not of a call: the helpers use it as long as they live. */
+/* Static, since the helpers use it as long as they live. */
 static struct {
 	struct mpk_disasm disasm;
 	struct mpk_disasm_setup setup;
@@ -68,7 +68,7 @@ static struct places places_of(const char *program, bool cuda)
 	while (path && *path) {
 		size_t len = strcspn(path, ":");
 
-		/* As a shell looks for programs. */
+		/* Searches PATH like a shell. */
 		add_place(&p, path, len, program);
 		path += len + (path[len] == ':');
 	}
@@ -113,14 +113,14 @@ void minspect_disasm_end(void)
 
 /* --- the action ------------------------------------------------------------------------------------------------ */
 
-/* Of what was not asked for by name, no more is listed than people read. */
+/* Listings that were not requested by name are cut to MINSPECT_LINES. */
 struct disassembling {
 	size_t listings;
-	size_t room; /* lines */
+	size_t room; /* number of lines that may still be printed */
 	bool is_full;
 };
 
-/* Keeps the lines for which there is room. */
+/* Keeps the lines that may still be printed. */
 static void cut_listing(struct disassembling *d, struct mpk_strbuf *out)
 {
 	size_t keep = 0;
@@ -135,7 +135,7 @@ static void cut_listing(struct disassembling *d, struct mpk_strbuf *out)
 	out->len = keep;
 }
 
-/* Each listing is written when it is there: all of a library's may be more than memory holds. */
+/* Each listing is written at once: together they may exceed memory. */
 static enum mpk_code disasm_put(const struct mpk_listing *listing, void *arg, struct mpk_error *err)
 {
 	struct minspect_look *l = arg;
@@ -152,7 +152,7 @@ static enum mpk_code disasm_put(const struct mpk_listing *listing, void *arg, st
 	if (minspect_write(l->out) != MPK_EXIT_OK)
 		return mpk_fail(err, MPK_E_IO, "cannot write to standard output");
 	l->out->len = 0;
-	/* ends the walk: disassembling a library to the end takes minutes */
+	/* ends the walk, since disassembling a whole library takes minutes */
 	return d->is_full ? mpk_fail(err, MPK_E_RANGE, "the rest is not shown") : MPK_OK;
 }
 
@@ -208,12 +208,12 @@ int minspect_disasm(const struct minspect_options *o)
 	return status;
 }
 
-/* A file, or a member of one: "lib.a(devc.o)", "app.whl!/lib.so". */
+/* Whether a word names a file or a member of one: "lib.a(devc.o)", "app.whl!/lib.so". */
 static bool is_file(const char *name)
 {
 	struct minspect_file f = { .name = name };
 	const char *path, *inner;
-	/* "scale(float*, int)" has no file in front of it. */
+	/* In "scale(float*, int)" the text in front is not a file. */
 	char *archive = strndup(name, strcspn(name, "("));
 	bool is = !archive || access(archive, F_OK) == 0 || strcmp(name, "-") == 0 ||
 		  access(name, F_OK) == 0;
@@ -229,8 +229,8 @@ static bool is_file(const char *name)
 
 void minspect_disasm_take_name(struct minspect_options *o)
 {
-	/* Only "--disasm NAME FILE" is meant, where NAME is no file; --disasm=NAME is never
-	 * ambiguous. */
+	/* Only "--disasm NAME FILE", where NAME is not a file, is treated here; --disasm=NAME is
+	 * never ambiguous. */
 	if (!o->disasm || *o->disasm || o->file_count < 2 || is_file(o->files[0]))
 		return;
 	o->disasm = o->files[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all inspecting actions share, so that an action is a function of one opened file: the
- * loop over the command line and over the libraries of an archive, the JSON document or the
- * texts, errors in both forms, the exit status, and the warnings of --filter. */
+/* Shared by all inspecting actions, so that an action is a function of one opened file: the loop
+ * over the command line and over the libraries of an archive, the JSON document or the texts,
+ * errors in both forms, the exit status, and the warnings of --filter. */
 #include "minspect/document.h"
 
 #include <stdlib.h>
@@ -20,7 +20,8 @@
 #include "text/phrase.h"
 #include "zip/zip.h"
 
-/* As the first of the variables says that is set. The C library would read hundreds of kilobytes to tell the same. */
+/* Tests the first of the locale variables that is set. The C library would read hundreds of
+ * kilobytes for the same. */
 static bool encoding_is_utf8(void)
 {
 	static const char *const variables[] = { "LC_ALL", "LC_CTYPE", "LANG" };
@@ -37,14 +38,14 @@ struct mpk_style minspect_style(void)
 {
 	return (struct mpk_style){
 		.color = mpk_color_on(MPK_STDOUT),
-		/* the tree is drawn with lines of Unicode where the terminal's encoding has them */
+		/* use Unicode lines for the tree if the terminal's encoding has them */
 		.unicode = encoding_is_utf8(),
 		.verbose = mpk_common.verbose > 0,
 		.is_terminal = isatty(STDOUT_FILENO),
 	};
 }
 
-/* 0: standard output goes to no terminal, or nobody knows how wide it is. */
+/* Returns 0 if standard output is not a terminal, or if its width is unknown. */
 static size_t terminal_columns(void)
 {
 	struct winsize size;
@@ -101,7 +102,7 @@ void minspect_aside_fini(struct minspect_aside *aside)
 	mpk_strbuf_fini(&aside->text);
 }
 
-/* Output is written piece by piece. The first failure is kept in *arg and reported once, at the
+/* Output is written piece by piece. The first failure is stored in *arg and reported once, at the
  * end. */
 static void write_piece(const char *text, size_t len, void *arg)
 {
@@ -113,11 +114,11 @@ static void write_piece(const char *text, size_t len, void *arg)
 
 enum { HEAD_LINES = 6 };
 
-/* Lets the first lines of a text through and counts the others. */
+/* Passes the first lines of a text and counts the others. */
 struct cutting {
-	size_t room, dropped; /* lines */
+	size_t room, dropped; /* room: lines that may still be printed */
 	int *failed;
-	bool keeps; /* until the head is written */
+	bool keeps; /* collect the text until the head is written */
 	struct mpk_strbuf kept;
 };
 
@@ -140,7 +141,7 @@ static void cut_piece(const char *text, size_t len, void *arg)
 		c->dropped += text[i] == '\n';
 }
 
-/* After what was written of it already, of which failed is the errno. */
+/* Writes the rest of a text; failed is the errno of an earlier write. */
 static int write_rest(const struct mpk_strbuf *out, int failed)
 {
 	struct mpk_error err = { 0 };
@@ -154,7 +155,7 @@ static int write_rest(const struct mpk_strbuf *out, int failed)
 	return mpk_diag_error(&err);
 }
 
-/* What is left of a text for people. */
+/* Writes the unfinished last line of a text. */
 static int write_lines(struct mpk_lines *lines, const struct mpk_strbuf *out, const int *failed)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf nothing = { 0 };
@@ -192,7 +193,7 @@ void minspect_filter(struct minspect_look *l)
 		mpk_view_filter(l->view, &l->choice);
 }
 
-/* What --filter chooses in all files. Returns  false when memory is out */
+/* Prepares the choice of --filter for all files. Returns  false if memory is out */
 static bool open_choice(const struct minspect_options *o, struct mpk_arena *arena,
 			struct mpk_view_choice *out)
 {
@@ -263,13 +264,13 @@ int minspect_save(const char *path, const struct mpk_rope *content)
 	return mpk_diag_error(&err);
 }
 
-/* Whether the file could be looked at, and this is what it is like. */
+/* Whether the status is a result about a readable file. */
 static bool is_verdict(int status)
 {
 	return status == MPK_EXIT_OK || status == MPK_EXIT_DIFFERENT;
 }
 
-/* What goes with a look through all files. */
+/* State of the loop over all files. */
 struct looking {
 	const struct minspect_options *o;
 	const struct minspect_action *action;
@@ -293,7 +294,7 @@ static int look_opened(struct looking *k, struct minspect_file *file, enum mpk_c
 		     : k->action->refuse && (code == MPK_E_CORRUPT || k->action->refuses_all)
 			     ? k->action->refuse(k->o, l, err)
 			     : minspect_report(l, err);
-	/* figures of two states of a file are figures of neither */
+	/* the file changed during the inspection, so the results are invalid */
 	if (is_verdict(status) && mpk_mappings_check(err) != MPK_OK)
 		status = mpk_diag_error(err);
 	l->set->unreadable += !is_verdict(status);
@@ -343,7 +344,7 @@ static int look_weights(struct looking *k, struct minspect_file *file)
 	return status;
 }
 
-/* Without memory nothing is found, not even that there is nothing. */
+/* Without memory a search may find nothing, so "nothing found" is not reported. */
 static int check_memory(const char *name, int status)
 {
 	struct mpk_error err = { 0 };
@@ -354,8 +355,8 @@ static int check_memory(const char *name, int status)
 	return mpk_diag_error(&err);
 }
 
-/* A library without a blob, functions and GPU code is one all the same, and so is one of which only what loaders pass over
- * is cut off. */
+/* Accepts libraries without a blob, functions and GPU code, and files that are cut off only in
+ * parts that loaders ignore, if the action takes them. */
 static enum mpk_code take_any(const struct looking *k, const struct minspect_file *file,
 			      enum mpk_code code)
 {
@@ -372,7 +373,7 @@ static enum mpk_code take_any(const struct looking *k, const struct minspect_fil
 	return code == MPK_E_NO_BLOB && takes && image->elf_class ? MPK_OK : code;
 }
 
-/* Returns  an exit status; -1: it holds nothing */
+/* Returns  an exit status; -1 if it holds nothing of interest */
 static int look_library(const struct minspect_file *archive, size_t library, const char *name,
 			void *arg)
 {
@@ -388,7 +389,7 @@ static int look_library(const struct minspect_file *archive, size_t library, con
 	l->file = &file;
 	l->archive = archive;
 	code = take_any(k, &file, code);
-	/* A library of an archive that holds nothing is passed over. */
+	/* A library of an archive that holds nothing of interest is skipped. */
 	if (code != MPK_E_NO_BLOB) {
 		if (l->json)
 			l->at = mpk_json_object(l->json, l->files, NULL);
@@ -400,7 +401,7 @@ static int look_library(const struct minspect_file *archive, size_t library, con
 	return check_memory(name, status);
 }
 
-/* An archive with its parts, of which none has to hold anything. */
+/* Looks at an archive with its members, all of which may be without interest. */
 static int look_parts(const struct minspect_file *archive, struct looking *k)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
@@ -419,7 +420,8 @@ static int look_parts(const struct minspect_file *archive, struct looking *k)
 	return status;
 }
 
-/* A file of a folder that turns out to hold nothing, or to be of another kind, was not asked for. */
+/* Whether a file is skipped: it was found in a folder, and holds nothing of interest or is of
+ * another kind. */
 static bool is_passed_over(enum mpk_code code, bool is_found)
 {
 	return is_found && (code == MPK_E_NO_BLOB || code == MPK_E_UNSUPPORTED);
@@ -435,7 +437,7 @@ static int refuse_models(const char *action, const struct minspect_file *file)
 			      MPK_QUOTE(mpk_span_str(file->image.prefixes[0])));
 }
 
-/* Several models that were linked into one file, one after the other. */
+/* Looks at several models linked into one file, one after the other. */
 static int look_models(struct looking *k, const struct minspect_file *file)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
@@ -458,7 +460,7 @@ static int look_models(struct looking *k, const struct minspect_file *file)
 	return status;
 }
 
-/* Returns  an exit status; -1: there is nothing to say of it */
+/* Returns  an exit status; -1 if nothing is to be reported */
 static int document_look(struct looking *k, const char *name)
 {
 	struct minspect_look *l = k->l;
@@ -497,7 +499,7 @@ static int document_look(struct looking *k, const char *name)
 		if (l->json)
 			l->at = mpk_json_object(l->json, l->files, NULL);
 		if (is_archive) {
-			/* Of an archive the libraries are what a filter chooses. */
+			/* In an archive, --filter chooses libraries. */
 			k->l->filters = k->l->choice.filter.count > 0;
 			status = k->action->archive(k->l);
 		} else
@@ -510,7 +512,7 @@ static int document_look(struct looking *k, const char *name)
 	return check_memory(name, status);
 }
 
-/* A document, and what comes in it before the files. */
+/* Begins the document, with the members before the files. */
 static void begin_document(struct looking *k, struct mpk_json *j, int *failed)
 {
 	struct minspect_look *l = k->l;
@@ -528,7 +530,7 @@ static void begin_document(struct looking *k, struct mpk_json *j, int *failed)
 		l->files = mpk_json_array(j, j->root, "files");
 }
 
-/* With --json=lines each file has a document of its own, which is written as soon as it is complete. */
+/* With --json=lines each file has its own document, which is written as soon as it is complete. */
 static int end_line(struct mpk_json *j, bool is_wanted, int *failed)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
@@ -543,7 +545,7 @@ static int end_line(struct mpk_json *j, bool is_wanted, int *failed)
 	return MPK_EXIT_OK;
 }
 
-/* Of what can be asked for its size; 0: nobody knows it before. */
+/* Returns the size of a file; 0 if it is unknown in advance. */
 static uint64_t bytes_of(const char *path)
 {
 	struct stat st;
@@ -551,7 +553,7 @@ static uint64_t bytes_of(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 
-/* Each file has its own warnings of --filter. */
+/* Looks at one file; each file has its own warnings of --filter. */
 static int look_at_file(struct looking *k, struct mpk_json *j, size_t i, int *failed)
 {
 	const struct minspect_options *o = k->o;
@@ -569,7 +571,7 @@ static int look_at_file(struct looking *k, struct mpk_json *j, size_t i, int *fa
 
 	int got = document_look(k, o->files[i]);
 
-	/* After another error, that nothing was shown says nothing about the filter. */
+	/* After another error, nothing was shown, so unused filters are not reported. */
 	if (is_verdict(got))
 		warn_of_filter(l, o->files[i]);
 	if (!o->json_lines)
@@ -580,7 +582,7 @@ static int look_at_file(struct looking *k, struct mpk_json *j, size_t i, int *fa
 	return written ? written : got < 0 ? MPK_EXIT_OK : got;
 }
 
-/* With --json=lines what comes after the files is a line more. */
+/* With --json=lines the members after the files are a separate line. */
 static int end_files(struct looking *k, struct mpk_json *j, int *failed)
 {
 	struct minspect_look *l = k->l;
@@ -596,7 +598,7 @@ static int end_files(struct looking *k, struct mpk_json *j, int *failed)
 	return written ? written : status;
 }
 
-/* Whatever was said of files waits for it. */
+/* Prints the head; all text about files was kept until then. */
 static void put_head(struct looking *k, struct cutting *c, struct mpk_strbuf *out,
 		     struct mpk_lines *lines)
 {
@@ -643,7 +645,7 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 		out.take = mpk_lines_put;
 		out.arg = &lines;
 	}
-	/* What is known last stands first: of Markdown all is kept, for it is not cut. */
+	/* the head, known last, is printed first; Markdown is not cut, so all of it is kept */
 	if (o->markdown && action->head)
 		out.take = NULL;
 	if (is_for_people && action->is_cut && !minspect_is_whole(o)) {
@@ -657,7 +659,7 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	if (!o->json_lines)
 		begin_document(&k, &j, &failed);
 
-	/* How much there is to do: bytes of the files as they stand there. */
+	/* Total work: the sizes of the files. */
 	uint64_t total = 0;
 
 	for (size_t i = 0; i < o->file_count; i++)
@@ -685,7 +687,7 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 		out.failed |= body.failed;
 	}
 	if (lines.take == cut_piece) {
-		/* What was left out, and no limit to what comes after it. */
+		/* Says how much was left out; the text that follows has no limit. */
 		mpk_lines_put(mpk_strbuf_text(&out), out.len, &lines);
 		out.len = 0;
 		cutting.room = SIZE_MAX;
@@ -705,6 +707,6 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 		  : is_for_people           ? write_lines(&lines, &out, &failed)
 					    : write_rest(&out, failed);
 	mpk_progress_all_end();
-	/* an output that could not be written counts more than a difference */
+	/* a failed output is worse than a difference */
 	return written && is_verdict(status) ? written : status;
 }

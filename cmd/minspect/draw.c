@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The actions that draw: --html writes the files of the command line as one page, --svg a picture of
- * where the bytes of one are, --dot a graph for Graphviz. The files of a page are read one after the other, and the page is written when
- * all of them were read, so that a failure leaves no half of a page. */
+/* The actions that draw: --html writes all files as one page, --svg a picture of where the bytes of
+ * a file are, --dot a graph for Graphviz. The page is written after all its files were read, so
+ * that a failure leaves no partial page. */
 #include <string.h>
 #include <unistd.h>
 
@@ -22,18 +22,19 @@
 
 /* --- --html ------------------------------------------------------------------------------ */
 
-/* Each view of a page looks at all GPU code: what of it is unpacked stays for all of them, as far as memory allows. */
+/* Every view of a page reads all GPU code, so unpacked code is kept for all of them, up to this
+ * many bytes. */
 static const uint64_t KEPT_MOST = UINT64_C(160) << 20;
 
 static enum mpk_code add_to_page(const struct minspect_options *o, struct minspect_look *l,
 				 struct mpk_error *err)
 {
 	/* Findings are part of the page, so every file is verified, which reads all of it: hence
-	 * the progress. */
+	 * the progress line. */
 	const struct mpk_verify_file file = { .map = &l->file->map, .tap = &mpk_progress_tap };
 	struct mpk_page *page = l->user;
 
-	/* the page is written when its inputs are closed */
+	/* the page is written after its inputs are closed */
 	MPK_TRY(mpk_output_check_path(o->html, err));
 	MPK_TRY(mpk_view_show_info(l->view, false, err));
 	MPK_TRY(mpk_view_mark_images(l->view, err));
@@ -49,9 +50,9 @@ static enum mpk_code add_to_page(const struct minspect_options *o, struct minspe
 	return code;
 }
 
-/* Of two libraries, or two files of weights, the page says what --diff says: the first is the older one, and is opened
- * once more.
- * @weights  the second file; NULL: it is a library */
+/* For two libraries or two files of weights, the page shows their differences: the first is the
+ * older one, and is opened again.
+ * @weights  the second file; NULL if it is a library */
 static enum mpk_code draw_differences(const struct minspect_options *o, struct minspect_look *l,
 				      const struct mpk_weightfile *weights, struct mpk_error *err)
 {
@@ -61,7 +62,7 @@ static enum mpk_code draw_differences(const struct minspect_options *o, struct m
 	struct minspect_file older;
 	enum mpk_code code;
 
-	/* both may have one name: of the first there is nothing to compare yet */
+	/* both may have the same name, and the first has no predecessor to compare with */
 	if (o->file_count != 2 || page->file_count < 2 || strcmp(l->file->name, o->files[1]) != 0)
 		return MPK_OK;
 	code = minspect_file_open(o->files[0], &older, err);
@@ -120,7 +121,7 @@ static int save_page(const char *path, struct mpk_page *page)
 	return minspect_save(path, &content);
 }
 
-/* What goes into the page before its files: sources and times are short, or no such thing. */
+/* Limits for additional inputs of the page: sources and times are short files. */
 enum { READ_MOST = 8 << 20, READ_FILES = 64 };
 
 struct read_files {
@@ -198,7 +199,7 @@ int minspect_html(const struct minspect_options *o)
 		return mpk_diag_usage("html writes a page; --json goes with every other action");
 	if (strcmp(o->html, "-") == 0 && isatty(STDOUT_FILENO))
 		return mpk_diag_usage("a page is for a browser, not for a terminal; give -o FILE");
-	/* Several files are shown side by side, one has the page for itself. */
+	/* Several files are shown side by side; a single file fills the page. */
 	mpk_page_init(&page, o->file_count > 1);
 	status = minspect_extents(o, &page.arena, &page.memory);
 	status = status ? status : draw_page(o, &page);
@@ -246,7 +247,7 @@ static int draw_graph(const struct minspect_options *o, struct minspect_look *l)
 
 		if (mpk_model_graphs_read(l->view, &graphs, &err) != MPK_OK)
 			return mpk_diag_error(&err);
-		/* A file of host code or kernels has modules but no model. */
+		/* A file with only host code or kernels has modules but no model. */
 		if (graphs.count) {
 			minspect_answer(o, l, &mpk_answer_dot_model, &graphs);
 			return MPK_EXIT_OK;

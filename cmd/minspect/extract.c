@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --extract DIR: writes every part as a file. The directory appears whole or not at all, also
- * after Ctrl-C. Digests are computed from the bytes on their way to the file, so nothing is read
- * twice. */
+/* --extract DIR: writes every part as a file. The directory appears complete or not at all, even
+ * after Ctrl-C. Digests are computed while the files are written, so nothing is read twice. */
 #include "extract/extract.h"
 
 #include <string.h>
@@ -38,7 +37,8 @@ static void extract_see(void *data, struct mpk_span bytes)
 		h->code = mpk_digest_update(&h->digest, bytes, &h->err);
 }
 
-/* Which digest a word means; MPK_DIGEST_KIND_COUNT: none. False: no such word. */
+/* Finds the digest that a word names; MPK_DIGEST_KIND_COUNT means none. Returns false for an
+ * unknown word. */
 static bool find_digest(const char *word, enum mpk_digest_kind *out)
 {
 	for (unsigned k = 0; word && k < MPK_DIGEST_KIND_COUNT; k++) {
@@ -81,7 +81,7 @@ static enum mpk_code write_file(struct mpk_directory *d, struct minspect_look *l
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	char *text;
 
-	/* A part whose bytes another file already has is not written again. */
+	/* A part with the same bytes as another file is not written again. */
 	if (f->same) {
 		f->digest = f->same->digest;
 		return MPK_OK;
@@ -107,7 +107,7 @@ static enum mpk_code write_files(struct mpk_directory *d, struct minspect_look *
 	return MPK_OK;
 }
 
-/* index.json while its document is made: that grows with the number of files. */
+/* The state of writing index.json piece by piece, since it grows with the number of files. */
 struct index {
 	const struct mpk_directory *directory;
 	enum mpk_code code;
@@ -136,7 +136,7 @@ static enum mpk_code write_index(const struct mpk_directory *d, struct minspect_
 	struct mpk_json j;
 	enum mpk_code code;
 
-	/* An empty file first, to which the pieces of the document are appended. */
+	/* First an empty file, to which the pieces of the document are appended. */
 	MPK_TRY(mpk_directory_write(d, INDEX, &nothing, err));
 	mpk_json_init(&j, 1);
 	mpk_json_stream(&j, write_piece, &index);
@@ -158,7 +158,7 @@ static enum mpk_code extract_write_all(struct mpk_directory *d, struct minspect_
 	MPK_TRY(mpk_extract_plan(l->view, (struct mpk_span){ 0 }, &l->file->arena, plan, err));
 	plan->digest = digest;
 	for (size_t i = 0; i < plan->count; i++)
-		/* Parts that are written once count once. */
+		/* Parts that share a file count once. */
 		total += plan->files[i]->same ? 0 : plan->files[i]->content.len;
 	mpk_progress_begin("extracting", total);
 	enum mpk_code code = write_files(d, l, plan, err);
@@ -203,7 +203,7 @@ static enum mpk_code extract_to(const struct minspect_options *o, struct minspec
 	MPK_TRY(extract_write_all(&d, l, digest, &plan, err));
 	MPK_TRY(mpk_directory_commit(&d, err));
 	say_written(o->extract, &plan);
-	/* with --json, what index.json has */
+	/* with --json, the same content as index.json */
 	if (l->json)
 		minspect_answer(o, l, &mpk_answer_extract, &plan);
 	return MPK_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens a file as the command line names it: a library, an object, a blob, or a member,
- * "lib.a(devc.o)" or "app.whl!/lib.so". A file that has such a name itself is taken first. What
- * is in the file decides how it is read, not its name. */
+/* Opens a file named on the command line: a library, an object, a blob, or a member,
+ * "lib.a(devc.o)" or "app.whl!/lib.so". If a file with that whole name exists, it is opened
+ * instead. The content of a file decides how it is read, not its name. */
 #include "elf/foreign.h"
 #include "minspect/minspect.h"
 
@@ -12,7 +12,7 @@
 #include "weights/weights.h"
 #include "zip/zip.h"
 
-/* "lib.a(devc.o)": the member; NULL when there is a file of the whole name. */
+/* Splits "lib.a(devc.o)"; member is NULL if a file with the whole name exists. */
 static enum mpk_code file_split(struct minspect_file *f, const char **path, const char **member,
 				struct mpk_error *err)
 {
@@ -21,7 +21,7 @@ static enum mpk_code file_split(struct minspect_file *f, const char **path, cons
 
 	*path = f->name;
 	*member = NULL;
-	/* A file of the whole name comes first: names with brackets are allowed. */
+	/* A file with the whole name is preferred: names with brackets are allowed. */
 	if (!open || open == f->name || f->name[len - 1] != ')' || access(f->name, F_OK) == 0)
 		return MPK_OK;
 	*path = mpk_arena_copy(&f->arena, f->name, (size_t)(open - f->name));
@@ -33,7 +33,7 @@ static enum mpk_code nothing_in(const struct mpk_image *image, struct mpk_error 
 {
 	struct mpk_foreign f;
 
-	/* A file that belongs to another program gets a message that says what it is. */
+	/* For a file of another program, the message names its format. */
 	if (mpk_foreign_find(image->bytes, &f))
 		return mpk_foreign_fail(image->bytes, "", err);
 
@@ -45,7 +45,7 @@ static enum mpk_code nothing_in(const struct mpk_image *image, struct mpk_error 
 	case MPK_CONTAINER_PE_SO:
 	case MPK_CONTAINER_WASM_SO:
 	case MPK_CONTAINER_BLOB:
-	case MPK_CONTAINER_DEVICE: /* has code for GPUs always */
+	case MPK_CONTAINER_DEVICE: /* always has GPU code */
 		break;
 	case MPK_CONTAINER_ELF_OBJ:
 	case MPK_CONTAINER_MACHO_OBJ:
@@ -78,7 +78,7 @@ static enum mpk_code open_bytes(struct minspect_file *f, const char **member, st
 	MPK_TRY(minspect_zip_split(f, &path, &inner, err));
 	if (!inner)
 		MPK_TRY(file_split(f, &path, member, err));
-	/* The size of what comes from a pipe is known only when it has been read. */
+	/* The size of piped input is unknown until it has been read. */
 	minspect_memory_release();
 	MPK_TRY(mpk_mapping_open(path, &f->map, err));
 	f->bytes = f->map.bytes;
@@ -87,7 +87,7 @@ static enum mpk_code open_bytes(struct minspect_file *f, const char **member, st
 	return inner ? minspect_zip_enter(f, inner, member, err) : MPK_OK;
 }
 
-/* A zip archive without a library in it goes on as any other file, which says what it is. */
+/* A zip archive without libraries is treated like any other file. */
 static enum mpk_code open_archive(struct minspect_file *f, struct mpk_error *err)
 {
 	MPK_TRY(minspect_zip_list(f, err));
@@ -136,8 +136,7 @@ static enum mpk_code open_all(struct minspect_file *f, struct mpk_error *err)
 		code = open_image(f, member, err);
 	f->member_alone &= !f->image.by_prefix;
 	if (code == MPK_E_NOTFOUND && err)
-		code = err->code =
-			MPK_E_IO; /* a member that is missing is a file that is missing */
+		code = err->code = MPK_E_IO; /* a missing member counts as a missing file */
 	return code;
 }
 
@@ -158,7 +157,7 @@ enum mpk_code minspect_file_open_library(const struct minspect_file *archive, si
 	const struct mpk_zip_member *m = &archive->libraries[library];
 	enum mpk_code code;
 
-	/* The mapping is the archive's, which stays open longer and closes it. */
+	/* The archive, which stays open longer, owns and closes the mapping. */
 	*out = (struct minspect_file){ .name = name,
 				       .map = archive->map,
 				       .borrows_map = true,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders on a command line: an inventory names one folder and not thousands of files. Every regular file below it that
- * begins as a library, an archive, code for GPUs or a file of weights does takes its place, in the order of paths; links
- * are passed over, as what they lead to is there itself, or is somebody else's. */
+/* Folders on a command line. Every regular file below a folder that
+ * begins like a library, an archive, GPU code or a file of weights takes the folder's place, in the
+ * order of paths. Links are skipped: their targets are either below the folder too, or do not
+ * belong to it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -20,14 +21,15 @@
 
 enum { OPEN_FOLDERS = 32, MAGIC_BYTES = 16 };
 
-/* nftw() hands nothing on to whom it calls. */
+/* nftw() passes no argument to its callback. */
 static struct {
 	struct minspect_found *found;
-	size_t folder_len; /* of the folder that is walked */
+	size_t folder_len; /* length of the folder's name */
 	bool failed;       /* memory is out */
 } walk;
 
-/* Blobs have no magic number, and safetensors begin with a length: their names decide. */
+/* Blobs have no magic number, and safetensors files begin with a length, so these are recognised by
+ * their names. */
 static bool has_known_suffix(const char *path)
 {
 	static const char *const suffixes[] = { ".blob", ".safetensors", "tensor-cache.json",
@@ -88,7 +90,7 @@ static int see_entry(const char *path, const struct stat *st, int type, struct F
 	return walk.failed;
 }
 
-/* Those of one folder have one folder_len: only names are sorted. */
+/* All have the same folder_len, so only names are compared. */
 static int by_path(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -122,7 +124,7 @@ void minspect_found_fini(struct minspect_found *found)
 	*found = (struct minspect_found){ 0 };
 }
 
-/* An inventory of nothing is empty; who asks for anything else meant something that is not there. */
+/* A listing of an empty folder is empty; for all other actions, an empty folder is an error. */
 static enum mpk_code expand(const struct minspect_options *o, const char *path,
 			    struct minspect_found *found, struct mpk_error *err)
 {
@@ -144,7 +146,8 @@ static enum mpk_code expand(const struct minspect_options *o, const char *path,
 
 int minspect_folders_expand(struct minspect_options *o)
 {
-	struct minspect_found found = { 0 }; /* lives as long as the process, as command lines do */
+	/* lives as long as the process, like the command line */
+	struct minspect_found found = { 0 };
 	struct mpk_error err = { 0 };
 
 	for (size_t i = 0; i < o->file_count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of an archive or a folder hold. Few people look for a library that holds nothing to look at: such files
- * are counted in a line where others have more to say. */
+/* Lists the contents of an archive or a folder, one row for each file. Files without interesting
+ * content are only counted if other files have some. */
 #include "minspect/listing.h"
 
 #include <stdlib.h>
@@ -60,7 +60,7 @@ enum mpk_code minspect_listing_add_text(struct minspect_listing *l, struct mpk_s
 	return add_row(l, name, bytes, text, NULL, err);
 }
 
-/* The machine of all that name one; NULL: they have several, or none. */
+/* Returns the machine if all files with a machine have the same one; else NULL. */
 static const char *machine_of(const struct minspect_listing *l)
 {
 	const char *machine = NULL;
@@ -98,7 +98,7 @@ static int in_order(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* @nothing what is said of files without anything to look at */
+/* @nothing text for files without interesting content */
 static void put_rows(const struct minspect_listed *const *rows, size_t count, bool has_machines,
 		     const char *nothing, struct mpk_strbuf *out)
 {

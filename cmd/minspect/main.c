@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the action that a command line asks for, refuses options that the action does not
- * understand, enters the sandbox, and calls the action. Everything that an inspection needs from
- * outside the sandbox is opened before: helpers of the disassembler, keys, libraries that
- * compute digests. */
+/* Finds the action that a command line requests, refuses options that the action does not accept,
+ * enters the sandbox, and calls the action. Everything that an inspection needs from outside the
+ * sandbox is opened first: helpers of the disassembler, keys, libraries that compute digests. */
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -22,7 +21,7 @@
 static const struct mpk_action summary = { minspect_show, .inspects = true };
 static const struct mpk_option summary_row = { .name = "", .action = &summary };
 
-/* The row of the action asked for; NULL after two. */
+/* Returns the row of the requested action; NULL after an error for two actions. */
 static const struct mpk_option *choose_action(void)
 {
 	const struct mpk_option *chosen = &summary_row;
@@ -30,7 +29,7 @@ static const struct mpk_option *choose_action(void)
 	for (const struct mpk_option *row = minspect_command.options; row->name; row++) {
 		if (!row->action || !mpk_option_count(row))
 			continue;
-		/* Two actions would be two documents on one standard output. */
+		/* Two actions would print two documents on one standard output. */
 		if (chosen != &summary_row) {
 			(void)mpk_diag_usage(
 				"%s and %s are two different actions; give one of them",
@@ -60,8 +59,8 @@ static int fail_belonging(const struct mpk_option *row)
 	return mpk_diag_usage("--%s goes with %s", row->name, mpk_strbuf_text(&text));
 }
 
-/* Options that the action does not understand. They are an error, because a check that was meant
- * to be made would pass without having been made. */
+/* Refuses options that the action does not accept: if they were ignored, a requested check would
+ * silently be skipped. */
 static int check_belongings(const struct mpk_option *action)
 {
 	const char *word = *action->name ? action->name : "none";
@@ -77,7 +76,7 @@ static int check_belongings(const struct mpk_option *action)
 	return MPK_EXIT_OK;
 }
 
-/* The action whose name a word nearly is; NULL: none. */
+/* Returns the action whose name is most similar to a word; NULL if none is. */
 static const char *nearest_action(const char *word)
 {
 	struct mpk_span names[MPK_OPTIONS_MAX] = { 0 };
@@ -106,7 +105,7 @@ static bool is_of_mpack(const char *word)
 	return false;
 }
 
-/* What other programs call an action. */
+/* Returns the action that other programs call by this word. */
 static const char *synonym(const char *word)
 {
 	static const struct {
@@ -152,7 +151,7 @@ static const char *synonym(const char *word)
 	return NULL;
 }
 
-/* Words that others have for what minspect does without an action. */
+/* Whether a word is one for printing the summary, which needs no action. */
 static bool means_listing(const char *word)
 {
 	static const char *const words[] = { "list",    "ls",   "info", "inspect",
@@ -164,14 +163,14 @@ static bool means_listing(const char *word)
 	return false;
 }
 
-/* The command that was meant, with the operands that were given. */
+/* Prints the suggested command, with the given operands. */
 static int meant(const char *word, const char *action)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
 	const struct minspect_options *o = &minspect_options;
 
 	mpk_strbuf_printf(&line, "minspect%s%s", *action ? " " : "", action);
-	/* the only operand is the file, and the action takes something in front of it */
+	/* the only operand is the file, and the action takes another operand before it */
 	for (const struct mpk_option *row = minspect_command.options; row->name; row++)
 		if (strcmp(row->name, action) == 0 && row->kind == MPK_OPT_TEXT &&
 		    o->file_count == 2)
@@ -185,13 +184,13 @@ static int meant(const char *word, const char *action)
 			      mpk_strbuf_text(&line));
 }
 
-/* A misspelt word: the first operand is meant as an action, unless there is such a file.
- * Returns  MPK_EXIT_OK: it is not */
+/* Checks whether the first operand is a misspelt action, unless a file of that name exists.
+ * Returns  MPK_EXIT_OK if it is not */
 static int check_first(const char *word)
 {
 	const char *near = nearest_action(word);
 
-	/* A word with a dot or a slash was meant as a file, whether there is one or not. */
+	/* A word with a dot or a slash is a file name, whether the file exists or not. */
 	if (strpbrk(word, "./") || access(word, F_OK) == 0)
 		return MPK_EXIT_OK;
 	if (synonym(word))
@@ -208,7 +207,7 @@ static int check_first(const char *word)
 	return MPK_EXIT_OK;
 }
 
-/* The shards of weights that a JSON document names lie in its folder. */
+/* The shards of weights that a JSON document names are in its folder. */
 static void confine_shards(struct mpk_confine *c, const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
@@ -217,13 +216,14 @@ static void confine_shards(struct mpk_confine *c, const char *path)
 
 	if (len < 5 || strcmp(path + len - 5, ".json") != 0)
 		return;
-	/* lives as long as the process, as command lines do */
+	/* lives as long as the process, like the command line */
 	folder = slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
 	mpk_confine_input(c, folder);
 	c->failed |= !folder;
 }
 
-/* An inspection reads the files of its command line, and writes next to its outputs. */
+/* An inspection reads the files of its command line, and writes temporary files next to its
+ * outputs. */
 static void confine_action(char *const *named, size_t named_count)
 {
 	const struct minspect_options *o = &minspect_options;
@@ -234,7 +234,7 @@ static void confine_action(char *const *named, size_t named_count)
 		confine_shards(&c, named[i]);
 	}
 	confine_shards(&c, o->diff);
-	if (o->update_baseline) /* makes an output of an input */
+	if (o->update_baseline) /* the baseline is both input and output */
 		mpk_confine_output(&c, o->baseline);
 	if (o->check) /* the libraries that FILE needs may be in any folder */
 		mpk_confine_input(&c, "/");
@@ -243,11 +243,11 @@ static void confine_action(char *const *named, size_t named_count)
 	minspect_disasm_prepare(o);
 	minspect_bom_prepare(o);
 	minspect_code_digest_prepare(o);
-	/* All options that were given belong to this action: check_belongings saw to it. */
+	/* check_belongings ensured that all given options belong to this action. */
 	mpk_confine(&c, minspect_command.options);
 }
 
-/* What is asked for before an action of which nothing is known but its row. */
+/* Prepares for any action. */
 static int prepare(const struct mpk_option *action)
 {
 	struct minspect_options *o = &minspect_options;
@@ -255,11 +255,11 @@ static int prepare(const struct mpk_option *action)
 	size_t named_count = o->file_count;
 	int status;
 
-	/* --call-metadata runs getters of FILE in a child process, so it is no inspection. */
+	/* --call-metadata calls getters of FILE in a child process, so it is not an inspection. */
 	if (!action->action->inspects || o->call_metadata) {
-		/* FILE is read before its code is called, and no longer than by an inspection */
+		/* FILE is read before its code is called, with the limits of an inspection */
 		mpk_account_begin(NULL);
-		/* what its code returns may be of any size */
+		/* the results of its code may have any size */
 		if (!mpk_common.max_output)
 			mpk_account_limit_output(MPK_OUTPUT_ANY);
 		if (!o->max_memory)
@@ -280,15 +280,16 @@ static int prepare(const struct mpk_option *action)
 	return minspect_folders_expand(o);
 }
 
-/* Whether the action prints its answer, and -o names a file for it. --run saves results there, --show a part; of
- * those that write files, -o has become the value. */
+/* Whether -o names a file for the printed output of the action. --run saves results there, --show a
+ * part; for actions that write files, the value of -o has become theirs. */
 static bool prints_to_file(const struct mpk_option *action)
 {
 	return minspect_options.outputs.count && action->action->act != minspect_run &&
 	       action->action->act != minspect_part;
 }
 
-/* The action with its standard output in a file, which appears when there is an answer. */
+/* Runs the action with standard output redirected to a file, which is created when output
+ * exists. */
 static int act_into_file(const struct mpk_option *action)
 {
 	const struct mpk_option_list *outputs = &minspect_options.outputs;
@@ -312,7 +313,7 @@ static int act_into_file(const struct mpk_option *action)
 	return mpk_output_commit(output, &err) == MPK_OK ? status : mpk_diag_error(&err);
 }
 
-/* What --json says. Lines are of actions that look at files; --run and --cases have one answer. */
+/* Interprets --json. "lines" is only for actions on files; --run and --cases have one result. */
 static int choose_form(const struct mpk_option *action)
 {
 	struct minspect_options *o = &minspect_options;
@@ -340,7 +341,7 @@ static int act(void)
 	if (status != MPK_EXIT_OK)
 		return status;
 	if (minspect_options.file_count == 0 && !action->action->alone) {
-		/* "minspect diff lib.so" has taken the only file for the value of diff. */
+		/* "minspect diff lib.so" took the only file for the value of diff. */
 		if (action->kind != MPK_OPT_TEXT) {
 			const struct mpk_option_list *filters = &minspect_options.filters;
 			const char *last =
@@ -374,13 +375,13 @@ int main(int argc, char **argv)
 
 	mpk_common.program = "minspect";
 	mpk_signals_init();
-	/* minspect writes no file with a mark of its own in it; it knows its files by their
-	 * attribute. */
+	/* minspect marks its files with an extended attribute, not with bytes in
+	 * them. */
 	mpk_outputs_begin("", 0);
 	if (mpk_options_parse(&minspect_command, argc, argv, &first, &status)) {
 		minspect_options.files = argv + first;
 		minspect_options.file_count = (size_t)(argc - first);
-		/* Before the operands are taken for files. */
+		/* Must run before the operands are interpreted as files. */
 		minspect_disasm_take_name(&minspect_options);
 		status = act();
 	}

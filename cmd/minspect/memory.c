@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits the memory of an inspection to 64 MiB and four times the file, whatever the file
- * claims. The kernel holds the limit (RLIMIT_DATA), so no reader has to count, and a reader that
- * meets it fails as it does when memory is out. Three of the four are the limit, one is the
- * mapped file itself; 60 of the 64 MiB are the limit, and 4 are for the program and its
- * libraries, which RLIMIT_DATA does not count. What packed parts say that they unpack to is allowed besides, as far as
- * DECLARED_BYTES and as much again as the file goes: code for GPUs packs well, and small libraries have much of it. */
+/* Limits the memory of an inspection to 64 MiB plus four times the file, whatever the file claims.
+ * The kernel enforces the limit (RLIMIT_DATA), so readers need not count; a reader that reaches it
+ * fails as if memory were out. RLIMIT_DATA does not count the mapped file, which is one of the
+ * four, nor 4 of the 64 MiB for the program and its
+ * libraries, so it is set to 60 MiB plus three times the file. The declared unpacked size of
+ * compressed parts is added, up to DECLARED_BYTES plus once the file: GPU code compresses well, and
+ * small libraries have much of it. */
 #include <string.h>
 #include <sys/resource.h>
 
@@ -20,8 +21,8 @@ static const uint64_t BASE_BYTES = UINT64_C(60) << 20;
 static const uint64_t DECLARED_BYTES = UINT64_C(240) << 20;
 
 static bool is_on;
-static uint64_t declared;     /* bytes that packed parts have asked for */
-static uint64_t fixed, files; /* bytes: of --max-memory, 0: not given; of all files so far */
+static uint64_t declared;     /* bytes that compressed parts declared */
+static uint64_t fixed, files; /* bytes: of --max-memory, 0 if not given; of all files so far */
 
 static uint64_t allowed(void)
 {
@@ -29,7 +30,7 @@ static uint64_t allowed(void)
 
 	if (fixed)
 		return fixed;
-	/* A limit that cannot be computed is none; such a file could not be mapped. */
+	/* If the limit overflows, there is none; such a file could not be mapped. */
 	return __builtin_mul_overflow(files, 3, &most) ||
 			       __builtin_add_overflow(most, BASE_BYTES, &most) ||
 			       __builtin_add_overflow(most,
@@ -73,13 +74,14 @@ static void set_limit(uint64_t bytes)
 
 	if (getrlimit(RLIMIT_DATA, &limit) != 0)
 		return;
-	/* the caller's own limit stays, whichever is lower */
+	/* the caller's own limit remains if it is lower */
 	limit.rlim_cur = bytes < limit.rlim_max ? (rlim_t)bytes : limit.rlim_max;
 	if (setrlimit(RLIMIT_DATA, &limit) == 0)
 		mpk_common.memory_hint = say_limit;
 }
 
-/* Who opens the next file fills the account anew, and what was taken for the one before may still be held. */
+/* Opening the next file restarts the account, while memory for the previous one may still be in
+ * use. */
 static void count_declared(uint64_t inputs, uint64_t taken)
 {
 	static uint64_t before;
@@ -108,7 +110,7 @@ void minspect_memory_grow(uint64_t file_bytes)
 {
 	if (!is_on)
 		return;
-	/* Files add up: two that are compared are open at the same time. */
+	/* File sizes add up: two files that are compared are open at the same time. */
 	if (__builtin_add_overflow(files, file_bytes, &files))
 		files = UINT64_MAX;
 	set_limit(allowed());

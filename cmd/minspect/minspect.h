@@ -16,27 +16,27 @@
 
 struct minspect_options;
 
-/* What an action does: .action of its row in options.c. */
+/* Properties of an action; .action of its row in options.c. */
 struct mpk_action {
 	int (*act)(const struct minspect_options *o);
-	bool inspects; /* nothing of FILE is executed, so the sandbox can be entered */
+	bool inspects; /* no code of FILE is executed, so the sandbox can be entered */
 	bool alone;    /* it takes no FILE */
 };
 
-/* Everything a command line of minspect can say; filled from the table in options.c.
- * Texts are as the user typed them, NULL when the option was not given: the action that
- * uses one parses it. */
+/* All settings of a command line of minspect, filled through the table in options.c. Texts are
+ * unparsed, NULL if the option was not given; the action that
+ * uses a text parses it. */
 struct minspect_options {
-	/* actions; main.c sees that there is at most one. Each is a row with .action. */
+	/* actions, of which main.c allows at most one; each has a row with .action */
 	bool functions, verify, size, check, svg, code_digest, occupancy, stats, model_memory;
 	const char *extract, *diff, *header, *run, *cases, *show, *disasm, *explain;
 	const char *html, *dot;
 	struct mpk_option_list sources; /* --html */
 	const char *times;              /* --html */
 
-	const char *json_form; /* "": one document; "lines": one document for each file, in one
-			        * line */
-	bool json, json_lines; /* what that says */
+	/* "": one document; "lines": one document for each file, each on one line */
+	const char *json_form;
+	bool json, json_lines; /* parsed from json_form */
 	bool call_metadata;    /* --functions */
 	const char *max_memory;
 	const char *budget;                   /* --size */
@@ -58,11 +58,11 @@ struct minspect_options {
 	const char *sbom, *attestation, *builder;
 
 	/* --run and --cases */
-	struct mpk_option_list arguments; /* --input and --out, in their common order;
-					   * items[i].option->name says which */
-	struct mpk_option_list expects;   /* --expect */
-	struct mpk_option_list outputs;   /* -o, --output; empty where it named the value of an
-					   * action, "html FILE -o OUT" */
+	/* --input and --out, in their common order; items[i].option->name tells them apart */
+	struct mpk_option_list arguments;
+	struct mpk_option_list expects; /* --expect */
+	/* -o, --output; empty if it gave the output of an action, "html FILE -o OUT" */
+	struct mpk_option_list outputs;
 	const char *device, *atol, *rtol, *repeat, *warmup, *timeout;
 	const char *params;
 	const char *profile, *dump, *compare;
@@ -78,69 +78,71 @@ struct minspect_options {
 	/* operands */
 	char **files;
 	size_t file_count;
-	const size_t
-		*folder_lens; /* for each file, the bytes of its name that are the folder in which
-			      * it was found; 0: it was named itself. NULL: no folders */
+	/* for each file, the length of the folder's part in its name if the file was found in a
+	 * folder; 0 if the user named it. NULL if there are no folders */
+	const size_t *folder_lens;
 };
 
 extern const struct mpk_command minspect_command;
 
-/* The one command line of this process; what the table's rows point into. */
+/* The command line of this process; the option table points into it. */
 extern struct minspect_options minspect_options;
 
-/* One input file, opened: its bytes, what it is, and its module tree. */
+/* An opened input file: its bytes, its format, and its module tree. */
 struct minspect_file {
-	const char *name; /* as the user typed it */
+	const char *name; /* the name that the user gave */
 	struct mpk_mapping map;
 	struct mpk_span bytes; /* the inspected bytes: those of map, or a member of a zip archive */
-	bool in_zip;           /* a member was named: "app.whl!/lib.so" */
-	bool borrows_map;      /* map belongs to the archive that it was opened from */
-	struct mpk_demand *demand; /* NULL, or bytes belong to a member that is unpacked in parts */
-	uint64_t member_bytes; /* bytes that an unpacked member counts for minspect_memory_grow */
-	/* of a zip archive named without a member: libraries, recognised by name, and GPU code,
-	 * by its bytes */
+	bool in_zip;           /* the user named a member: "app.whl!/lib.so" */
+	bool borrows_map;      /* map belongs to the archive from which the file was opened */
+	/* set if bytes belong to a member that is unpacked in parts; else NULL */
+	struct mpk_demand *demand;
+	uint64_t member_bytes; /* bytes of an unpacked member that minspect_memory_grow counted */
+	/* for a zip archive named without a member: its libraries, recognised by name, and GPU
+	 * code, recognised by content */
 	const struct mpk_zip_member *libraries;
-	size_t library_count, device_count; /* number of both, and of GPU code */
+	size_t library_count, device_count; /* number of both, and of GPU code only */
 	struct mpk_arena arena;
 	struct mpk_image image;
-	struct mpk_tree tree; /* when image.has_blob */
-	bool member_alone;    /* a member was named: "lib.a(devc.o)" */
-	bool is_weights;      /* a file of weights: what bytes hold is read by formats/weights */
-	/* for objects that were linked to be called: everything else belongs to the linked
-	 * library */
+	struct mpk_tree tree; /* set if image.has_blob */
+	bool member_alone;    /* the user named a member: "lib.a(devc.o)" */
+	bool is_weights;      /* a file of weights, which formats/weights reads */
+	/* set for objects that were linked in order to call them; all other fields then describe
+	 * the linked library */
 	struct mpk_loadable loadable;
 };
 
-/* minspect_file_open - open FILE, also "lib.a(devc.o)", "app.whl!/pkg/lib.so" and "-"
- * Returns  MPK_OK; MPK_E_UNSUPPORTED for a file of weights, with is_weights and bytes filled; MPK_E_NO_BLOB when there is neither a blob nor a function in it, with
- *          everything else filled, and for a zip archive without a name in it when libraries is
- *          filled; else as mpk_mapping_open, mpk_image_open and
- *          mpk_blob_read say, the error carrying the file's name.
- *          minspect_file_close in every case. */
+/* minspect_file_open - open FILE, which may be "lib.a(devc.o)", "app.whl!/pkg/lib.so" or "-"
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED for a file of weights, with is_weights and bytes set;
+ *          MPK_E_NO_BLOB if it has neither a blob nor a function, with everything else set;
+ *          MPK_E_NO_BLOB also for a zip archive named without a member, if libraries is set; else
+ *          as mpk_mapping_open, mpk_image_open and mpk_blob_read. Errors have the file's name.
+ *          Call minspect_file_close in every case. */
 enum mpk_code minspect_file_open(const char *name, struct minspect_file *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 void minspect_file_close(struct minspect_file *file);
 
-/* minspect_file_open_library - the same for a library of an archive that is open, which stays open longer: the
- * archive is not read again for each
- * @name    minspect_zip_member of it
- * @in_parts  a large library is unpacked only where it is read; bytes are then what mpk_demand_start returns, and not
- *          to be handed to system calls
+/* minspect_file_open_library - open a library of an open archive, without reading the archive
+ * again; the archive must stay open longer
+ * @name    its name from minspect_zip_member
+ * @in_parts  unpack a large library only where it is read; bytes are then those of
+ *            mpk_demand_start, and must not be passed to system calls
  */
 enum mpk_code minspect_file_open_library(const struct minspect_file *archive, size_t library,
 					 const char *name, bool in_parts, struct minspect_file *out,
 					 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* Of zip archives; minspect_file_open uses them.
- * minspect_zip_split - *path: of the archive or file; *inner: what is named in it, NULL: nothing
- * minspect_zip_enter - make f->bytes those of what is named in the archive that they are
- * @object  receives "devc.o" of "lib.a(devc.o)", else untouched
- * Returns  MPK_OK; as mpk_zip_list, mpk_zip_find and mpk_zip_read; MPK_E_UNSUPPORTED: it is no archive
- * minspect_is_zip - whether a path is that of a zip archive, by its first bytes
- * minspect_zip_read - make f->bytes those of a member of the archive that they are
- * minspect_zip_open - the same; in parts if it is large (minspect_file_open_library)
+/* Helpers of minspect_file_open for zip archives.
+ * minspect_zip_split - split a name: *path: the archive or file; *inner: the member, NULL if none
+ * minspect_zip_enter - replace f->bytes, an archive, by the bytes of a member
+ * @object  receives "devc.o" of "lib.a(devc.o)", else unchanged
+ * Returns  MPK_OK; as mpk_zip_list, mpk_zip_find and mpk_zip_read; MPK_E_UNSUPPORTED: not an
+ *          archive
+ * minspect_is_zip - whether a file is a zip archive, by its first bytes
+ * minspect_zip_read - replace f->bytes, an archive, by the bytes of the given member
+ * minspect_zip_open - the same, but in parts if the member is large (minspect_file_open_library)
  * minspect_zip_list - fill f->libraries
- * minspect_zip_member - the name of one on a command line, in arena; NULL: memory is out */
+ * minspect_zip_member - the name of a member on a command line, in arena; NULL if memory is out */
 enum mpk_code minspect_zip_split(struct minspect_file *f, const char **path, const char **inner,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code minspect_zip_enter(struct minspect_file *f, const char *inner, const char **object,
@@ -154,56 +156,58 @@ enum mpk_code minspect_zip_list(struct minspect_file *f, struct mpk_error *err) 
 char *minspect_zip_member(const struct minspect_file *f, size_t i, struct mpk_arena *arena);
 
 /* minspect_zip_each - call one with the name of each library, "app.whl!/pkg/lib.so"
- * @action  for a message: "extract"; @single   it takes one library alone
- * @one     returns an exit status, or -1 for a library that holds nothing
- * Returns  the first exit status that is not 0; MPK_EXIT_NO_BLOB after a message when none holds anything */
+ * @action  name for a message: "extract"; @single   the action takes a single library
+ * @one     returns an exit status, or -1 for a library without content of interest
+ * Returns  the first exit status that is not 0; MPK_EXIT_NO_BLOB after a message if no library has
+ *          content of interest */
 int minspect_zip_each(const struct minspect_file *archive, const char *action, bool single,
 		      int (*one)(const struct minspect_file *archive, size_t library,
 				 const char *name, void *arg),
 		      void *arg);
 
-/* As much of a file as is looked at to see whether it is one to look into. */
+/* Bytes at the beginning of a file by which its format is recognised. */
 enum { MINSPECT_HEAD_BYTES = 4096 };
 
-/* Files that are found in folders. Zero-initialise; minspect_found_fini. */
+/* Files found in folders. Zero-initialise; free with minspect_found_fini. */
 struct minspect_found {
 	char **items;        /* malloc'ed */
-	size_t *folder_lens; /* as those of the options */
+	size_t *folder_lens; /* as in struct minspect_options */
 	size_t count, cap, len_cap;
 };
 
-/* minspect_folder_walk - add the files below a folder that are to be looked at, in the order of their paths
+/* minspect_folder_walk - add the files below a folder that have a known format, in the order of
+ * their paths
  * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code minspect_folder_walk(const char *path, struct minspect_found *found,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 void minspect_found_fini(struct minspect_found *found);
 
-/* minspect_folders_expand - put the files below folders that are named in the place of these
- * Returns  an exit status, after a message when it is not MPK_EXIT_OK */
+/* minspect_folders_expand - replace each folder of the command line by the files below it
+ * Returns  an exit status, after a message if it is not MPK_EXIT_OK */
 int minspect_folders_expand(struct minspect_options *o);
 
-/* minspect_memory_parse - understand --max-memory, and limit nothing yet
- * Returns  an exit status, after a message when it is not MPK_EXIT_OK
- * minspect_memory_given - what it said, bytes; 0: nothing, or "none" */
+/* minspect_memory_parse - parse --max-memory; sets no limit yet
+ * Returns  an exit status, after a message if it is not MPK_EXIT_OK
+ * minspect_memory_given - its value in bytes; 0 if not given, or "none" */
 int minspect_memory_parse(const char *max_memory);
 uint64_t minspect_memory_given(void);
 
-/* minspect_memory_init - before an action that inspects: understand --max-memory
- * Returns  an exit status, after a message when it is not MPK_EXIT_OK */
+/* minspect_memory_init - before an inspection: parse --max-memory and enable the limit
+ * Returns  an exit status, after a message if it is not MPK_EXIT_OK */
 int minspect_memory_init(const char *max_memory);
 
-/* minspect_memory_grow - so many bytes more are going to be inspected: the limit rises by what they
- * may take. Nothing before minspect_memory_init: --run has no limit. */
+/* minspect_memory_grow - raise the limit for so many further input
+ * bytes. Does nothing before minspect_memory_init: --run has no limit. */
 void minspect_memory_grow(uint64_t file_bytes);
 
-/* minspect_memory_shrink - so many bytes are no longer inspected */
+/* minspect_memory_shrink - lower the limit, since so many bytes are no longer inspected */
 void minspect_memory_shrink(uint64_t file_bytes);
 
-/* minspect_memory_release - no limit until the next minspect_memory_grow: how much will come out of a
- * pipe, nobody knows before */
+/* minspect_memory_release - remove the limit until the next minspect_memory_grow: the size of piped
+ * input is unknown */
 void minspect_memory_release(void);
 
-/* Actions: they get the parsed command line and return an exit status. */
+/* The actions: they take the parsed command line and return an exit status. */
 int minspect_show(const struct minspect_options *o);
 int minspect_part(const struct minspect_options *o);
 int minspect_disasm(const struct minspect_options *o);
@@ -216,32 +220,34 @@ int minspect_model_memory(const struct minspect_options *o);
 int minspect_baseline(const struct minspect_options *o);
 int minspect_extract(const struct minspect_options *o);
 
-/* minspect_code_digest_prepare - before the sandbox: load what computes SHA-256, for --code-digest and
- * --diff --ignore=noise */
+/* minspect_code_digest_prepare - before the sandbox: load the library for SHA-256, for
+ * --code-digest and --diff --ignore=noise */
 void minspect_code_digest_prepare(const struct minspect_options *o);
 
-/* minspect_disasm_take_name - "--disasm vadd deploy.so": the first operand is the name, unless there is such
- * a file */
+/* minspect_disasm_take_name - in "--disasm vadd deploy.so", take the first operand as the name,
+ * unless it is a file */
 void minspect_disasm_take_name(struct minspect_options *o);
 
-/* minspect_disasm_prepare - before the sandbox: start what --disasm and --html may need
- * minspect_disasm_take - those helpers, for --html
- * Returns  MPK_OK; why they could not be started
+/* minspect_disasm_prepare - before the sandbox: start the helpers for --disasm and --html
+ * minspect_disasm_take - get those helpers, for --html
+ * Returns  MPK_OK, or why they could not be started
  * minspect_disasm_end - end them */
 struct mpk_disasm;
 void minspect_disasm_prepare(const struct minspect_options *o);
 enum mpk_code minspect_disasm_take(struct mpk_disasm **out, struct mpk_error *err) MPK_MUST_CHECK;
 void minspect_disasm_end(void);
 
-/* minspect_extract_prepare - before the sandbox: load what computes the digest that --extract wants */
+/* minspect_extract_prepare - before the sandbox: load the library for the digest that --extract
+ * computes */
 void minspect_extract_prepare(const struct minspect_options *o);
 
-/* minspect_verify_prepare - before the sandbox: read the keys of --pubkey, load what checks signatures and checksums
- * Returns  an exit status, after a message when it is not MPK_EXIT_OK */
+/* minspect_verify_prepare - before the sandbox: read the keys of --pubkey, load the libraries for
+ * signatures and checksums
+ * Returns  an exit status, after a message if it is not MPK_EXIT_OK */
 int minspect_verify_prepare(const struct minspect_options *o);
 int minspect_verify(const struct minspect_options *o);
 
-/* minspect_bom_prepare - before the sandbox: load what computes the digests of --sbom */
+/* minspect_bom_prepare - before the sandbox: load the library for the digests of --sbom */
 void minspect_bom_prepare(const struct minspect_options *o);
 int minspect_sbom(const struct minspect_options *o);
 int minspect_attestation(const struct minspect_options *o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory: what calls of a model take, over time (lib/show/memory). */
+/* memory: prints the memory that calls of a model take, over time (lib/show/memory). */
 #include "minspect/model_memory.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ static int memory_file(const struct minspect_options *o, struct minspect_look *l
 	if (list.unused && list.count) {
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
 
-		/* The names that functions have, for whoever gave another one. */
+		/* Lists the names of functions, if the user gave an unknown one. */
 		for (size_t i = 0; i < list.count; i++)
 			for (size_t k = 0; k < list.items[i].memory.function_count; k++) {
 				const struct mpk_function_memory *f =

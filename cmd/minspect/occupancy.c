@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* occupancy: how many warps of each kernel a multiprocessor runs at once (lib/show/occupancy). */
+/* occupancy: prints how many warps of each kernel a multiprocessor runs at once
+ * (lib/show/occupancy). */
 #include "occupancy/occupancy.h"
 
 #include "base/num.h"
@@ -8,7 +9,7 @@
 #include "minspect/run.h"
 #include "text/escape.h"
 
-enum { BLOCK_MAX = 1024 }; /* threads, on every GPU that is known */
+enum { BLOCK_MAX = 1024 }; /* threads, the limit of every known GPU */
 
 static int occupancy_file(const struct minspect_options *o, struct minspect_look *l)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The option table of minspect (common/options.h says what a row holds), in which actions are rows,
- * too. Rows are in the order of --help, the actions that people use most first, because the first
- * screen shows no more than 12 of them. Of an action's options the ten that people use most come
- * first, because its help shows ten a screen. */
+/* The option table of minspect (see common/options.h), in which actions are rows too. The first
+ * screen of --help shows 12 actions, and the help of an action shows ten options at a time. So rows
+ * are in the order of use, the most frequent first. */
 #include "minspect/minspect.h"
 
 #include "base/num.h"
@@ -14,13 +13,13 @@ struct minspect_options minspect_options;
 
 #define O minspect_options
 
-/* The operands of --explain are words, no files. */
+/* The operands of --explain are words, not files. */
 static int explain_operand(const struct minspect_options *o)
 {
 	return mpk_explain(o->explain, o->files, o->file_count, o->json);
 }
 
-/* What an action does: it only looks at FILE, calls code of it, or needs no file. */
+/* The kinds of actions: those that only inspect FILE, that call its code, or that need no file. */
 #define LOOKS(f)                                                                                   \
 	.word = MPK_WORD, .action = &(const struct mpk_action)                                     \
 	{                                                                                          \
@@ -94,7 +93,7 @@ static const struct mpk_option options[] = {
 	{ 0, "occupancy", MPK_OPT_FLAG, NULL,
 	  "how many warps of each kernel a GPU runs at once; no GPU is used",
 	  .target = &O.occupancy, LOOKS(minspect_occupancy) },
-	/* the action is the word alone: --memory belongs to --check, and comes first here */
+	/* as a word alone it is the action: the option --memory of --check comes first here */
 	{ 0, "memory", MPK_OPT_TEXT, "SIZE", "with check: what calls of a model may take",
 	  .target = &O.memory_budget, .with = "check" },
 	{ 0, "memory", MPK_OPT_FLAG, NULL,

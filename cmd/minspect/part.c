@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --show: writes one part of a file to standard output or to a file, byte by byte as it is. A
- * terminal gets text only, in which everything that it could take for a command is made visible.
- * --header OUT.h: declares the functions of a file for C there, and next to it in OUT.pyi for Python. */
+/* --show: writes one part of a file to standard output or to a file, unchanged. A terminal gets
+ * only text, in which control sequences are made visible.
+ * --header OUT.h: writes the declarations of the file's functions for C, and in OUT.pyi for
+ * Python. */
 #include "part/part.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@
 
 /* --- --show --- */
 
-/* The file that --output names; NULL: standard output */
+/* Returns the file that --output names; NULL means standard output. */
 static const char *output_of(const struct minspect_options *o)
 {
 	return o->outputs.count ? mpk_option_value(o->outputs.items[0].option, 0) : NULL;
@@ -35,7 +36,7 @@ static enum mpk_code to_terminal(struct minspect_look *l, const struct mpk_rope 
 			"these are %zu bytes that are no text, and standard output is a terminal; give -o FILE",
 			text.len);
 	while (text.len && text.data[text.len - 1] == '\0')
-		text.len--; /* the NUL that ends a C string is no part of the text */
+		text.len--; /* the NUL that ends a C string is not part of the text */
 	mpk_escape_lines(l->out, text);
 	if (l->out->len && l->out->data[l->out->len - 1] != '\n')
 		mpk_strbuf_putc(l->out, '\n');
@@ -99,7 +100,7 @@ static int declare(const struct minspect_options *o, struct minspect_look *l)
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf c = { 0 };
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf python = { 0 };
 
-	/* "lib.h" -> "lib.pyi"; NULL when memory is out. */
+	/* Returns "lib.pyi" for "lib.h"; NULL if memory is out. */
 	size_t len = strlen(o->header);
 
 	if (len > 2 && strcmp(o->header + len - 2, ".h") == 0)
@@ -113,7 +114,7 @@ static int declare(const struct minspect_options *o, struct minspect_look *l)
 		(void)mpk_fail_nomem(&err);
 		return mpk_diag_error(&err);
 	}
-	/* both, before one of them is written */
+	/* check both before one of them is written */
 	if (mpk_output_check_path(o->header, &err) != MPK_OK ||
 	    (!to_stdout && mpk_output_check_path(stub, &err) != MPK_OK))
 		return mpk_diag_error(&err);
@@ -124,7 +125,7 @@ static int declare(const struct minspect_options *o, struct minspect_look *l)
 		mpk_json_text(l->json, l->at, "header", mpk_strbuf_text(&c));
 		mpk_json_text(l->json, l->at, "stub", mpk_strbuf_text(&python));
 	}
-	/* Standard output takes one document: the header alone, or with --json both texts. */
+	/* Standard output takes one document: only the header, or with --json both texts. */
 	if (to_stdout)
 		return l->json ? MPK_EXIT_OK : minspect_write(&c);
 	status = header_save(o->header, &c, &l->file->arena);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --run: parses what the command line says of a call, makes the call in a child process, which
- * may crash without harm, and prints what it gives. */
+/* --run: parses the options of a call, makes the call in a child process, which may crash without
+ * harm, and prints the results. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +21,8 @@
 #include "value/parse.h"
 #include "verify/verify.h"
 
-/* --- Reports a call of --run: results on standard output and in files, differences on standard error.
- * Files are written first, so that a failed comparison does not lose the result that one wants to
- * look at. */
+/* --- Reports a call of --run: results on standard output and in files, differences on standard
+ * error. Files are written first, so that a failed comparison does not lose the results. */
 
 /* --- files -------------------------------------------------------------------------- */
 
@@ -44,8 +43,9 @@ static enum mpk_code find_tensor(size_t result, const struct mpk_call_result *r,
 	return MPK_OK;
 }
 
-/* A local header of a stored member, or its entry in the directory (formats/zip/FORMAT.md): as the entry ends with where
- * the header is, @at is NULL for a header. */
+/* Writes the local header of a stored member, or its entry in the central directory
+ * (formats/zip/FORMAT.md). The entry ends with the offset of the local header; @at is NULL for a
+ * local header. */
 static void put_member(struct mpk_rope *out, const struct mpk_rope *content, size_t number,
 		       const uint64_t *at)
 {
@@ -57,15 +57,16 @@ static void put_member(struct mpk_rope *out, const struct mpk_rope *content, siz
 		sum = crc32_z(sum, content->pieces[i].data, (size_t)content->pieces[i].len);
 	(void)snprintf(name, sizeof name, "arr_%zu.npy", number);
 	mpk_rope_put_u32(out, at ? CENTRAL : LOCAL);
+	/* version that made it; the next field is the version needed to read it */
 	if (at)
-		mpk_rope_put_u16(out, VERSION); /* that made it; the next is needed to read it */
+		mpk_rope_put_u16(out, VERSION);
 	mpk_rope_put_u16(out, VERSION);
-	mpk_rope_put_u32(out, 0); /* no flags, stored */
-	mpk_rope_put_u16(out, 0); /* midnight */
+	mpk_rope_put_u32(out, 0); /* no flags, method: stored */
+	mpk_rope_put_u16(out, 0); /* time: midnight */
 	mpk_rope_put_u16(out, FIRST_OF_1980);
 	mpk_rope_put_u32(out, (uint32_t)sum);
-	mpk_rope_put_u32(out, (uint32_t)content->len); /* stored */
-	mpk_rope_put_u32(out, (uint32_t)content->len); /* unpacked */
+	mpk_rope_put_u32(out, (uint32_t)content->len); /* compressed size */
+	mpk_rope_put_u32(out, (uint32_t)content->len); /* unpacked size */
 	mpk_rope_put_u32(out, (uint32_t)strlen(name)); /* and no extra field */
 	for (int i = 0; at && i < 5; i++)
 		mpk_rope_put_u16(out, 0); /* no comment, disk 0, no attributes */
@@ -74,7 +75,8 @@ static void put_member(struct mpk_rope *out, const struct mpk_rope *content, siz
 	mpk_rope_put_bytes(out, mpk_span_str(name));
 }
 
-/* As numpy.savez writes it: result N is arr_N. Without a number it has all results. */
+/* Writes an archive like numpy.savez: result N is arr_N. Without a number it contains all
+ * results. */
 static enum mpk_code put_archive(const struct run_save *save, const struct mpk_call_result *r,
 				 struct mpk_rope *out, struct mpk_error *err)
 {
@@ -149,7 +151,7 @@ static int save_all(const struct run_request *request, const struct mpk_call_res
 	return status;
 }
 
-/* What was saved to standard output must not be followed by text. */
+/* If results were saved to standard output, no text may follow. */
 static bool owns_stdout(const struct minspect_options *o, const struct run_request *request)
 {
 	if (o->profile && strcmp(o->profile, "-") == 0)
@@ -169,7 +171,7 @@ static int compare_all(const struct run_request *request, const struct mpk_call_
 	int status = MPK_EXIT_OK;
 
 	for (size_t i = 0; i < request->expect_count; i++) {
-		/* One expectation against its result: a line on stderr and a member of the
+		/* One expectation and its result: a line on stderr and a member of the
 		 * document. */
 		const struct mpk_expect *expect = &request->expects[i];
 		struct mpk_comparison c = { 0 };
@@ -202,14 +204,14 @@ int run_report_error(const struct minspect_options *o, const struct mpk_error *e
 	if (o->json) {
 		begin_json(o, &j);
 		mpk_json_error(&j, j.root, "error", err);
-		/* The status is that of the error; a failure to write the document would hide
-		 * it. */
+		/* The status is that of the error, which a failure to write the document must not
+		 * replace. */
 		(void)minspect_print_json(&j);
 	}
 	return status;
 }
 
-/* The first operator whose result is not that of the dump, on standard error. */
+/* Reports the first operator whose result differs from the dump, on standard error. */
 static int compare_operators(const struct mpk_call_result *r)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
@@ -298,7 +300,7 @@ int run_report(const struct minspect_options *o, const struct run_request *reque
 	int status = o->json ? report_json(o, request, result) : report_text(o, request, result);
 	int compared = compare_operators(result);
 
-	/* An output that could not be written counts more than a difference. */
+	/* A failed output is worse than a difference. */
 	saved = saved != MPK_EXIT_OK ? saved : profiled;
 	status = status != MPK_EXIT_OK ? status : compared;
 	return saved != MPK_EXIT_OK ? saved : status;
@@ -335,7 +337,7 @@ static enum mpk_code parse_count(const char *option, const char *text, uint64_t 
 	return MPK_OK;
 }
 
-/* "X", "X,Y" or "X,Y,Z", each from 1 to 2^31 - 1 */
+/* Parses "X", "X,Y" or "X,Y,Z", each from 1 to 2^31 - 1. */
 static enum mpk_code parse_device(const struct minspect_options *o, struct run_device *out,
 				  struct mpk_error *err)
 {
@@ -347,7 +349,7 @@ static enum mpk_code parse_device(const struct minspect_options *o, struct run_d
 		mpk_error_prefix(err, "--device: ");
 		return MPK_E_USAGE;
 	}
-	/* A device of kind none means that --device was not given; mpk_call_choose_device then
+	/* Device kind none means that --device was not given; mpk_call_choose_device then
 	 * chooses. */
 	where.device = (struct mpk_dldevice){ (int32_t)kind, (int32_t)ordinal };
 	MPK_TRY(run_parse_extents("grid", o->grid, where.extents.grid, err));
@@ -371,8 +373,8 @@ static enum mpk_code parse_argument(const struct mpk_option_item *item, bool is_
 	if (rc == MPK_OK)
 		return MPK_OK;
 	mpk_error_prefix(err, "--%s: ", item->option->name);
-	/* A wrong value on the command line is a mistake of usage; one in a file that it names
-	 * is the file's; no memory is neither. */
+	/* A wrong value on the command line is a usage error; one in a file that it names is an
+	 * error of the file; out of memory is neither. */
 	bool is_text = !strchr(item->value, '@');
 	if (err && is_text && (rc == MPK_E_SYNTAX || rc == MPK_E_RANGE))
 		err->code = MPK_E_USAGE;
@@ -396,7 +398,7 @@ enum mpk_code run_request_parse_expects(const struct minspect_options *o, struct
 	return MPK_OK;
 }
 
-/* "[N=][@]FILE" */
+/* Parses "[N=][@]FILE". */
 static enum mpk_code parse_saves(const struct minspect_options *o, struct run_request *r,
 				 struct mpk_error *err)
 {
@@ -453,7 +455,8 @@ enum mpk_code run_request_parse(const struct minspect_options *o, struct run_req
 
 	if (o->params)
 		MPK_TRY(mpk_param_file_open(o->params, mpk_npz_read, &out->params, err));
-	/* Isolated code must not find what is expected in the memory that its process copies. */
+	/* Isolated code must not find the expected results in the memory that its process
+	 * copies. */
 	return o->isolate ? MPK_OK : run_request_parse_expects(o, out, err);
 }
 
@@ -484,14 +487,14 @@ enum mpk_code run_file_open(const char *action, const char *name, struct minspec
 
 	enum mpk_code code = minspect_file_open(name, file, err);
 
-	/* The loader opens it once more, and what was read of a pipe is gone then. */
+	/* The loader opens the file again, and a pipe's data would be gone then. */
 	if (code == MPK_OK && file->map.origin && !mpk_mapping_identity(&file->map, &identity)) {
 		code = mpk_fail(err, MPK_E_USAGE, "%s needs a file, not a pipe or a device",
 				action);
 		mpk_error_at_file(err, name);
 		return code;
 	}
-	/* The dynamic loader opens files by their path, and a member of an archive has none. */
+	/* The dynamic loader opens files by path, and a member of an archive has none. */
 	if (file->in_zip || file->library_count) {
 		code = mpk_fail(err, MPK_E_USAGE,
 				"%s loads libraries from files alone: unpack the archive first",
@@ -499,17 +502,17 @@ enum mpk_code run_file_open(const char *action, const char *name, struct minspec
 		mpk_error_at_file(err, name);
 		return code;
 	}
-	/* Sources say what they export only when they are compiled, so a file without a known
+	/* The exports of sources are known only after compilation, so a file without a known
 	 * function may still have some. */
 	if (code != MPK_E_NO_BLOB || !mpk_loadable_is_needed(&file->image))
 		return code;
-	/* The error that nothing was found is no error any more. */
+	/* The error that nothing was found no longer applies. */
 	*err = (struct mpk_error){ 0 };
 	return MPK_OK;
 }
 
-/* A line while the library, its parameters and constants are loaded: constants when they are first
- * used, which is in the first call. */
+/* Shows progress while the library, its parameters and constants are loaded. Constants are loaded
+ * when first used, which is in the first call. */
 static void show_load(void *user, const struct mpk_child_state *state)
 {
 	static uint64_t before;
@@ -523,14 +526,14 @@ static void show_load(void *user, const struct mpk_child_state *state)
 		mpk_progress_end();
 }
 
-/* What the code prints before it crashes is to be seen, as on a terminal. */
+/* The code's output must be visible even if it crashes later. */
 static void enter_child(void)
 {
 	mpk_signals_fork();
 	mpk_print_by_lines();
 }
 
-/* As they were named; the files are looked for when the model is loaded. */
+/* Lists the files that were named; they are searched when the model is loaded. */
 static enum mpk_code fill_providers(const struct mpk_option_list *named, struct mpk_arena *arena,
 				    struct mpk_library_options *out, struct mpk_error *err)
 {
@@ -556,7 +559,7 @@ enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect
 		.path = run_file_path(file),
 		.image = &file->image,
 		.tree = file->image.has_blob ? &file->tree : NULL,
-		/* a trace has the terminal for itself */
+		/* a trace has the terminal to itself */
 		.watch = o->trace ? NULL : show_load,
 		.unloadable = unloadable,
 		.enter_child = enter_child,
@@ -596,7 +599,7 @@ static enum mpk_code minspect_run_call(const struct minspect_options *o,
 	};
 
 	MPK_TRY(run_library_fill(o, file, !r->device.is_kernel, &library, err));
-	/* for whoever types a call; case files want to see what the function itself says */
+	/* for users who type a call; case files must get the function's own message */
 	library.explains_calls = true;
 	if (o->isolate)
 		MPK_TRY(isolate_fill(&library, &file->arena, err));
@@ -607,7 +610,7 @@ static enum mpk_code minspect_run_call(const struct minspect_options *o,
 	return code;
 }
 
-/* The directory of a dump appears when all of it is there. */
+/* The directory of a dump appears only when it is complete. */
 static enum mpk_code call_and_dump(const struct minspect_options *o, const struct run_request *r,
 				   struct minspect_file *file, struct mpk_call_result *result,
 				   struct mpk_error *err)
@@ -621,8 +624,8 @@ static enum mpk_code call_and_dump(const struct minspect_options *o, const struc
 	return mpk_directory_commit(&d, err);
 }
 
-/* Code that is run relies on what --verify looks at. The digest is left out: it would read a
- * gigabyte of weights before the first call. */
+/* Code that runs relies on the properties that --verify checks. The digest is skipped: it would
+ * read a gigabyte of weights before the first call. */
 enum mpk_code run_check_file(struct minspect_file *file, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
@@ -635,7 +638,7 @@ enum mpk_code run_check_file(struct minspect_file *file, struct mpk_error *err)
 	MPK_TRY(mpk_verify_run(&view, &how, &file->arena, &report, err));
 	if (!report.errors)
 		return MPK_OK;
-	/* That a library is for another machine explains more than any finding in it. */
+	/* If the library is for another machine, that explains more than any finding in it. */
 	if (file->image.container == MPK_CONTAINER_ELF_SO)
 		MPK_TRY(mpk_library_check(&library, err));
 	mpk_report_sort(&report);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What code of FILE runs in: the runtime with its search paths, which come from the environment
- * and are asked for only here; a library where FILE is an object or archive, linked as mpack
- * build would; and with --isolate a sandbox. From outside of a process nobody can see whether a
- * function of hostile code was called at all. But code that can neither read the expected
- * results nor ask anybody for them has to compute them. */
+/* The environment in which code of FILE runs: the runtime and its search paths, taken from
+ * environment variables only here; a library linked from FILE, as mpack build would, if it is an
+ * object or archive; and with --isolate a sandbox. An observer cannot tell whether a
+ * function of hostile code was really called. But code that can neither read the expected results
+ * nor ask anyone for them has to compute them. */
 #include "minspect/run.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
 
 	out->threads = count > 0 && count < 4096 ? (unsigned)count : 0;
 
-	/* As NVIDIA's tools and build systems name it. */
+	/* The environment variables of NVIDIA's tools and of build systems. */
 	const char *home = getenv("CUDA_HOME");
 
 	if (!home || !*home)
@@ -52,7 +52,8 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
 
 /* --- objects ----------------------------------------------------------------------------- */
 
-/* "lib.a(devc.o)" is a member of lib.a, whose functions alone are asked for, "lib.so(alpha_)" a model in lib.so. */
+/* "lib.a(devc.o)" means a member of lib.a, and only its functions; "lib.so(alpha_)" means a model
+ * in lib.so. */
 const char *run_file_path(struct minspect_file *file)
 {
 	const char *open = strrchr(file->name, '(');
@@ -110,7 +111,7 @@ enum mpk_code run_file_link(struct minspect_file *file, struct mpk_error *err)
 	}
 	file->loadable = linked;
 	if (code != MPK_OK && err)
-		err->at.file[0] = '\0'; /* the user has never heard of that one */
+		err->at.file[0] = '\0'; /* the user does not know the linked file */
 	return code;
 }
 
@@ -125,9 +126,9 @@ enum mpk_code isolate_hide(struct mpk_option_list *expects, struct mpk_error *er
 
 	for (size_t i = 0; i < expects->count; i++)
 		len += strlen(expects->items[i].value) + 1;
-	/* stays until the process ends */
-	/* Memory of its own, because madvise() works on whole pages; MADV_DONTFORK keeps these
-	 * out of a child. */
+	/* lives until the process ends */
+	/* A separate mapping, because madvise() works on whole pages; MADV_DONTFORK keeps these out
+	 * of child processes. */
 	hidden = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (hidden == MAP_FAILED || madvise(hidden, len, MADV_DONTFORK) != 0)
 		return mpk_fail_nomem(err);
@@ -138,7 +139,7 @@ enum mpk_code isolate_hide(struct mpk_option_list *expects, struct mpk_error *er
 		memcpy(hidden + at, text, n + 1);
 		expects->items[i].value = hidden + at;
 		at += n + 1;
-		/* an argument of main, which is ours to change */
+		/* an argument of main, which the program may change */
 		memset((char *)(uintptr_t)text, 'x', n);
 	}
 	return MPK_OK;
@@ -153,7 +154,8 @@ static void add_path(const char **paths, size_t *count, const char *path)
 enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_arena *arena,
 			   struct mpk_error *err)
 {
-	/* What the dynamic loader and the C library need, and the description of the processors. */
+	/* Files that the dynamic loader and the C library need, and the description of the
+	 * processors. */
 	static const char *const system[] = {
 		"/lib",           "/lib64",           "/usr/lib",           "/usr/lib64",
 		"/usr/local/lib", "/etc/ld.so.cache", "/etc/ld.so.preload", "/sys/devices/system",
@@ -175,7 +177,7 @@ enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_arena
 		add_path(paths, &count, ffi->paths[i]);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(system); i++)
 		add_path(paths, &count, system[i]);
-	/* says of the file's pages that they can be given back when a constant was copied */
+	/* tells whether pages of the file can be released after a constant was copied */
 	add_path(paths, &count, "/proc/self/pagemap");
 	for (char *dir = copy ? strtok_r(copy, ":", &rest) : NULL; dir;
 	     dir = strtok_r(NULL, ":", &rest))

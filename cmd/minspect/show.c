@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The actions that print what a file holds. Without an option that is a summary, and of a zip
- * archive a line for each library in it; --functions lists functions and kernels.
- * --call-metadata asks for what tvm-ffi's exporter does not store but returns when its getters are
- * called: they run in the child process of --run, and nothing else of the file is called. */
+/* The actions that print the contents of a file. Without an option that is a summary; for a zip
+ * archive it is a line for each library in it. --functions lists functions and kernels.
+ * --call-metadata gets metadata that tvm-ffi's exporter does not store: getters return it, which
+ * are called in the child process of --run. No other code of the file is called. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +25,8 @@
 
 /* --- zip archives ----------------------------------------------------------------------------- */
 
-/* Opens one library of the archive and says in a row what it holds. A library that cannot be
- * read does not end the listing. */
+/* Opens one library of the archive and adds a row with its contents. A library that cannot be read
+ * does not end the listing. */
 static int list_library(struct minspect_look *l, size_t i, struct minspect_listing *listing,
 			struct mpk_json_at *list)
 {
@@ -43,7 +43,7 @@ static int list_library(struct minspect_look *l, size_t i, struct minspect_listi
 	if (!name)
 		return mpk_diag_error((mpk_fail_nomem(&err), &err));
 	mpk_progress_all_next(m->plain);
-	/* for a text kernels are counted, which reads most of a library */
+	/* text counts kernels, which needs most bytes of a library */
 	code = minspect_file_open_library(l->file, i, name, l->json != NULL, &file, &err);
 	bool is_empty = code == MPK_E_NO_BLOB;
 	if (code == MPK_OK || is_empty)
@@ -74,7 +74,7 @@ static int list_library(struct minspect_look *l, size_t i, struct minspect_listi
 	return status;
 }
 
-/* @pt2     NULL: it is no package of PyTorch */
+/* @pt2     NULL if it is not a package of PyTorch */
 static void put_archive(const struct minspect_file *f, const struct mpk_pt2 *pt2,
 			const struct minspect_listing *listing, struct mpk_strbuf *out)
 {
@@ -162,7 +162,7 @@ static void batch_fini(struct mpk_batch_item *items, size_t count)
 	free(items);
 }
 
-/* The image with its getters in the place of functions: for who calls them they are some. */
+/* Makes an image whose functions are the getters, so that they can be called like functions. */
 static enum mpk_code call_getters(const struct minspect_options *o, struct minspect_file *file,
 				  struct mpk_batch_item *items, struct mpk_call *calls,
 				  struct mpk_error *err)
@@ -209,7 +209,7 @@ static enum mpk_code take_getter_text(const struct mpk_image *image,
 	return MPK_OK;
 }
 
-/* A getter that fails is passed over with a warning; a library that does not load is an error. */
+/* A failing getter is skipped with a warning; a library that cannot be loaded is an error. */
 static enum mpk_code take_getter_texts(struct minspect_file *file,
 				       const struct mpk_batch_item *items, struct mpk_view *view,
 				       struct mpk_error *err)
@@ -261,11 +261,11 @@ static enum mpk_code call_metadata(const struct minspect_options *o, struct mins
 
 /* --- the actions -------------------------------------------------------------------------- */
 
-/* Several files by themselves: in full as long as that is no more than people read, else in rows. */
+/* Several single files: printed in full up to MINSPECT_LINES, else as rows. */
 struct files {
 	struct minspect_aside aside;
 	struct minspect_listing listing;
-	bool is_whole; /* each is printed in full as it is found */
+	bool is_whole; /* each file is printed in full when it is found */
 };
 
 static void files_fini(struct files *f)
@@ -274,7 +274,7 @@ static void files_fini(struct files *f)
 	minspect_listing_fini(&f->listing);
 }
 
-/* The name of a file below the folder that was named. */
+/* Returns the name of a file below the folder of the command line. */
 static const char *name_below(const struct minspect_look *l)
 {
 	return l->file->name + l->folder_len;
@@ -353,13 +353,13 @@ static enum mpk_code show_read_functions(const struct minspect_options *o, struc
 	return mpk_view_read_texts(l->view, NULL, err);
 }
 
-/* What functions are in all files: in full as long as that is no more than people read, else as a table. */
+/* The functions of all files: printed in full up to MINSPECT_LINES, else as a table. */
 struct functions {
-	struct minspect_aside
-		aside; /* the texts of all files, in full; too much also where the table is asked for */
-	bool is_whole; /* all is printed, however much */
+	/* the full texts of all files; marked as too long if the table was requested */
+	struct minspect_aside aside;
+	bool is_whole; /* print everything, however long */
 	struct mpk_templates *templates;
-	struct mpk_strbuf names; /* the first functions, a line each */
+	struct mpk_strbuf names; /* the first functions, one on each line */
 	size_t named, models, host;
 };
 
@@ -372,7 +372,7 @@ static void functions_fini(struct functions *f)
 	mpk_templates_destroy(f->templates);
 }
 
-/* @aside   gets the text as long as it is no more than people read; NULL: all of it is printed */
+/* @aside   receives the text up to MINSPECT_LINES; NULL: all of it is printed */
 static int list_in_full(const struct minspect_options *o, struct minspect_look *l,
 			struct minspect_aside *aside)
 {
@@ -397,7 +397,7 @@ static enum mpk_code add_functions(struct functions *f, struct minspect_look *l,
 
 	MPK_TRY(mpk_view_read_texts(l->view, NULL, err));
 
-	/* Functions of executors before host functions, as --run prefers them. */
+	/* Functions of executors come before host functions, as --run prefers them. */
 	const struct mpk_view *view = l->view;
 	for (size_t n = 0; n < view->count; n++) {
 		const struct mpk_models *m = &view->nodes[n].models;
@@ -438,7 +438,8 @@ static int list_functions(const struct minspect_options *o, struct minspect_look
 		return list_in_full(o, l, NULL);
 	if (add_functions(f, l, &err) != MPK_OK)
 		return minspect_report(l, &err);
-	/* each kernel has a line for each device at least: then nothing need be written to know that it is too much */
+	/* each kernel has at least one line for each device, so the text is known to be too long
+	 * before it is written */
 	if (mpk_templates_rows(f->templates) > MINSPECT_LINES)
 		f->aside.is_too_much = true;
 	return f->aside.is_too_much ? MPK_EXIT_OK : list_in_full(o, l, &f->aside);
@@ -494,7 +495,7 @@ static void sum_functions(const struct minspect_options *o, struct minspect_look
 		put_named(f, l->out);
 }
 
-/* Whether --sort and --top are understood. Returns  an exit status */
+/* Parses --sort and --top. Returns  an exit status */
 static int check_table(const struct minspect_options *o)
 {
 	struct mpk_span words[MPK_TEMPLATES_ORDERS];
@@ -564,7 +565,7 @@ int minspect_functions(const struct minspect_options *o)
 
 	if (status != MPK_EXIT_OK)
 		return status;
-	/* who has code run to ask it wants to see all that it says */
+	/* a user who calls code for metadata wants to see all of it */
 	f.is_whole = minspect_is_whole(o) || o->call_metadata;
 	f.aside.is_too_much = o->spills || o->sort || o->top;
 	f.templates = mpk_templates_create();

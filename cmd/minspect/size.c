@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --size as text, JSON, CSV or Markdown, and --budget, which makes the status 1 for a file that
- * is larger. */
+/* --size as text, JSON, CSV or Markdown, and --budget, which gives status 1 if a file is larger. */
 #include "size/size.h"
 
 #include <stdlib.h>
@@ -26,12 +25,12 @@ static int over_budget(const struct minspect_look *l, uint64_t budget)
 	return mpk_diag_error(&err);
 }
 
-/* The files of a set by their sizes, which take the place of the tables of each when these are too many. */
+/* The files of a set by size, printed instead of the tables of each file if these are too long. */
 struct measured {
 	struct minspect_aside aside;
 	struct mpk_size_row *rows; /* malloc'ed */
 	size_t count, cap;
-	struct mpk_arena arena; /* of names */
+	struct mpk_arena arena; /* holds the names */
 	struct mpk_totals totals;
 };
 
@@ -64,7 +63,7 @@ static void size_sum(const struct minspect_options *o, struct minspect_look *l)
 
 	size_t len = strlen(o->files[0]);
 
-	/* the libraries of an archive: it is named once */
+	/* libraries of one archive: it is named once */
 	if (o->file_count == 1 && m->count && strncmp(m->rows[0].name, o->files[0], len) == 0 &&
 	    strncmp(m->rows[0].name + len, "!/", 2) == 0) {
 		rows.set = o->files[0];
@@ -94,7 +93,8 @@ static int size_measure(const struct minspect_options *o, struct minspect_look *
 		return mpk_diag_error(&err);
 	}
 	if (l->is_next_model) {
-		/* What several models of a file share was measured with the first of them. */
+		/* Bytes that several models of a file share are counted only for the first
+		 * model. */
 		size.sections.count = 0;
 		size.function_count = 0;
 		size.gpu.count = 0;

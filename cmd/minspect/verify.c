@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --verify: prints the findings of lib/show/verify. A file that cannot be read at all is a
- * finding, too, so the exit status is 1 and not that of an error. Keys are read before the
- * sandbox is entered. */
+/* --verify: prints the findings of lib/show/verify. An unreadable file is also a finding, so the
+ * exit status is 1, not that of an error. Keys are read before the sandbox is entered. */
 #include "verify/verify.h"
 
 #include <string.h>
@@ -11,7 +10,7 @@
 #include "io/digest.h"
 #include "minspect/document.h"
 
-static struct mpk_public_keys keys; /* of --pubkey */
+static struct mpk_public_keys keys; /* keys of --pubkey */
 
 /* Findings of several files are listed where they are few, and counted by what they say where they are many. */
 struct verifying {
@@ -47,7 +46,7 @@ static int verify_file(const struct minspect_options *o, struct minspect_look *l
 	struct mpk_report report = { 0 };
 	struct mpk_error err = { 0 };
 
-	/* A signature covers the whole file, so with a key all of that is read, too. */
+	/* A signature covers the whole file, so with a key the whole file is read. */
 	mpk_progress_begin("verifying",
 			   l->view->image->blob.len + (o->pubkey ? l->file->map.bytes.len : 0));
 	enum mpk_code code = mpk_verify_run(l->view, &file, &l->file->arena, &report, &err);
@@ -74,13 +73,13 @@ static int verify_weights(const struct minspect_options *o, struct minspect_look
 	return mpk_diag_error(&err);
 }
 
-/* A file that cannot be read at all is the first thing that verification finds. */
+/* An unreadable file is reported as a finding. */
 static int verify_refuse(const struct minspect_options *o, struct minspect_look *l,
 			 const struct mpk_error *err)
 {
 	struct mpk_report report = { 0 };
 
-	/* The word in brackets says whether the blob or the file around it is damaged. */
+	/* The check name tells whether the blob or the file around it is damaged. */
 	mpk_report_add(&report, MPK_ERROR,
 		       strcmp(err->at.space, "blob") == 0 ? "container" : "file", err);
 	return verify_finish(o, l, &report);
@@ -90,7 +89,7 @@ int minspect_verify_prepare(const struct minspect_options *o)
 {
 	struct mpk_error err = { 0 };
 
-	/* Of checksums of shards; a listing starts without it. */
+	/* Loads the checksum library for shards. A plain listing does not need it. */
 	if (o->verify || o->html)
 		mpk_digest_prepare(MPK_DIGEST_MD5);
 	if (!o->pubkey || (mpk_public_keys_read(o->pubkey, &keys, &err) == MPK_OK &&

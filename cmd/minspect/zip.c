@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Members of zip archives, of which wheels and Android packages are some: "app.whl!/pkg/lib.so",
- * also "app.whl!/pkg/lib.a(devc.o)" and an archive in an archive,
- * "app.aab!/base.apk!/lib/arm64-v8a/lib.so". An archive that is named alone has every library in
- * it looked at, one after the other. */
+/* Members of zip archives such as wheels and Android packages: "app.whl!/pkg/lib.so", also
+ * "app.whl!/pkg/lib.a(devc.o)" and an archive in an archive,
+ * "app.aab!/base.apk!/lib/arm64-v8a/lib.so". For an archive named without a member, every library
+ * in it is processed. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,32 +20,33 @@
 #define SEPARATOR "!/"
 
 /* The memory limit grows with the size of a member. A member may claim any size, so at most this
- * many times its packed bytes count: objects and weights pack worse than that. */
+ * many times its compressed size counts: objects and weights compress less than that. */
 enum { RATIO_MAX = 20 };
 
-/* A smaller member is unpacked whole for a listing, too: more than this is kept of any at once. */
+/* A smaller member is unpacked whole, also for a listing. */
 enum { PARTS_LEAST = 16 << 20 };
 
 /* --- a large member, unpacked only where it is read ------------------------------------------
  *
- * It is decoded twice: once to check it, and from the state in front of a byte that is read. What readers of
- * libraries look at first is kept the first time: the beginning, the tables at the end, and the headers of GPU
- * code, which stand all over a library. Its bytes are to be read by this process alone, not by system calls
- * (io/mapping.h). */
+ * It is decoded twice: once to check it, and later from a saved decoder state before the requested
+ * byte. Bytes that readers of libraries need first are kept during the first pass: the beginning,
+ * the tables at the end, and the headers of GPU code, which are spread over the library. Only this
+ * process may read these bytes, not system calls (io/mapping.h). */
 
 enum {
-	/* A part costs 40 KiB for the decoder's state, and the time to decode half of it for one byte of it. */
+	/* Each part costs 40 KiB for the saved decoder state; reading one byte decodes half a part
+	 * on average. */
 	PART_BYTES = 512 << 10,
 	PARTS_MAX = 512,
-	/* Containers and images of Clang are aligned to it, and their headers take no more in most cases. */
+	/* Clang aligns containers and images to it, and most of their headers are not longer. */
 	PAGE = 4096,
 };
 
-/* For the first time. */
+/* State of the first pass. */
 struct passing {
 	struct mpk_demand *demand;
 	struct mpk_fatbin_scan scan;
-	uint64_t off; /* of piece */
+	uint64_t off; /* offset of piece */
 	struct mpk_span piece;
 };
 
@@ -75,7 +76,7 @@ static void pass(void *arg, uint64_t off, struct mpk_span piece)
 	mpk_fatbin_scan(&p->scan, off, piece, keep_header, p);
 }
 
-/* For later reads. */
+/* State for later reads. */
 struct parts {
 	struct mpk_deflate_index *index;
 	const char *name;
@@ -144,8 +145,8 @@ static enum mpk_code open_in_parts(struct minspect_file *f, const struct mpk_zip
 
 /* --- members --------------------------------------------------------------------------------- */
 
-/* Where the path of the archive ends: at the first separator after which the text before it is a
- * file. A file whose own name has a separator is no archive. */
+/* Returns the separator that ends the path of the archive: the first one after an existing file's
+ *         name. A file whose own name contains a separator is not an archive. */
 static const char *separator_in(const char *name, struct mpk_arena *arena)
 {
 	const char *first = strstr(name, SEPARATOR);
@@ -176,7 +177,7 @@ enum mpk_code minspect_zip_split(struct minspect_file *f, const char **path, con
 	return MPK_OK;
 }
 
-/* A member, or "lib.a(devc.o)" of one. */
+/* Finds a member, or for "lib.a(devc.o)" the archive in it. */
 static enum mpk_code zip_find(const struct mpk_zip_member *members, size_t count,
 			      struct mpk_span name, struct minspect_file *f, size_t *found,
 			      const char **object, struct mpk_error *err)
@@ -196,8 +197,8 @@ static enum mpk_code zip_find(const struct mpk_zip_member *members, size_t count
 static void zip_forget(void *arg, struct mpk_span bytes)
 {
 	const struct mpk_mapping *m = arg;
-	/* Whole pages within the part: the kernel may drop them and read them again from the
-	 * file. Of memory that is not mapped it would drop the only copy. */
+	/* Whole pages within the part: the kernel may drop them and read them again from the file.
+	 * If the memory were not mapped, it would drop the only copy. */
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t begin = ((uintptr_t)bytes.data + page - 1) / page * page;
 	uintptr_t end = ((uintptr_t)bytes.data + bytes.len) / page * page;
@@ -207,7 +208,7 @@ static void zip_forget(void *arg, struct mpk_span bytes)
 		(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
-/* From now on it is the member that is inspected. */
+/* From now on the member is the inspected file. */
 static void count_member(struct minspect_file *f, const struct mpk_zip_member *m)
 {
 	if (__builtin_mul_overflow(m->stored, (uint64_t)RATIO_MAX, &f->member_bytes) ||
@@ -227,8 +228,8 @@ static struct mpk_zip_options options_for(const struct mpk_deflate_reader *reade
 static enum mpk_code read_member(struct minspect_file *f, const struct mpk_zip_member *m,
 				 struct mpk_error *err)
 {
-	/* Pages of the archive that were unpacked are given back to the kernel, so a large
-	 * member does not hold both forms in memory. */
+	/* Pages of the archive that were already unpacked are released, so that a large member is
+	 * not in memory in both forms. */
 	const struct mpk_deflate_reader reader = { zip_forget, &f->map };
 	const struct mpk_zip_options options = options_for(&reader);
 
@@ -292,7 +293,8 @@ static bool ends(struct mpk_span name, const char *suffix)
 	return name.len > len && memcmp(name.data + name.len - len, suffix, len) == 0;
 }
 
-/* By its name: most members of that name are, and a link or a text is said to be none. */
+/* Recognises a library by its name. A link or a text of that name is later reported not to be
+ * one. */
 static bool is_library(struct mpk_span name)
 {
 	static const char *const suffixes[] = { ".so",  ".pyd", ".dll", ".dylib", ".a",
@@ -307,7 +309,7 @@ static bool is_library(struct mpk_span name)
 	return false;
 }
 
-/* By its first bytes, as names of such files have any ending. */
+/* Recognises GPU code by its first bytes, as such files have any suffix. */
 static bool is_device(const struct minspect_file *f, const struct mpk_zip_member *m)
 {
 	uint8_t head[MINSPECT_HEAD_BYTES];
@@ -361,7 +363,7 @@ char *minspect_zip_member(const struct minspect_file *f, size_t i, struct mpk_ar
 		return NULL;
 	memcpy(out, f->name, strlen(f->name));
 	memcpy(out + strlen(f->name), SEPARATOR, strlen(SEPARATOR));
-	for (size_t k = 0; k < name.len; k++) /* no name of a file has a NUL */
+	for (size_t k = 0; k < name.len; k++) /* file names contain no NUL */
 		out[head + k] = name.data[k] ? (char)name.data[k] : '?';
 	return out;
 }
@@ -376,7 +378,7 @@ int minspect_zip_each(const struct minspect_file *archive, const char *action, b
 	int status = MPK_EXIT_OK;
 	size_t held = 0;
 
-	/* One output cannot take the parts of several libraries. */
+	/* One output cannot hold the parts of several libraries. */
 	if (single && archive->library_count > 1)
 		return mpk_diag_usage("%s takes one library, and %s has %zu: name one as %s!/%s",
 				      action, MPK_QUOTE(mpk_span_str(archive->name)),

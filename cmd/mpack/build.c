@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpack build: its options, and how often it builds (make.c). With --check-repro that is twice, and the first build
- * happens in a child, because a process that has built can start no program any more. */
+/* mpack build: its options, and the number of builds (make.c). With --check-repro it builds twice,
+ * and the first build runs in a child process, because a process that has built cannot start
+ * programs any more. */
 #include "mpack/build.h"
 
 #include <signal.h>
@@ -109,7 +110,7 @@ static int find_kind(const struct mpk_build_options *o, enum mpk_emit_kind *out)
 	const char *dot = o->output ? strrchr(o->output, '.') : NULL;
 
 	if (!o->output && !o->emit)
-		return MPK_EXIT_OK; /* a library */
+		return MPK_EXIT_OK; /* without a known suffix the output is a library */
 	for (unsigned k = 0; k < MPK_EMIT_KIND_COUNT; k++) {
 		const struct mpk_emit_name *name = mpk_emit_name((enum mpk_emit_kind)k);
 
@@ -167,7 +168,7 @@ static int check_words(const struct mpk_build_options *o, enum mpk_emit_kind kin
 	if (o->standalone && (kind != MPK_EMIT_SO || o->system_lib))
 		return mpk_diag_usage(
 			"--standalone makes a shared library, .so, that is no system library");
-	/* It is a prefix of the symbol of the blob, which only a system library may choose. */
+	/* The prefix is part of the blob's symbol, which only a system library may choose. */
 	if (o->prefix && !o->system_lib)
 		return mpk_diag_usage("--prefix is for system libraries: add --system-lib");
 	if (o->prefix && *o->prefix && !is_symbol_part(o->prefix))
@@ -175,13 +176,13 @@ static int check_words(const struct mpk_build_options *o, enum mpk_emit_kind kin
 				      o->prefix);
 	if (writes_stdout(o) && kind != MPK_EMIT_C && kind != MPK_EMIT_BLOB)
 		return mpk_diag_usage("only C source and blobs are written to standard output");
-	/* Both are notes, which only ELF files have. */
+	/* Both are ELF notes. */
 	if ((o->sign || o->provenance) && kind != MPK_EMIT_SO && kind != MPK_EMIT_OBJ)
 		return mpk_diag_usage("--%s is for .so and .o, which have room for it%s",
 				      o->sign ? "sign" : "provenance",
 				      o->sign ? "; sign another file beside it: ssh-keygen -Y sign"
 					      : "");
-	/* Process substitution, as in --sign <(...), makes a pipe. */
+	/* Process substitution, as in --sign <(...), makes a pipe, which can be read only once. */
 	if (o->check_repro && o->sign && is_pipe(o->sign))
 		return mpk_diag_usage("--check-repro builds twice, and '%s' can be read once only",
 				      o->sign);
@@ -190,7 +191,7 @@ static int check_words(const struct mpk_build_options *o, enum mpk_emit_kind kin
 	return MPK_EXIT_OK;
 }
 
-/* Whether the options go together; else an error was printed. */
+/* Checks combinations of options; prints errors. */
 static int check_options(const struct mpk_build_options *o, enum mpk_emit_kind *kind)
 {
 	int status = find_kind(o, kind);
@@ -200,10 +201,11 @@ static int check_options(const struct mpk_build_options *o, enum mpk_emit_kind *
 
 /* --- --check-repro --------------------------------------------------------------------- */
 
-/* The second build differs in all that must not matter: directory, second, time zone, locale, number of jobs, output
- * name. It is a new process of this program, because only that gets another environment from its start. */
+/* The second build differs in everything that must not matter: directory, time, time zone, locale,
+ * number of jobs, output name. It is a new process of this program, because the environment must be
+ * different from its start. */
 
-/* A path that still leads there from another directory; it must exist. NULL: no memory. */
+/* Returns a path that is valid in another directory; the file must exist. NULL if memory is out. */
 static const char *absolute(struct mpk_arena *arena, const char *path)
 {
 	char *full = realpath(path, NULL);
@@ -230,11 +232,12 @@ static const char *emit_word(const struct mpk_build_options *o)
 	return strcmp(dot, ".o") == 0 ? "obj" : dot + 1;
 }
 
-/* In a world that differs in all that must not matter, also in the second. */
+/* Runs the second build in an environment that differs in everything that must not matter,
+ * including the second of the time. */
 static enum mpk_code run_again(const char *const *argv, const char *dir, int *status,
 			       struct mpk_error *err)
 {
-	/* Fourteen hours ahead of UTC, and a locale in which the lower case of "I" is no "i". */
+	/* Fourteen hours ahead of UTC, and a locale in which the lower case of "I" is not "i". */
 	static const char *const env[] = { "TZ=Pacific/Kiritimati", "LC_ALL=tr_TR.UTF-8", NULL };
 	struct mpk_process again = { .argv = argv, .env = env, .dir = dir };
 	struct mpk_process_end end;
@@ -277,18 +280,18 @@ static enum mpk_code repro_check(const struct mpk_build_options *o, const char *
 	const char *out = mpk_scratch_file(scratch, &arena, "again");
 	struct mpk_argv v = { .arena = &arena };
 
-	/* The same command, but for what must not matter: another output, other paths, another
-	 * number of jobs. */
+	/* The same command, except for settings that must not matter: another output, other paths,
+	 * another number of jobs. */
 	const char *cc = o->cc ? o->cc : getenv("CC");
 	bool is_path = cc && strchr(cc, '/') && !strchr(cc, ' ');
 
 	mpk_argv_add(&v, "/proc/self/exe");
 	repro_put(&v, "build", absolute(v.arena, input));
-	mpk_argv_add(&v, "--quiet"); /* what it warns of was said by the first */
+	mpk_argv_add(&v, "--quiet"); /* the first build already printed the warnings */
 	repro_put(&v, "--output", out);
 	repro_put(&v, "--emit", emit_word(o));
-	/* Another number than the first build had: with one job nothing is reordered, with
-	 * several it may be. */
+	/* Another number than in the first build: one job keeps the order of steps, several may
+	 * change it. */
 	repro_put(&v, "--jobs", o->jobs && strcmp(o->jobs, "1") == 0 ? "3" : "1");
 	repro_put(&v, "--cc", is_path ? absolute(v.arena, cc) : o->cc);
 	repro_put(&v, "--sign", o->sign ? absolute(v.arena, o->sign) : NULL);
@@ -310,7 +313,7 @@ static enum mpk_code repro_check(const struct mpk_build_options *o, const char *
 	return *status == MPK_EXIT_OK ? repro_compare(o->output, out, err) : MPK_OK;
 }
 
-/* Builds once more and compares with what was built. */
+/* Builds again and compares the outputs. */
 static int build_again(const struct mpk_build_options *o, const char *input)
 {
 	MPK_CLEANUP(mpk_scratch_close) struct mpk_scratch scratch = { 0 };
@@ -336,7 +339,7 @@ static int run(enum mpk_emit_kind kind, const char *input)
 	int status = opt.standalone ? mpk_build_standalone(&opt, input)
 				    : mpk_build_run(&opt, kind, input, NULL, &carried);
 
-	/* The manifest of a package of models may say standalone. */
+	/* The manifest of a package with models may say standalone. */
 	if (status == MPK_EXIT_OK && carried)
 		status = mpk_build_carrying(&opt, input, carried);
 	free(carried);
@@ -359,7 +362,8 @@ static enum mpk_code build_first(struct mpk_process_self *self, void *data, stru
 	_exit(status);
 }
 
-/* The first in a process of its own: one that has built can start no program any more. */
+/* Runs the first build in a child process: a process that has built cannot start programs any
+ * more. */
 static int build_twice(enum mpk_emit_kind kind, const char *input)
 {
 	struct first_build b = { kind, input };
@@ -408,7 +412,7 @@ static enum mpk_code fatbin_run(const char *const *paths, struct mpk_mapping *ma
 	return mpk_output_finish(out, code, err);
 }
 
-/* What decides nothing of a fatbin is refused, not passed over. */
+/* Options that have no effect on a fatbin are refused, not ignored. */
 static int join_images(const char *const *paths, size_t count)
 {
 	for (const struct mpk_option *row = options; row->name; row++)
@@ -418,7 +422,7 @@ static int join_images(const char *const *paths, size_t count)
 	if (!count)
 		return mpk_diag_usage("name the cubins and PTX files of the fatbin");
 
-	/* Cubins and PTX files as one fatbin: no compiler and no toolkit runs. */
+	/* Joins cubins and PTX files to a fatbin, without a compiler or a CUDA toolkit. */
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_mapping *maps = mpk_arena_array(&arena, count, sizeof *maps);
 	struct mpk_confine c = { 0 };

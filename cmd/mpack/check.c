@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpack check reads a manifest as mpack build does, and writes nothing. */
+/* mpack check reads a manifest as mpack build does, but writes nothing. */
 #include <inttypes.h>
 
 #include "common/diag.h"
@@ -37,8 +37,8 @@ static int check_file(const char *path)
 	return status;
 }
 
-/* As build does, but nothing is started afterwards that would need rights: the sandbox is entered before the first byte,
- * without a second process. */
+/* Unlike build, it starts no programs afterwards, so it enters the sandbox before it reads the
+ * first byte, without a second process. */
 int mpack_check(int argc, char **argv)
 {
 	static const struct mpk_option options[] = {
@@ -62,7 +62,7 @@ int mpack_check(int argc, char **argv)
 	if (argc - first > 1)
 		return mpk_diag_usage("check takes one manifest, not %d", argc - first);
 	mpack_memory_begin();
-	mpk_confine_to("/", NULL); /* a manifest names files anywhere */
+	mpk_confine_to("/", NULL); /* a manifest may name any file */
 	status = check_file(first < argc ? argv[first] : MPACK_MANIFEST);
 	mpk_options_fini(&command);
 	return status;

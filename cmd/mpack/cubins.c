@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds cubins and the notes of their compilers: files that are named, or a compiler's cache, in which notes have the
- * name of their cubin, or one that the compiler gives to all (TileLang); where a cache has the source in a folder of
- * another name, the source is found by its contents. Links in a folder are passed over, as what they lead to is there
- * itself, or is somebody else's. */
+/* Finds cubins and their compilers' notes, among named files or in a compiler's cache. In a cache
+ * the notes have the same name as their cubin, or one name that the compiler always uses
+ * (TileLang). If the source is in a folder of another name, it is found by its contents. Links in a
+ * folder are skipped: their targets are either in the folder too, or do not belong to it. */
 #include "mpack/cubins.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "io/path.h"
 #include "text/escape.h"
 
-#define SOURCE "device_kernel.cu" /* TileLang's name for all */
+#define SOURCE "device_kernel.cu" /* the name that TileLang always uses */
 
 enum { OPEN_FOLDERS = 32 };
 
@@ -43,7 +43,7 @@ bool mpk_cubins_are_meant(const struct mpk_cubins_options *o, const char *const 
 
 /* --- finding --------------------------------------------------------------------------------- */
 
-/* Returns the path with another suffix, where there is such a file; NULL: there is none. */
+/* Returns the path with another suffix if such a file exists; else NULL. */
 static const char *beside(const char *path, size_t keep, const char *end)
 {
 	size_t n = strlen(end);
@@ -59,7 +59,7 @@ static const char *beside(const char *path, size_t keep, const char *end)
 	return NULL;
 }
 
-/* "dir/add" of "dir/add.json" */
+/* Returns the length of "dir/add" in "dir/add.json". */
 static size_t length_to_suffix(const char *path)
 {
 	const char *name = mpk_path_name(path), *dot = strrchr(name, '.');
@@ -96,7 +96,7 @@ static bool keep_source(struct mpk_cubins *k, const char *path, size_t folder)
 	return true;
 }
 
-/* nftw() has no argument for its callback. */
+/* nftw() passes no argument to its callback. */
 static struct mpk_cubins *cubins_found;
 static bool cubins_failed;
 
@@ -182,12 +182,14 @@ int mpk_cubins_find(const struct mpk_cubins_options *o, const char *const *paths
 
 /* --- sources in folders of their own -------------------------------------------------------------
  *
- * The source that a cubin was made of is found also where a compiler's cache has both in folders of different names.
+ * Finds the source of a cubin if a compiler's cache has them in folders of different names.
  *
- * TileLang 0.1.15 names a cubin's folder after a digest of its source, options and target, and the source's folder after
- * one of the program that it was made from: neither name leads to the other. But beside a source is a library with the
- * host code, and in it the cubin, byte for byte. So each library is searched for ELF files, which are compared with the
- * cubins of the same header. A lone source without a library is of a lone cubin; the names of kernels are compared later.
+ * TileLang 0.1.15 names a cubin's folder after a digest of its source, options and target, and the
+ * source's folder after a digest of the program it was made from: neither name leads to the other.
+ * But next to the source is a library with the host code, which contains a copy of the cubin. So
+ * each library is searched for ELF files, which are compared with the cubins that have the same
+ * header. A single source without a library belongs to a single cubin; kernel names are compared
+ * later.
  */
 
 enum { ELF_HEADER = 64, MAGIC_BYTES = 4 };
@@ -196,7 +198,8 @@ enum { ELF_HEADER = 64, MAGIC_BYTES = 4 };
 struct lone {
 	size_t file;
 	struct mpk_mapping map;
-	size_t next; /* the next of the same header; the number of all: none */
+	/* index of the next one with the same header; the total number if there is none */
+	size_t next;
 };
 
 struct matching {
@@ -215,7 +218,7 @@ static void matching_fini(struct matching *m)
 	free(m->lone);
 }
 
-/* Descriptors are limited: the bytes alone stay. */
+/* Closes the file but keeps its bytes, since descriptors are limited. */
 static enum mpk_code open_lone(struct matching *m, size_t file)
 {
 	struct lone *lone = &m->lone[m->count];
@@ -255,7 +258,7 @@ static enum mpk_code give_source(struct matching *m, struct lone *lone,
 	return MPK_OK;
 }
 
-/* Lists the cubins of one header in a library. */
+/* Finds the cubins with the given header in a library. */
 static enum mpk_code match_at(struct matching *m, struct mpk_span rest,
 			      struct mpk_cubins_source *source)
 {
@@ -301,7 +304,7 @@ static int compare_path(const void *key, const void *item)
 	return strcmp(key, s->path);
 }
 
-/* Gives cubins without notes the source that they were made of; where there is none, that is no error. */
+/* Finds the source of each cubin without notes; a missing source is not an error. */
 static enum mpk_code match_sources(struct mpk_cubins *kernels, struct mpk_error *err)
 {
 	MPK_CLEANUP(matching_fini) struct matching m = { .kernels = kernels, .err = err };
@@ -315,7 +318,7 @@ static enum mpk_code match_sources(struct mpk_cubins *kernels, struct mpk_error 
 			MPK_TRY(open_lone(&m, i));
 	if (!m.count)
 		return MPK_OK;
-	/* A source beside a cubin belongs to it. */
+	/* Skips sources that lie next to a cubin: they belong to it. */
 	for (size_t i = 0; i < kernels->count; i++) {
 		const char *meta = kernels->files[i].meta;
 		struct mpk_cubins_source *s =
@@ -353,7 +356,7 @@ static enum mpk_code match_sources(struct mpk_cubins *kernels, struct mpk_error 
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-/* Descriptors are limited: the bytes alone stay. */
+/* Closes the file but keeps its bytes, since descriptors are limited. */
 static enum mpk_code cubins_open(const char *path, struct mpk_mapping *map, struct mpk_span *out,
 				 struct mpk_error *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cubins.h - cubins with what their compilers noted beside them, as `mpack init` and `mpack build` take them */
+/* cubins.h - cubins and the notes that compilers wrote next to them, as input of `mpack init` and
+ * `mpack build` */
 #ifndef MPK_CMD_MPACK_CUBINS_H
 #define MPK_CMD_MPACK_CUBINS_H
 
@@ -13,10 +14,10 @@
 
 struct mpk_cubins_options {
 	struct mpk_option_list metas;
-	struct mpk_wrap_options how; /* its name is not read */
+	struct mpk_wrap_options how; /* its name field is unused */
 };
 
-/* The rows of both commands; o is a struct mpk_cubins_options. */
+/* Option rows of both commands; o is a struct mpk_cubins_options. */
 #define MPK_CUBINS_ROW(type, name, value, help, what)                                              \
 	{ 0, name, MPK_OPT_##type, value, help, .target = &(what), .decides_bytes = true }
 #define MPK_CUBINS_OPTIONS(o)                                                                      \
@@ -40,44 +41,45 @@ struct mpk_cubins_options {
 		MPK_CUBINS_ROW(FLAG, "pdl", NULL, "programmatic dependent launch",                 \
 			       (o).how.programmatic)
 
-/* A cubin, and the names of the files that go with it; NULL: missing. */
+/* A cubin, and the names of its related files; NULL if missing. */
 struct mpk_cubins_file {
 	const char *path, *meta, *ir;
-	const char *library; /* the file that tells that meta belongs to this cubin */
+	const char *library; /* library that shows that meta belongs to this cubin */
 };
 
-/* CUDA C++ in a folder of TileLang's cache, and the library beside it that contains the cubin
- * made of it. */
+/* A CUDA C++ source in a folder of TileLang's cache, and the library next to it that contains the
+ * cubin made from the source. */
 struct mpk_cubins_source {
-	const char *path, *library; /* NULL: there is none */
+	const char *path, *library; /* NULL if there is none */
 	bool taken;
 };
 
 struct mpk_cubins {
-	struct mpk_cubins_file *files; /* malloc'ed, as their names are */
+	struct mpk_cubins_file *files; /* malloc'ed, like the names in it */
 	size_t count, cap;
-	struct mpk_cubins_source *sources; /* the same; of folders */
+	struct mpk_cubins_source *sources; /* malloc'ed, like the names in it; found in folders */
 	size_t source_count, source_cap;
-	struct mpk_mapping *maps; /* MPK_CUBINS_PARTS for each of files */
+	struct mpk_mapping *maps; /* MPK_CUBINS_PARTS for each element of files */
 };
 
-enum { MPK_CUBINS_PARTS = 4 }; /* files of one, in the order of struct mpk_cubins_file */
+/* number of files of one cubin, in the order of struct mpk_cubins_file */
+enum { MPK_CUBINS_PARTS = 4 };
 
-/* mpk_cubins_are_meant - whether operands are such cubins: a folder is, and all are where an option says something of
- * kernels */
+/* mpk_cubins_are_meant - whether operands are such cubins: true for a folder, and for any operands
+ * if an option about kernels was given */
 bool mpk_cubins_are_meant(const struct mpk_cubins_options *o, const char *const *paths,
 			  size_t count);
 
-/* mpk_cubins_find - list cubins and their notes; nothing is opened
- * A file has those that --meta names, in the order of both; of a folder every cubin in it counts, with the notes beside
- * it, in the order of paths, and sources are listed.
- * @out     zeroed; for mpk_cubins_close in every case
- * Returns  the exit status; an error was printed */
+/* mpk_cubins_find - list cubins and their notes; opens no file
+ * Named files get the notes of --meta, in the order of both. For a folder, every cubin in it is
+ * listed with the notes next to it, in the order of paths, and sources are listed too.
+ * @out     zeroed by the caller; call mpk_cubins_close in every case
+ * Returns  the exit status; errors were printed */
 int mpk_cubins_find(const struct mpk_cubins_options *o, const char *const *paths, size_t count,
 		    struct mpk_cubins *out);
 
 /* mpk_cubins_manifest - open them and append the manifest
- * @name    of the package, a path that it is called after
+ * @name    a path from which the package's name is taken
  * Returns  as mpk_wrap_manifest; MPK_E_IO */
 enum mpk_code mpk_cubins_manifest(const struct mpk_cubins_options *o, struct mpk_cubins *kernels,
 				  const char *name, struct mpk_arena *arena, struct mpk_strbuf *out,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpack edit writes the file that it read, with other bytes for the payloads that are named.
- * That is only right where writing the tree again gives exactly the bytes that were read, which
- * is tried before anything is changed. Code beside the blob, which tvm-ffi's tools embed, is
- * overwritten in its place, because host code points there; containers of code for several GPUs are
- * written anew. */
+/* mpack edit writes a copy of a file with other bytes for the named payloads. This is only correct
+ * if writing the unchanged tree reproduces the bytes that were read, which is checked first. Images
+ * outside the blob, which tvm-ffi's tools embed, are overwritten in place, because host code points
+ * to them; containers of code for several GPUs are rewritten. */
 #include <string.h>
 
 #include "common/diag.h"
@@ -59,15 +58,15 @@ static const struct mpk_command command = {
 };
 
 struct edit {
-	const char *name; /* of the file */
+	const char *name; /* name of the file */
 	struct mpk_arena arena;
 	struct mpk_mapping file;
 	struct mpk_image image;
 	struct mpk_tree tree;
 	struct mpk_swap swap;
-	struct mpk_mapping *payloads; /* one a replacement */
-	bool modules;                 /* a module is replaced, not only code beside the blob */
-	size_t images;                /* number of images in containers of GPU code */
+	struct mpk_mapping *payloads; /* one for each replacement */
+	bool modules;                 /* a module is replaced, not only images outside the blob */
+	size_t images;                /* number of images to replace in containers of GPU code */
 	bool had_origin;              /* the old file had a signature or provenance */
 };
 
@@ -78,7 +77,7 @@ static bool is_code(const char *word)
 	return strncmp(word, MPK_SWAP_CODE, strlen(MPK_SWAP_CODE)) == 0;
 }
 
-/* ".hip_fatbin:0#gfx90a=new.hsaco" */
+/* Whether a word has the form ".hip_fatbin:0#gfx90a=new.hsaco". */
 static bool is_image(const char *word)
 {
 	const char *hash = strchr(word, '#');
@@ -93,7 +92,8 @@ static enum mpk_code edit_load(struct edit *e, const char *path, struct mpk_erro
 	for (size_t i = 0; i < replacements.count; i++) {
 		const char *word = replacements.items[i].value;
 
-		/* Embedded code is named "cubin:NAME"; what is no image either is a path in the tree. */
+		/* Embedded images are named "cubin:NAME"; all other words except images in
+		 * containers are tree paths. */
 		e->modules |= !is_code(word) && !is_image(word);
 		e->images += is_image(word);
 	}
@@ -120,8 +120,8 @@ static enum mpk_code edit_load(struct edit *e, const char *path, struct mpk_erro
 			return mpk_fail(
 				err, MPK_E_UNSUPPORTED,
 				"only ELF libraries and bare blobs are edited; unpack this file, edit its .blob and build it anew");
-		/* Its code has the offset of each kernel in the blob, which a change of sizes would make
-		 * wrong. */
+		/* Its code contains the offset of each kernel in the blob, which other sizes would
+		 * invalidate. */
 		if (e->image.standalone)
 			return mpk_fail(
 				err, MPK_E_UNSUPPORTED,
@@ -129,8 +129,8 @@ static enum mpk_code edit_load(struct edit *e, const char *path, struct mpk_erro
 		MPK_TRY(mpk_blob_read(e->image.blob, e->image.gen, &e->arena, &e->tree, err));
 		e->swap = (struct mpk_swap){ .tree = &e->tree, .arena = &e->arena };
 
-		/* Whether writing the tree gives the bytes that were read: a blob that TVM's serializer
-		 * did not lay out would change where nobody asked for it. */
+		/* Whether writing the tree reproduces the bytes that were read. Otherwise, as for a
+		 * blob that TVM's serializer did not write, unrelated bytes would change. */
 		MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 		struct mpk_rope rope = mpk_rope_of(&scratch);
 		struct mpk_span old;
@@ -181,7 +181,7 @@ static enum mpk_code swap_codes(struct edit *e, const struct mpk_private *file,
 		const char *path = mpk_arena_copy(&e->arena, word, (size_t)(equals - word));
 
 		MPK_TRY_ALLOC(path, err);
-		/* The second would silently win. Modules are checked by mpk_swap_payload. */
+		/* The second replacement would silently win. mpk_swap_payload checks modules. */
 		for (size_t k = 0; k < i && is_code(path); k++)
 			if (strncmp(replacements.items[k].value, word,
 				    (size_t)(equals - word + 1)) == 0)
@@ -199,13 +199,14 @@ static enum mpk_code swap_codes(struct edit *e, const struct mpk_private *file,
 
 /* --- writing --------------------------------------------------------------------- */
 
-/* @blob    what the output must be read again to hold; NULL: it need only open */
+/* @blob    the blob that the output must contain when it is read again; NULL: it only has to
+ * open */
 static enum mpk_code write_out(struct mpk_mapping *file, const struct mpk_packed *s,
 			       const struct mpk_rope *blob, unsigned mode, struct mpk_error *err)
 {
 	struct mpk_output *o = NULL;
 
-	/* -o may name the input: the output is written beside it and renamed over it. */
+	/* -o may name the input: the output is written to a temporary file and renamed over it. */
 	mpk_mapping_may_be_replaced(file);
 	MPK_TRY(mpk_output_open(output, mode, &o, err));
 	mpk_progress_begin("writing", s->rope->len);
@@ -214,7 +215,7 @@ static enum mpk_code write_out(struct mpk_mapping *file, const struct mpk_packed
 	if (code == MPK_OK)
 		code = mpk_confirm_output(o, blob, err);
 	if (code == MPK_OK && sign_path)
-		/* A pipe has passed its bytes on before the signature of all of them is known. */
+		/* A pipe passes on bytes before the signature over all of them is known. */
 		code = mpk_output_is_through(o)
 			       ? mpk_fail(
 					 err, MPK_E_UNSUPPORTED,
@@ -224,8 +225,8 @@ static enum mpk_code write_out(struct mpk_mapping *file, const struct mpk_packed
 	return mpk_output_finish(o, code, err);
 }
 
-/* The library that is carried with another blob, as the file carries it. Its code knows where that is.
- * @out     receives it */
+/* Embeds the library of the file again, with another blob. The executor's code knows its place.
+ * @out     receives the library */
 static enum mpk_code carry_again(struct edit *e, const struct mpk_rope *blob, struct mpk_rope *out,
 				 struct mpk_error *err)
 {
@@ -277,14 +278,14 @@ static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 	};
 	if (code == MPK_OK)
 		code = write_out(&e->file, &packed, blob, 0777, err);
-	/* These come from the file that is edited, and its name is not in them yet. */
+	/* These errors are about the edited file, and do not contain its name yet. */
 	if (code == MPK_E_CORRUPT || code == MPK_E_RANGE)
 		mpk_error_at_file(err, e->name);
 	mpk_private_close(&e->file, &file);
 	return code;
 }
 
-/* "CONTAINER#ARCH=FILE", as is_image found them. */
+/* Handles "CONTAINER#ARCH=FILE", as recognised by is_image. */
 static enum mpk_code swap_images(struct edit *e, const struct mpk_private *file,
 				 struct mpk_rope *out, struct mpk_error *err)
 {
@@ -307,7 +308,7 @@ static enum mpk_code swap_images(struct edit *e, const struct mpk_private *file,
 	return mpk_images_replace(&e->image, file, files, replacements.count, out, err);
 }
 
-/* No module is touched: all but the code stays, the blob as well. */
+/* If no module is replaced, only the images change, and the blob stays. */
 static enum mpk_code write_codes(struct edit *e, struct mpk_error *err)
 {
 	struct mpk_rope rope = mpk_rope_of(&e->arena);
@@ -328,7 +329,7 @@ static enum mpk_code write_codes(struct edit *e, struct mpk_error *err)
 	return code;
 }
 
-/* New payloads go through the checks that --verify has; the others stay as they are. */
+/* New payloads go through the checks of --verify; the others are unchanged. */
 static enum mpk_code edit_verify(struct edit *e, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
@@ -346,7 +347,7 @@ static enum mpk_code edit_verify(struct edit *e, struct mpk_error *err)
 	return mpk_failed(err->code);
 }
 
-/* Mistakes of the command line are no matter of the file. */
+/* Errors of the command line do not get the name of the file. */
 static enum mpk_code place_error(const char *path, enum mpk_code code, struct mpk_error *err)
 {
 	if (code != MPK_OK && code != MPK_E_USAGE)

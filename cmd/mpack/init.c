@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpack init prints a manifest for kernels and host code, which lib/pack/package makes. Standard
- * output is the only output, so that the files of a project are never overwritten. */
+/* mpack init prints a manifest for kernels and host code, which lib/pack/package makes. It writes
+ * only to standard output, so that it never overwrites files of a project. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static int init_print(const struct mpk_strbuf *text)
 {
 	struct mpk_error err = { 0 };
 
-	/* A text that lost a piece because memory was out would be a manifest of something else. */
+	/* If memory ran out, a part of the text may be missing, so it must not be printed. */
 	if (mpk_memory_check(&err) != MPK_OK)
 		return mpk_diag_error(&err);
 	int failed = mpk_print_text(MPK_STDOUT, mpk_strbuf_text(text), text->len);
@@ -30,7 +30,8 @@ static int init_print(const struct mpk_strbuf *text)
 	return mpk_diag_error(&err);
 }
 
-/* Who has tvm-ffi without TVM's runtime learns it here, and not from an error of the first load. */
+/* Users of tvm-ffi without TVM's runtime are warned here rather than by an error at the first
+ * load. */
 static void hint_loader(const struct mpk_strbuf *text)
 {
 	static const char *const kinds[] = { "opencl", "cuda", "hip", "vulkan", "metal" };
@@ -76,7 +77,7 @@ static int init(char **paths, size_t count)
 	enum mpk_code code = maps ? MPK_OK : mpk_fail_nomem(&err);
 
 	for (size_t i = 0; maps && i < count; i++)
-		/* So that closing all of them is right, however many were opened. */
+		/* So that all can be closed, however many were opened. */
 		maps[i].fd = -1;
 	if (code == MPK_OK)
 		code = fill_in(paths, count, maps, &arena, &text, &err);
@@ -91,7 +92,7 @@ static int init(char **paths, size_t count)
 	return status;
 }
 
-/* Cubins with notes beside them. */
+/* Cubins with notes next to them. */
 static int init_cubins(const char *const *paths, size_t count)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
@@ -101,7 +102,7 @@ static int init_cubins(const char *const *paths, size_t count)
 	struct mpk_error err = { 0 };
 	int status = mpk_cubins_find(&cubin_options, paths, count, &kernels);
 
-	/* All files that may be read. */
+	/* Allows reading all files. */
 	for (size_t i = 0; i < kernels.count; i++) {
 		mpk_confine_input(&c, kernels.files[i].path);
 		mpk_confine_input(&c, kernels.files[i].meta);

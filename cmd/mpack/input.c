@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what a build starts from: a manifest with its files, or a blob that is already finished.
- * Both go through the checks that minspect --verify has, and all findings are printed at once,
- * each at its place in the manifest. Nothing is compiled here; mpk_input_load (reader.c)
- * calls this in a process without rights. */
+/* Reads the input of a build: a manifest with its files, or a finished blob. Both go through the
+ * checks of minspect --verify, and all findings are printed at once, each with its place in the
+ * manifest. Nothing is compiled here; mpk_input_load (reader.c) calls this in a confined
+ * process. */
 #include "mpack/build.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static int set_files(struct mpk_input *in, const char *path)
 
 static int report_status(struct mpk_input *in, enum mpk_code code, const struct mpk_error *err)
 {
-	/* What was found up to then may be wrong, so it is not printed. */
+	/* Earlier findings may be wrong, so they are not printed. */
 	if (code == MPK_E_NOMEM || code == MPK_E_INTERNAL)
 		return mpk_diag_error(err);
 	mpk_diag_report(&in->report);
@@ -55,7 +55,7 @@ static int report_status(struct mpk_input *in, enum mpk_code code, const struct 
 
 /* --- a bare blob ----------------------------------------------------------------- */
 
-/* The first of the errors that a report gained. */
+/* Returns the first error of a report as an error. */
 static enum mpk_code first_error(const struct mpk_report *report, struct mpk_error *err)
 {
 	for (size_t i = 0; i < report->count; i++) {
@@ -67,8 +67,8 @@ static enum mpk_code first_error(const struct mpk_report *report, struct mpk_err
 	return MPK_OK;
 }
 
-/* The errors that --verify finds. A finished blob is packed as it is, so warnings about it would
- * help nobody. */
+/* Reports the errors that --verify finds. A finished blob is packed unchanged, so warnings about it
+ * would not help. */
 static enum mpk_code verify_blob(struct mpk_input *in, const struct mpk_tree *tree,
 				 struct mpk_error *err)
 {
@@ -99,7 +99,7 @@ static enum mpk_code check_blob(struct mpk_input *in, const char *abi, struct mp
 	MPK_TRY(mpk_blob_guess(bytes, &seen, err));
 	if (!abi)
 		parts->gen = seen;
-	/* A finished blob is packed as it is, so --abi cannot move it into or out of the current
+	/* A finished blob is packed unchanged, so --abi cannot move it into or out of the current
 	 * generation; between the two older ones it only chooses the names of symbols. */
 	else if ((parts->gen == MPK_GEN_CURRENT) != (seen == MPK_GEN_CURRENT))
 		return mpk_fail(
@@ -124,7 +124,7 @@ static enum mpk_code check_blob(struct mpk_input *in, const char *abi, struct mp
 	return mpk_rope_status(&parts->blob, err);
 }
 
-/* "out/model.blob" is the package "model". */
+/* Returns "model" for "out/model.blob", as the name of the package. */
 static const char *input_name_of(struct mpk_arena *arena, const char *path)
 {
 	const char *base = mpk_path_name(path);
@@ -134,7 +134,7 @@ static const char *input_name_of(struct mpk_arena *arena, const char *path)
 			      dot && dot != base ? (size_t)(dot - base) : strlen(base));
 }
 
-/* A file that is all of the input, once it has been read: the package is named after it. */
+/* Finishes an input that is a single file: the package gets its name. */
 static int load_alone(struct mpk_input *in, enum mpk_code code, struct mpk_error *err)
 {
 	int status;
@@ -189,7 +189,7 @@ static enum mpk_code carry_library(struct mpk_input *in, const struct mpk_input_
 
 /* --- a manifest ------------------------------------------------------------------ */
 
-/* Host sources are classified here and not by the package, which does not compile. */
+/* Host sources are classified here, not by the package, which does not compile. */
 static void add_sources(struct mpk_input *in, const char *triple)
 {
 	const struct mpk_package *p = &in->package;
@@ -211,7 +211,7 @@ static void add_sources(struct mpk_input *in, const char *triple)
 			in->parts.source_count++;
 			continue;
 		}
-		/* The place inside the source file is replaced by that in the manifest, which
+		/* The place inside the source file is replaced by the place in the manifest, which
 		 * the user can edit. */
 		err.at = (struct mpk_where){ 0 };
 		err.at.line = p->sources[i].pos.line;
@@ -221,7 +221,7 @@ static void add_sources(struct mpk_input *in, const char *triple)
 	}
 }
 
-/* Host code that mpack writes itself comes after the user's. */
+/* Adds the host code that mpack generates after the user's. */
 static enum mpk_code add_generated(struct mpk_input *in, const struct mpk_input_options *o,
 				   struct mpk_error *err)
 {
@@ -244,7 +244,7 @@ static enum mpk_code add_generated(struct mpk_input *in, const struct mpk_input_
 	return MPK_OK;
 }
 
-/* Where the manifest names what a module's payload is made of. */
+/* Returns the place in the manifest that names a module's payload. */
 static struct mpk_pos payload_pos(const struct mpk_manifest_module *m)
 {
 	if (m->payload.text)
@@ -267,7 +267,7 @@ static void place_finding(void *data, size_t node, struct mpk_error *e)
 	mpk_error_at_file(e, p->manifest.path);
 }
 
-/* What --verify would say of the payloads, where the manifest names them. */
+/* Runs the payload checks of --verify, and reports findings at their places in the manifest. */
 static enum mpk_code verify_package(struct mpk_input *in, struct mpk_error *err)
 {
 	struct mpk_package *p = &in->package;
@@ -277,8 +277,8 @@ static enum mpk_code verify_package(struct mpk_input *in, struct mpk_error *err)
 	return first_error(&in->report, err);
 }
 
-/* Whether anything in the package can be called. Kernels, models and host code can, and so can
- * modules of a kind that has no row here, as far as anybody knows; only data cannot. */
+/* Whether the package contains anything callable. Kernels, models and host code are, and so may be
+ * modules of unknown kinds; data is not. */
 static bool has_callable_module(const struct mpk_tree *tree)
 {
 	for (size_t i = 0; i < tree->count; i++) {
@@ -290,7 +290,7 @@ static bool has_callable_module(const struct mpk_tree *tree)
 	return false;
 }
 
-/* A standalone package with models is one that carries their executor. */
+/* A standalone package with models is built with their executor. */
 static bool has_models(const struct mpk_tree *tree)
 {
 	for (size_t i = 0; i < tree->count; i++)
@@ -299,7 +299,7 @@ static bool has_models(const struct mpk_tree *tree)
 	return false;
 }
 
-/* Whether functions that a standalone package would have are those of kernels for which there is a loader. */
+/* Whether all functions of a standalone package would be those of kernels with a loader. */
 static bool could_load(const struct mpk_package *p)
 {
 	int32_t device = p->launch_count > 0 ? p->launches[0].device_type : 0;
@@ -325,7 +325,7 @@ static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_o
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
 			"'compress' is for packages with models: launch functions load their kernels as they are");
-	if (in->parts.is_embedded) /* the library that is carried is one like others */
+	if (in->parts.is_embedded) /* an embedded library is handled like any other */
 		in->package.manifest.standalone = false;
 	MPK_TRY_ARRAY(in->sources, &in->arena, in->package.source_count + MPK_GENERATED_MAX, err);
 	add_sources(in, o->target);
@@ -357,10 +357,10 @@ static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_o
 	return MPK_OK;
 }
 
-/* A library, a kernel or a model in a manifest's place gets better words than a TOML parser has for it. Texts are
- * recognised by their words, which a comment of a manifest may contain, too: so for text the name of the file
- * decides as well.
- * Returns  MPK_EXIT_OK: it may be a manifest; else the exit status */
+/* A library, a kernel or a model given instead of a manifest gets a better message than the TOML
+ * parser's. Text formats are recognised by words, which the comment of a manifest may contain too,
+ * so for text the file's name must match as well.
+ * Returns  MPK_EXIT_OK if it may be a manifest; else the exit status */
 static int refuse_bytes(const char *path, struct mpk_span bytes)
 {
 	struct mpk_error err = { 0 };
@@ -388,7 +388,7 @@ static int refuse_bytes(const char *path, struct mpk_span bytes)
 	return mpk_diag_error(&err);
 }
 
-/* What was read, for --depfile and --provenance. */
+/* Lists the files that were read, for --depfile and --provenance. */
 static int list_cubins(struct mpk_input *in, const struct mpk_cubins *cubins)
 {
 	struct mpk_error err = { 0 };
@@ -416,7 +416,7 @@ static int list_cubins(struct mpk_input *in, const struct mpk_cubins *cubins)
 	return MPK_EXIT_OK;
 }
 
-/* The manifest that `mpack init` prints is in no file; its findings name it so. */
+/* The manifest that `mpack init` prints is in no file; its findings use another name. */
 static int load_cubins(struct mpk_input *in, const struct mpk_input_options *o)
 {
 	MPK_CLEANUP(mpk_cubins_close) struct mpk_cubins cubins = { 0 };
@@ -453,7 +453,7 @@ static int load_manifest(struct mpk_input *in, const struct mpk_input_options *o
 	return status == MPK_EXIT_OK ? set_files(in, in->path) : status;
 }
 
-/* On standard input both may come; only a blob has NUL bytes, in the sizes it begins with. */
+/* Standard input may be either; only a blob has NUL bytes, in the sizes at its beginning. */
 static bool is_blob(const char *path, struct mpk_span bytes)
 {
 	if (strcmp(path, "-") != 0)

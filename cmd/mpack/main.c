@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses the command of mpack. What is no command gets a proposal: a command that is spelled
- * nearly so, the action of minspect that has the name, or, for a file, the command that one uses
- * such a file with. */
+/* Selects the command of mpack. For an unknown word it suggests the most similar command, the
+ * action of minspect with that name, or, for a file, the command that takes such a file. */
 #include <string.h>
 #include <unistd.h>
 
@@ -24,7 +23,7 @@ static const struct {
 	{ "unpack", mpack_unpack },
 };
 
-/* What the other program does. */
+/* Whether a word is an action of minspect. */
 static bool is_of_minspect(const char *word)
 {
 	static const char *const actions[] = { "functions", "size", "diff",  "extract",
@@ -43,7 +42,7 @@ static bool has_suffix(const char *text, const char *suffix)
 	return n >= m && strcmp(text + n - m, suffix) == 0;
 }
 
-/* What one does with a file of this name. */
+/* Returns the command that takes a file of this name. */
 static const char *command_for(const char *path)
 {
 	static const struct {
@@ -76,7 +75,7 @@ static int run_command(int argc, char **argv)
 	if (is_of_minspect(argv[0]))
 		return mpk_diag_usage("unknown command '%s'; did you mean 'minspect %s'?", argv[0],
 				      argv[0]);
-	/* A file in the place of the command: the command was forgotten. */
+	/* A file instead of a command: the command was forgotten. */
 	if (access(argv[0], F_OK) == 0)
 		return mpk_diag_usage("no command given; did you mean 'mpack %s %s'?",
 				      command_for(argv[0]), argv[0]);
@@ -122,7 +121,7 @@ int main(int argc, char **argv)
 
 	mpk_common.program = "mpack";
 	mpk_signals_init();
-	/* Files with the note of mpack are its own, and may be replaced without --force. */
+	/* Files with mpack's note were written by mpack, and may be replaced without --force. */
 	mpk_outputs_begin(MPK_NOTE_MARK, sizeof MPK_NOTE_MARK - 1);
 	/* "mpack help build" is "mpack build --help". */
 	if (argc > 1 && strcmp(argv[1], "help") == 0) {

@@ -30,9 +30,9 @@
 #include "text/phrase.h"
 #include "toolchain/toolchain.h"
 
-/* --- Warns of a package whose parts are all valid and of which still nothing can be called. */
+/* --- Warns of a package whose parts are all valid but of which nothing can be called. */
 
-/* Reading a pipe would take data from its reader at the other end. */
+/* Reading a pipe would take data from its other reader. */
 static enum mpk_code open_output(const struct mpk_emit *e, struct mpk_mapping *map)
 {
 	struct stat st;
@@ -41,7 +41,7 @@ static enum mpk_code open_output(const struct mpk_emit *e, struct mpk_mapping *m
 							     : MPK_E_IO;
 }
 
-/* What the linker made of the sources. */
+/* Examines the library that the linker made of the sources. */
 static void look_at_code(const struct mpk_emit *e)
 {
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
@@ -62,12 +62,12 @@ static bool leads_nowhere(const struct mpk_image *image, const char *entry)
 	return true;
 }
 
-/* Say what of a package nobody will be able to call: host code without a
- * function of the convention, host code that is not in this output, nothing at all
- * @e       what was written, or, of a dry run, would be */
+/* Warns of parts of a package that cannot be called: host code without a
+ * function in the calling convention, host code that this output does not contain, or all of it
+ * @e       the output that was written or, in a dry run, would be */
 static void warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e)
 {
-	/* An object holds the blob alone, C source and a bare blob have no host code. */
+	/* An object holds only the blob; C source and a bare blob have no host code. */
 	bool whole = e->kind == MPK_EMIT_SO || e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR;
 	const struct mpk_request *parts = &in->parts;
 
@@ -100,7 +100,7 @@ static void warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e
 
 /* --- the output's name ----------------------------------------------------------- */
 
-/* Without -o: the package's name, in the current folder. */
+/* Without -o, the output has the package's name, in the current folder. */
 static enum mpk_code choose_output(const struct mpk_build_options *o, struct mpk_input *in,
 				   enum mpk_emit_kind kind, const char **out, struct mpk_error *err)
 {
@@ -133,7 +133,7 @@ static enum mpk_stream command_stream(const struct mpk_build_options *o)
 	return o->dry_run ? MPK_STDOUT : MPK_STDERR;
 }
 
-/* A name may have a line end, and what is printed here is pasted. */
+/* A name may contain a line end, and this output is pasted into shells. */
 static void print_line(enum mpk_stream stream, const char *before, const char *name,
 		       const char *after)
 {
@@ -173,8 +173,8 @@ static void on_note(void *data, const char *text)
 
 /* --- signals --------------------------------------------------------------------- */
 
-/* The scratch folder has its cleanup process. What is left are temporary names of outputs, and
- * the tools, which do not hear a terminal's signals. */
+/* A cleanup process removes the scratch folder. What remains are temporary names of outputs, and
+ * the tools, which do not receive a terminal's signals. */
 static void on_signal(int sig)
 {
 	mpk_process_signal_all(SIGTERM);
@@ -185,13 +185,14 @@ static void on_signal(int sig)
 
 /* --- the run library that is linked in ------------------------------------------------ */
 
-/* Linker words for the run library, which also keep the new library to itself: it calls its own
- * functions whatever others export, and results may outlive the caller's handle. */
+/* Linker flags for the run library, which also isolate the new library: it calls its own functions
+ * whatever others export, and results may outlive the caller's handle. */
 static const char *const link_flags[] = {
 	"-Wl,-Bsymbolic", "-Wl,--gc-sections", "-Wl,-z,nodelete", "-lm", "-ldl", "-pthread",
 };
 
-/* The path of the archive of the run library that has what a model needs; NULL: no memory. */
+/* Returns the path of the run library's archive with the code that a model needs; NULL if memory is
+ * out. */
 static const char *archive_of(struct mpk_arena *arena, const struct mpk_target *target,
 			      const struct mpk_request *parts)
 {
@@ -203,7 +204,7 @@ static const char *archive_of(struct mpk_arena *arena, const struct mpk_target *
 	return name ? mpk_libexec_find(arena, name) : NULL;
 }
 
-/* Returns object number i of the embedded library; NULL: no more. */
+/* Returns object number i of the embedded library; NULL if there are no more. */
 static const char *find_object(struct mpk_arena *arena, const char *folder, size_t i,
 			       enum mpk_source_kind *kind)
 {
@@ -229,11 +230,11 @@ static size_t count_objects(struct mpk_arena *arena, const char *folder)
 	return count;
 }
 
-/* Links its archive, so that the library needs only libc and libm where it runs. */
+/* Links the static archive, so that the library needs only libc and libm at run time. */
 static const char *const packed_flags[] = { "-l:libzstd.a", "-Wl,--exclude-libs,libzstd.a" };
 
-/* Adds to a library that contains a model: the archive, the embedded library's objects, where
- * they are linked in, and what linking needs. */
+/* Adds to a library that contains a model: the archive, the objects of the embedded library if they
+ * are linked in, and linker flags. */
 static enum mpk_code add_executor(const struct mpk_build_options *o,
 				  const struct mpk_request *parts, struct mpk_arena *arena,
 				  struct mpk_emit *e, struct mpk_error *err)
@@ -274,7 +275,7 @@ static enum mpk_code add_executor(const struct mpk_build_options *o,
 	sources[e->source_count++] =
 		(struct mpk_compile_source){ .path = archive, .kind = MPK_SOURCE_ARCHIVE };
 	e->sources = sources;
-	e->align = 64; /* tensors are aligned to it, counted from the beginning */
+	e->align = 64; /* tensors are aligned to it, relative to the beginning */
 	mpk_argv_add_all(&flags, &e->tools.ldflags);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(link_flags); i++)
 		mpk_argv_add(&flags, link_flags[i]);
@@ -296,7 +297,7 @@ static bool needs_compiler(const struct mpk_emit *e)
 	return compiles;
 }
 
-/* Returns the real path of a folder, in the arena; NULL: there is none, or no memory. */
+/* Returns the real path of a folder, in the arena; NULL if it does not exist or memory is out. */
 static const char *real_folder(struct mpk_arena *arena, const char *folder)
 {
 	char *path = realpath(*folder ? folder : ".", NULL);
@@ -306,7 +307,7 @@ static const char *real_folder(struct mpk_arena *arena, const char *folder)
 	return copy;
 }
 
-/* Without the LLVM plug-in, which is a package of its own, C is the only way. */
+/* Without the LLVM plug-in, which is a separate package, code must be generated as C. */
 static bool is_via_c(const struct mpk_build_options *o)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
@@ -341,7 +342,7 @@ static enum mpk_code fill_emit(const struct mpk_build_options *o, struct mpk_inp
 	e->tools.cwd = real_folder(&in->arena, ".");
 	MPK_TRY(choose_output(o, in, e->kind, &e->out, err));
 	MPK_TRY(mpk_output_check_path(e->out, err));
-	/* before a file on the way to the output says it, whose name nobody knows */
+	/* checked here, since a later error would name a temporary file */
 	if (parts->has_blob && mpk_account_may_write(parts->blob.len, err) != MPK_OK) {
 		mpk_error_at_file(err, e->out);
 		return MPK_E_UNSUPPORTED;
@@ -380,7 +381,7 @@ static enum mpk_code fill_emit(const struct mpk_build_options *o, struct mpk_inp
 	MPK_TRY(mpk_tvm_headers_find(&in->arena, &e->tools.headers, err));
 	if (e->symbol && strcmp(e->symbol, MPK_STANDALONE_SYMBOL) == 0)
 		MPK_TRY(add_executor(o, parts, &in->arena, e, err));
-	/* A finished library cannot be taken apart into the objects that an archive holds. */
+	/* A finished library cannot be split into the objects that an archive holds. */
 	if (e->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
@@ -394,7 +395,7 @@ static enum mpk_code fill_emit(const struct mpk_build_options *o, struct mpk_inp
 	return MPK_OK;
 }
 
-/* The key is read before anything is built: who mistyped its name need not wait. */
+/* Reads the key before anything is built, so that a mistyped name is reported at once. */
 static enum mpk_code prepare_seal(const struct mpk_build_options *o, struct mpk_input *in,
 				  struct mpk_emit *e, struct mpk_seal_job *job,
 				  struct mpk_secret_key **key, struct mpk_error *err)
@@ -410,7 +411,7 @@ static enum mpk_code prepare_seal(const struct mpk_build_options *o, struct mpk_
 	return MPK_OK;
 }
 
-/* What compilers read, for --depfile. */
+/* The files that compilers read, for --depfile. */
 struct read_headers {
 	struct mpk_arena arena;
 	struct mpk_words read;
@@ -445,18 +446,19 @@ static int finish_build(const struct mpk_build_options *o, struct mpk_input *in,
 	return MPK_EXIT_OK;
 }
 
-/* From here on the process reads what the tools and the user made, and writes. */
+/* From here on the process reads files of the tools and the user, and writes. */
 static void confine_build(const struct mpk_build_options *o, const struct mpk_emit *e,
 			  const char *scratch)
 {
 	struct mpk_confine c = { 0 };
 
-	/* a manifest names files anywhere */
+	/* a manifest may name any file */
 	mpk_confine_input(&c, "/");
 	mpk_confine_output(&c, e->out);
 	mpk_confine_output(&c, o->depfile);
 
-	/* Allows making and removing files in a folder and removing the folder; NULL is fine. */
+	/* Allows making and removing files in a folder, and removing the folder; NULL does
+	 * nothing. */
 	char *folder = scratch && c.writable_count < MPK_CONFINE_MAX ? strdup(scratch) : NULL;
 
 	if (folder)
@@ -471,7 +473,7 @@ static void close_build(struct mpk_build **b)
 	mpk_emit_close(*b);
 }
 
-/* The tools run, then the process gives up its rights, then the output is written. */
+/* Runs the tools, then gives up the process's rights, then writes the output. */
 static enum mpk_code emit_confined(const struct mpk_build_options *o, const struct mpk_emit *e,
 				   struct read_headers *headers, struct mpk_error *err)
 {
@@ -482,7 +484,7 @@ static enum mpk_code emit_confined(const struct mpk_build_options *o, const stru
 	scratch = mpk_emit_scratch(build);
 	if (!o->dry_run)
 		confine_build(o, e, scratch);
-	/* The headers are known only before their folder is removed. */
+	/* The list of headers must be read before their folder is removed. */
 	if (!o->dry_run && scratch && e->tools.lists_headers)
 		headers->code = mpk_headers_read(scratch, e->source_count, &headers->arena,
 						 &headers->read, &headers->err);
@@ -513,9 +515,9 @@ int mpk_build_run(struct mpk_build_options *o, enum mpk_emit_kind kind, const ch
 	if (!executor && mpk_cubins_are_meant(&o->cubins, &path, 1))
 		how.cubins = &o->cubins;
 	how.compress = executor && o->compress;
+	/* all archives give the same host code */
 	if (executor && count_objects(&in.arena, o->objects))
-		how.archive =
-			archive_of(&in.arena, &target, &in.parts); /* all give host code the same */
+		how.archive = archive_of(&in.arena, &target, &in.parts);
 	if (status == MPK_EXIT_OK)
 		status = mpk_input_load(path, &how, &in);
 	e.tools.hooks = &tool_hooks;

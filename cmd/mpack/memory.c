@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits the memory of what reads files of others: the same limit of the kernel that minspect has (cmd/minspect/memory.c),
- * with more room, because what is read is written again: packed parts are there twice, and compressors take windows. */
+/* Limits the memory of commands that read untrusted files, by the same kernel limit as in minspect
+ * (cmd/minspect/memory.c). The limit is larger, because the input is written again: compressed
+ * parts are in memory twice, and compressors need windows. */
 #include <sys/resource.h>
 
 #include "base/account.h"
@@ -10,7 +11,8 @@
 
 static const uint64_t BASE_BYTES = UINT64_C(280) << 20;
 
-/* Bytes of memory for each of an input, and for each that is unpacked, up to so many for each of an input. */
+/* Bytes of memory for each byte of input and for each unpacked byte, and the maximum of unpacked
+ * bytes for each byte of input. */
 enum { OF_INPUT = 4, OF_UNPACKED = 2, UNPACKED_MOST = 24 };
 
 static uint64_t times(uint64_t bytes, uint64_t factor)
@@ -32,7 +34,7 @@ static void memory_changed(uint64_t inputs, uint64_t taken)
 	uint64_t bytes;
 	struct rlimit limit;
 
-	/* the account is filled anew by each file, and what was taken for the one before may still be held */
+	/* each file restarts the account, while memory for the previous one may still be in use */
 	unpacked += taken > before ? taken - before : 0;
 	before = taken;
 	bytes = times(unpacked, OF_UNPACKED);
@@ -42,7 +44,7 @@ static void memory_changed(uint64_t inputs, uint64_t taken)
 	if (bytes <= most || getrlimit(RLIMIT_DATA, &limit) != 0)
 		return;
 	most = bytes;
-	/* the caller's own limit stays, whichever is lower */
+	/* the caller's own limit remains if it is lower */
 	limit.rlim_cur = bytes < limit.rlim_max ? (rlim_t)bytes : limit.rlim_max;
 	if (setrlimit(RLIMIT_DATA, &limit) == 0)
 		mpk_common.memory_hint = say_limit;

@@ -5,18 +5,18 @@
 
 #include "trust/key.h"
 
-/* What a manifest is called when none is named. */
+/* The manifest's file name if none is given. */
 #define MPACK_MANIFEST "mpack.toml"
 
-/* mpack_build - pack what a manifest names; argv[0] is the command's name
+/* mpack_build - build the library of a manifest; argv[0] is the command's name
  * Returns  the exit status */
 int mpack_build(int argc, char **argv);
 
-/* mpack_check - validate a manifest and every payload; argv[0] is the command's name
+/* mpack_check - check a manifest and every payload; argv[0] is the command's name
  * Returns  the exit status */
 int mpack_check(int argc, char **argv);
 
-/* mpack_edit - swap payloads in a library or blob; argv[0] is the command's name
+/* mpack_edit - replace payloads in a library or blob; argv[0] is the command's name
  * Returns  the exit status */
 int mpack_edit(int argc, char **argv);
 
@@ -28,7 +28,7 @@ int mpack_init(int argc, char **argv);
  * Returns  the exit status */
 int mpack_sign(int argc, char **argv);
 
-/* mpack_thin - take GPU code out of a library or wheel; argv[0] is the command's name
+/* mpack_thin - remove GPU code from a library or wheel; argv[0] is the command's name
  * Returns  the exit status */
 int mpack_thin(int argc, char **argv);
 
@@ -36,16 +36,16 @@ int mpack_thin(int argc, char **argv);
  * Returns  the exit status */
 int mpack_unpack(int argc, char **argv);
 
-/* mpack_memory_begin - before the sandbox and the first byte of a file: limit what is unpacked (base/account.h) and the memory
- * of this process, which starts no compiler */
+/* mpack_memory_begin - before the sandbox and the first byte of a file: limit unpacked bytes
+ * (base/account.h) and the memory of this process, which starts no compiler */
 void mpack_memory_begin(void);
 
-/* mpk_key_open - read a private key, and load what signs with it, before anything is built and while
- * the process may open files
- * @output  must be another file; NULL: not known yet
- * @key     receives a page that no process has which this one forks; for mpk_key_close in every case
+/* mpk_key_open - read a private key, and load the library that signs, before anything is built and
+ * while the process may open files
+ * @output  must be another file; NULL if not known yet
+ * @key     receives a page that child processes do not inherit; call mpk_key_close in every case
  * Returns  MPK_OK; MPK_E_USAGE: output is the key; MPK_E_NOMEM; as mpk_secret_key_read
- * mpk_key_close - wipe it; NULL is fine */
+ * mpk_key_close - erase and free it; NULL does nothing */
 enum mpk_code mpk_key_open(const char *path, const char *output, struct mpk_secret_key **key,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_key_close(struct mpk_secret_key **key);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a build was made from: for --provenance tools, options and inputs, of which nothing says
- * when, where or by whom; for --depfile the files, in the syntax that make, ninja and their
- * relatives share. */
+/* The inputs of a build: for --provenance the tools, options and files, without time, place or
+ * user; for --depfile the files, in the syntax of make and ninja. */
 #include "mpack/build.h"
 
 #include <errno.h>
@@ -32,15 +31,15 @@ struct describing {
 
 /* --- tools ----------------------------------------------------------------------- */
 
-/* What a program prints, its first SAID_MAX bytes; nothing when it cannot be run: the build will
- * say so better. */
+/* Gets the first SAID_MAX bytes that a program prints; nothing if it cannot be run: the build will
+ * report that. */
 static enum mpk_code ask_program(const char *const *argv, char *said, size_t *len,
 				 struct mpk_error *err)
 {
 	static const char *const env[] = { "LC_ALL=C", NULL };
 	struct mpk_process_end end;
 	int fd = memfd_create("mpack-version", MFD_CLOEXEC);
-	/* with its messages: a linker's driver has some for each call */
+	/* includes standard error, where a linker's driver prints the commands it runs */
 	struct mpk_process program = {
 		.argv = argv, .env = env, .output = MPK_OUTPUT_LOG, .fd = fd, .timeout = 20
 	};
@@ -58,8 +57,8 @@ static enum mpk_code ask_program(const char *const *argv, char *said, size_t *le
 	return code;
 }
 
-/* The text of the linker, after the lines in which the compiler driver prints the command that
- * it runs: those begin with a path or with "collect2". */
+/* Returns the linker's text, after the lines in which the compiler driver prints its commands:
+ *         those begin with a path or with "collect2". */
 static struct mpk_span linker_line(struct mpk_span said)
 {
 	while (said.len && (said.data[0] == '/' || mpk_span_starts(said, "collect2"))) {
@@ -87,7 +86,7 @@ static enum mpk_code add_program(struct describing *d, const char *name,
 
 	mpk_argv_add_all(&v, driver);
 	for (size_t i = 0; is_linker && i < d->e->tools.ldflags.count; i++)
-		/* The linker that is asked for its version must be the one that links. */
+		/* The version must be that of the linker used. */
 		if (strncmp(d->e->tools.ldflags.items[i], "-fuse-ld", 8) == 0)
 			mpk_argv_add(&v, d->e->tools.ldflags.items[i]);
 	mpk_argv_add(&v, is_linker ? "-Wl,--version" : "--version");
@@ -108,7 +107,7 @@ static bool has_source(const struct mpk_emit *e, enum mpk_source_kind kind)
 	return false;
 }
 
-/* Those that had a part in it. */
+/* Adds the tools that took part in the build. */
 static enum mpk_code add_tools(struct describing *d, struct mpk_error *err)
 {
 	const struct mpk_emit *e = d->e;
@@ -136,7 +135,7 @@ static void add_option(struct describing *d, const char *name, const char *value
 	d->options.failed |= value && !clean;
 }
 
-/* What takes a path as its next argument: "-I" "/home/x", which an option each has. */
+/* Whether a flag takes a path as its next argument: "-I" "/home/x". */
 static bool takes_path(const char *flag)
 {
 	static const char *const names[] = { "-I",        "-L",      "-B",       "-T",
@@ -159,7 +158,7 @@ static void add_flags(struct describing *d, const char *name, const struct mpk_w
 	}
 }
 
-/* Defaults written out: a reader need not know them. */
+/* Writes default values explicitly, since readers may not know them. */
 static enum mpk_code add_options(struct describing *d, struct mpk_error *err)
 {
 	const struct mpk_emit *e = d->e;
@@ -173,7 +172,7 @@ static enum mpk_code add_options(struct describing *d, struct mpk_error *err)
 		mpk_argv_add(&d->options, "--system-lib");
 	add_option(d, "prefix", *e->prefix ? e->prefix : NULL);
 
-	/* What the manifest of a cubin was made of, besides files. */
+	/* Inputs of a cubin's manifest other than files. */
 	const struct mpk_cubins_options *o = &d->o->cubins;
 
 	add_option(d, "signature", o->how.signature);
@@ -203,14 +202,15 @@ static enum mpk_code origin_hash(struct mpk_span bytes, struct mpk_provenance_in
 	return mpk_digest_span(MPK_DIGEST_SHA256, bytes, out->sha256, err);
 }
 
-/* The file stays open: outputs are refused their name when an input has changed by then. */
+/* The file stays open: an output is refused if an input has changed by then. */
 static enum mpk_code add_input(struct describing *d, const char *path,
 			       struct mpk_provenance_input *out, struct mpk_error *err)
 {
 	struct mpk_mapping *map = &d->in->watched[d->in->watched_count];
 	const char *name = mpk_path_name(path);
 
-	/* Standard input has no path and cannot be read twice; its bytes are still here. */
+	/* Standard input has no path and cannot be read twice, but its bytes are still in
+	 * memory. */
 	if (strcmp(path, "-") == 0) {
 		out->name = "(standard input)";
 		return origin_hash(d->in->text.bytes, out, err);
@@ -219,8 +219,8 @@ static enum mpk_code add_input(struct describing *d, const char *path,
 	MPK_TRY_ALLOC(out->name, err);
 	MPK_TRY(mpk_mapping_open(path, map, err));
 	d->in->watched_count++;
-	/* Descriptors are limited; the mapping alone keeps the bytes and the identity of the
-	 * file. */
+	/* Closes the descriptor, since descriptors are limited; the mapping keeps the bytes and the
+	 * identity of the file. */
 	mpk_mapping_close_file(map);
 	return origin_hash(map->bytes, out, err);
 }
@@ -258,20 +258,20 @@ enum mpk_code mpk_origin_describe(const struct mpk_build_options *o, struct mpk_
 
 /* --- --depfile --------------------------------------------------------------------------- */
 
-/* Blanks, '#' and '$' have a way to be written that all readers share. */
+/* Writes a name; blanks, '#' and '$' are escaped in a way that all readers share. */
 static void origin_put_name(struct mpk_strbuf *text, const char *name)
 {
 	for (; *name; name++) {
 		if (*name == ' ' || *name == '\t' || *name == '#')
 			mpk_strbuf_putc(text, '\\');
-		/* make expands "$", and "$$" is how it is written. */
+		/* make expands "$", so it is written as "$$". */
 		if (*name == '$')
 			mpk_strbuf_putc(text, '$');
 		mpk_strbuf_putc(text, *name);
 	}
 }
 
-/* What would be a recipe, a variable, a pattern or another rule. */
+/* Refuses names that make would read as a recipe, a variable, a pattern or another rule. */
 static enum mpk_code origin_check_name(const char *name, struct mpk_error *err)
 {
 	for (const char *at = name; *at; at++)
@@ -283,7 +283,7 @@ static enum mpk_code origin_check_name(const char *name, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* The files of the manifest, then what their compilers read beside them. */
+/* Lists the files of the manifest, then the files that compilers read. */
 static enum mpk_code list_all(struct mpk_arena *arena, const char *const *files, size_t *count,
 			      const struct mpk_words *headers, const char ***out,
 			      struct mpk_error *err)
@@ -319,12 +319,13 @@ enum mpk_code mpk_depfile_write(const char *path, const char *out, const struct 
 	origin_put_name(&text, out);
 	mpk_strbuf_putc(&text, ':');
 	for (size_t i = 0; i < count; i++) {
-		/* One name a line, so that a difference of two such files shows names. */
+		/* One name on each line, so that a diff of two such files shows names. */
 		mpk_strbuf_puts(&text, i ? " \\\n  " : " ");
 		origin_put_name(&text, all[i]);
 	}
 	mpk_strbuf_putc(&text, '\n');
-	/* So that a file that goes away is no error but a rebuild. */
+	/* An empty rule for each file: a file that was removed then causes a rebuild instead of an
+	 * error. */
 	for (size_t i = 1; i < count; i++) {
 		origin_put_name(&text, all[i]);
 		mpk_strbuf_puts(&text, ":\n");

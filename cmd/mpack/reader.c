@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens the input and has it read, for a build in a process of its own. Payloads are parsed in a fork that gave up its
- * rights, because this process later starts compilers and must keep its own. What was read comes back through a file in
- * memory, in the form of emit/emit.h; this process parses no byte of a payload. */
+/* Reads the input of a build in a separate process. Payloads are parsed in a child process that
+ * gave up its rights; this process keeps its rights, because it starts compilers later. The result
+ * comes back in a memory file, in the format of emit/emit.h; this process parses no byte of a
+ * payload. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@
 #include "process/process.h"
 #include "text/escape.h"
 
-/* A limit of descriptors may be a billion; higher ones than these are inherited by nobody. */
+/* The limit on descriptors may be a billion; nobody passes on higher numbers than these. */
 enum { DESCRIPTORS_MAX = 65536 };
 
 struct reading {
@@ -31,7 +32,8 @@ struct reading {
 
 /* --- in the reader ---------------------------------------------------------------------- */
 
-/* What is open there may hold pieces of the blob: the input, and all payloads. */
+/* Passes on the request and the open files that may hold pieces of the blob: the input and all
+ * payloads. */
 static enum mpk_code hand_over(const struct reading *r, struct mpk_error *err)
 {
 	struct mpk_input *in = r->in;
@@ -48,8 +50,8 @@ static enum mpk_code hand_over(const struct reading *r, struct mpk_error *err)
 	return mpk_request_write(&in->parts, files, count, r->fd, err);
 }
 
-/* Logs, locks and pipes of whoever started us; what is open for reading a manifest may name, as
- * /dev/fd/7. */
+/* Closes inherited logs, locks and pipes. Files open for reading stay, since a manifest may name
+ * them as /dev/fd/7. */
 static void close_if_writable(int fd, int but)
 {
 	int flags = fd <= STDERR_FILENO || fd == but ? -1 : fcntl(fd, F_GETFL);
@@ -58,7 +60,7 @@ static void close_if_writable(int fd, int but)
 		(void)close(fd);
 }
 
-/* The system lists the few that are open; where it does not, all numbers that there may be are tried, which are
+/* The system lists the open descriptors. If it cannot, all possible numbers are tried, which are
  * 20,000 on many systems. */
 static void close_writable(int but)
 {
@@ -82,7 +84,7 @@ static void close_writable(int but)
 		close_if_writable(fd, but);
 }
 
-/* Its findings it prints itself; how it ends says the rest. */
+/* The child prints its own findings; its exit status tells the rest. */
 static enum mpk_code read_confined(struct mpk_process_self *self, void *data, struct mpk_error *err)
 {
 	const struct reading *r = data;
@@ -90,7 +92,7 @@ static enum mpk_code read_confined(struct mpk_process_self *self, void *data, st
 	(void)self;
 	close_writable(r->fd);
 	mpack_memory_begin();
-	mpk_confine_to("/", NULL); /* a manifest names files anywhere */
+	mpk_confine_to("/", NULL); /* a manifest may name any file */
 
 	int status = mpk_input_read(r->o, r->in);
 
@@ -102,15 +104,15 @@ static enum mpk_code read_confined(struct mpk_process_self *self, void *data, st
 
 /* --- in the builder --------------------------------------------------------------------- */
 
-/* Signals that a defect of the program raises; others come from outside, SIGKILL where memory is
- * out. */
+/* Whether a signal is raised by a bug of the program; others come from outside, such as SIGKILL
+ * when memory is out. */
 static bool is_crash(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGABRT || sig == SIGILL ||
 	       sig == SIGFPE || sig == SIGSYS || sig == SIGTRAP;
 }
 
-/* The status of what it said, or what is to be said of it. */
+/* Returns the child's exit status, or reports how it ended. */
 static int judge_reader(const struct mpk_process_end *end, const char *path)
 {
 	struct mpk_error err = { 0 };
@@ -133,7 +135,7 @@ static int judge_reader(const struct mpk_process_end *end, const char *path)
 			       "the process that reads it was ended by signal %d (%s)", end->status,
 			       strsignal(end->status));
 		break;
-	case MPK_PROCESS_LEFT_OUT: /* none of these ends one function without a deadline */
+	case MPK_PROCESS_LEFT_OUT: /* none of these can end a process without a deadline */
 	case MPK_PROCESS_NOT_EXECUTED:
 	case MPK_PROCESS_EXITED:
 	case MPK_PROCESS_LATE:
@@ -145,7 +147,7 @@ static int judge_reader(const struct mpk_process_end *end, const char *path)
 	return mpk_diag_error(&err);
 }
 
-/* The flags of --allow-cflag, for the reader and for what it hands over. */
+/* Lists the flags of --allow-cflag, for the child and for this process. */
 static enum mpk_code list_granted(const struct mpk_input_options *o, struct mpk_input *in,
 				  struct mpk_error *err)
 {
@@ -162,8 +164,8 @@ static enum mpk_code take_over(struct mpk_input *in, int fd, struct mpk_error *e
 	MPK_TRY(mpk_mapping_of_fd(fd, in->path, &in->handed, err));
 	MPK_TRY(mpk_request_read(in->handed.bytes, &in->text, &in->granted, &in->arena, &in->parts,
 				 &in->maps, err));
-	/* Pieces of the blob that are in the request are copied from that file, as payloads are
-	 * from theirs. */
+	/* Pieces of the blob inside the request are copied from that file, like payloads from their
+	 * files. */
 	mpk_mapping_use_file(&in->handed, &in->parts.blob);
 	return MPK_OK;
 }
@@ -182,10 +184,10 @@ static int run_reader(struct reading *r)
 
 	int status = judge_reader(&end, r->in->path);
 
-	/* Its messages were printed by the reader; the status is all that is left to hand on. */
+	/* The child already printed its messages, so only the status is passed on. */
 	if (status != MPK_EXIT_OK || take_over(r->in, r->fd, &err) == MPK_OK)
 		return status;
-	if (err.code == MPK_E_CORRUPT) { /* no input makes a sound reader write that */
+	if (err.code == MPK_E_CORRUPT) { /* a correct child never writes an invalid request */
 		err.code = MPK_E_INTERNAL;
 		mpk_error_prefix(&err, "the process that reads '%s' handed over ",
 				 MPK_QUOTE(mpk_span_str(r->in->path)));
@@ -199,8 +201,7 @@ static int load_confined(const struct mpk_input_options *o, struct mpk_input *in
 	struct mpk_error err = { 0 };
 	int status;
 
-	/* A file in memory: a pipe would be full while this process waits for the end of the
-	 * other. */
+	/* A memory file: a pipe would fill up while this process waits for the child to end. */
 	r.fd = memfd_create("mpack-request", MFD_CLOEXEC);
 	if (r.fd < 0) {
 		(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot make a file in memory");
@@ -213,7 +214,7 @@ static int load_confined(const struct mpk_input_options *o, struct mpk_input *in
 
 /* --- the whole -------------------------------------------------------------------------- */
 
-/* The generation that --abi names; false: it names none (an error was printed). */
+/* Parses the generation of --abi; returns false after an error. */
 static bool parse_abi(const char *abi, enum mpk_generation *out)
 {
 	struct mpk_span names[MPK_GENERATION_COUNT];
@@ -239,7 +240,7 @@ static int open_input(const char *path, const struct mpk_input_options *o, struc
 	in->text.fd = -1;
 	if (o->cubins || mpk_mapping_open(path, &in->text, &err) == MPK_OK)
 		return MPK_EXIT_OK;
-	/* the first thing that a newcomer types */
+	/* a common first command without a manifest */
 	if (strcmp(path, MPACK_MANIFEST) == 0 && access(path, F_OK) != 0) {
 		(void)mpk_fail(
 			&err, err.code,

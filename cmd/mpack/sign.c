@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpack sign writes a copy of a finished library, whoever made it, with a signature in a note.
- * This file also reads the private key for the option --sign of build and edit. That happens
- * before the sandbox is entered, in which neither the key nor libcrypto could be opened. */
+/* mpack sign writes a copy of any finished library with a signature in a note. This file also reads
+ * the private key for the option --sign of build and edit, before the sandbox is entered, in which
+ * neither the key nor libcrypto could be opened. */
 #include "trust/seal.h"
 
 #include <sys/mman.h>
@@ -18,8 +18,8 @@
 
 /* --- the private key --------------------------------------------------------------------- */
 
-/* Compilers get nothing of our memory, but LLVM works in a fork. Where the kernel has no such
- * advice (before Linux 4.14) the key is in that fork, too. */
+/* Compilers do not inherit this memory, but LLVM works in a child process without exec. On kernels
+ * before Linux 4.14, which lack this advice, the key is in that child too. */
 static struct mpk_secret_key *key_memory(void)
 {
 	struct mpk_secret_key *key =
@@ -31,7 +31,7 @@ static struct mpk_secret_key *key_memory(void)
 	return key;
 }
 
-/* The check that no output replaces an input looks at open files. The key is closed before the
+/* The check that no output replaces an input compares with open files. The key is closed before the
  * output appears, so it is compared here. */
 static bool sign_is_same(const char *a, const char *b)
 {
@@ -96,15 +96,15 @@ static enum mpk_code sign(const char *path, const struct mpk_secret_key *key, st
 	struct mpk_image image;
 
 	MPK_TRY(mpk_mapping_open(path, &map, err));
-	/* what no loader would take is not worth a signature */
+	/* a file that no loader accepts is not signed */
 	MPK_TRY(mpk_image_open(map.bytes, NULL, &arena, &image, err));
-	/* The signature is an ELF note after everything that is loaded. */
+	/* The signature is an ELF note after all loaded data. */
 	if (image.container != MPK_CONTAINER_ELF_SO && image.container != MPK_CONTAINER_ELF_OBJ)
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
 			"only libraries and objects of ELF have room for a signature; sign another file beside it: ssh-keygen -Y sign");
 
-	/* A signature says of the bytes that they are as they should be. */
+	/* A signature claims that the bytes are intact, so the digest is checked. */
 	struct mpk_tree tree;
 
 	/* A signature must not vouch for a file that --verify would refuse. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* standalone.c - mpack build --standalone: a library that carries its executor
+/* standalone.c - mpack build --standalone: a library that contains its executor
  *
- * A finished library is carried as it is. A manifest is built to a library first, objects and archives are linked to
- * one, in a process of its own, because a process that has built can start no program any more; what it
- * makes lies in a folder that goes with us. Of such a library the objects are at hand: they are linked in, so that
- * nothing of it has to be opened from memory.
+ * A finished library is embedded unchanged. From a manifest, a library is built first; objects and
+ * archives are linked to one. Both happen in a child process, because a process that has built
+ * cannot start programs any more; its output is in a folder that is removed when this process ends.
+ * The objects of such a library are available, so they are linked in, and no library has to be
+ * opened from memory.
  */
 #include <elf.h>
 #include <errno.h>
@@ -32,10 +33,10 @@
 struct first_step {
 	struct mpk_build_options *o;
 	const char *input, *library, *objects;
-	bool links; /* objects; else a manifest is built */
+	bool links; /* link objects; else build a manifest */
 };
 
-/* What is asked for of the whole is done to the library that carries. */
+/* Options about the whole output apply to the containing library, not to this one. */
 static enum mpk_code make_library(struct mpk_process_self *self, void *data, struct mpk_error *err)
 {
 	const struct first_step *s = data;
@@ -156,7 +157,7 @@ static int in_two_steps(struct mpk_build_options *o, const char *input, const ch
 	return mpk_build_run(o, MPK_EMIT_SO, s.library, mpk_version_number(), NULL);
 }
 
-/* How a file begins says whether it is finished: not its name. */
+/* The first bytes of a file, not its name, tell whether it is a finished library. */
 static enum mpk_code look_at(const char *input, bool *is_library, bool *is_linked,
 			     struct mpk_error *err)
 {
@@ -201,7 +202,7 @@ int mpk_build_standalone(struct mpk_build_options *o, const char *input)
 	if (strcmp(input, "-") == 0)
 		return mpk_diag_usage(
 			"a manifest on standard input is read once: name the output with -o");
-	/* The output is named after the package, which a manifest names: it is read for that first. */
+	/* The output is named after the package, so the manifest is read for the name first. */
 	status = mpk_build_run(o, MPK_EMIT_SO, input, NULL, &name);
 	if (status == MPK_EXIT_OK && name)
 		status = in_two_steps(o, input, name, false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpack thin writes a library, or a wheel, with less GPU code in it. It needs no CUDA toolkit and runs nothing: the
- * input is parsed and the output written by one process in a sandbox. */
+/* mpack thin writes a library or a wheel with less GPU code. It needs no CUDA toolkit and executes
+ * nothing: one process in a sandbox parses the input and writes the output. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +96,7 @@ static enum mpk_code read_words(struct thinning *t, const char *option,
 	return MPK_OK;
 }
 
-/* Whether every word of keep was found in the file. */
+/* Checks that every word of --keep was found in the file. */
 static enum mpk_code check_used(const struct thinning *t, struct mpk_error *err)
 {
 	const struct mpk_thin_options *o = &t->o;
@@ -125,7 +125,7 @@ static enum mpk_code check_used(const struct thinning *t, struct mpk_error *err)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-/* What was written is read again as if it were to be thinned to the same: nothing may be left to do. */
+/* Reads the output again as input of the same command: nothing more may be removable. */
 static enum mpk_code confirm(const struct thinning *t, const struct mpk_output *o,
 			     struct mpk_error *err)
 {
@@ -167,7 +167,8 @@ static enum mpk_code write_library(struct thinning *t, struct mpk_error *err)
 	return mpk_output_finish(o, code, err);
 }
 
-/* Files without names beside the output, as an output is until it is finished; neither becomes one. */
+/* Creates unnamed files next to the output; an output is unnamed until it is finished, but these
+ * stay so. */
 static enum mpk_code write_wheel(struct thinning *t, struct mpk_error *err)
 {
 	struct mpk_output *plain = NULL, *packed = NULL, *o = NULL;
@@ -201,7 +202,7 @@ static enum mpk_code write_wheel(struct thinning *t, struct mpk_error *err)
 	return code;
 }
 
-/* What a wheel is not to be called: nothing would load it. */
+/* Whether a name is one for a library: a wheel must not have it, since it could not be loaded. */
 static bool names_library(const char *path)
 {
 	const char *dot = strrchr(mpk_path_name(path), '.');
@@ -282,7 +283,8 @@ static int thin(const char *path)
 	return status;
 }
 
-/* "-o folder": the file keeps its name, as a wheel has to. The options say again whether a file there may be replaced. */
+/* For "-o folder", the file keeps its name, as a wheel must. Checks again whether a file there may
+ * be replaced. */
 static int name_in_folder(char *const *operands, char **joined)
 {
 	size_t len = strlen(output);
@@ -319,7 +321,7 @@ int mpack_thin(int argc, char **argv)
 	if (status == MPK_EXIT_OK) {
 		if (durable)
 			mpk_output_make_durable();
-		mpk_digest_prepare(MPK_DIGEST_SHA256); /* for wheels alone */
+		mpk_digest_prepare(MPK_DIGEST_SHA256); /* only needed for wheels */
 		mpack_memory_begin();
 		mpk_confine_to(argv[first], options);
 		status = thin(argv[first]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpack unpack takes a file apart. lib/pack/package plans it: which files there will be, and
- * that building them gives the same blob again. Here the parts of the input are found and the
- * plan is carried out, in a directory that appears whole or not at all. */
+/* mpack unpack splits a file into its parts. lib/pack/package plans the output files, and ensures
+ * that building them gives the same blob again. This file finds the parts of the input and writes
+ * the planned files, in a directory that appears complete or not at all. */
 #include <stdio.h>
 #include <string.h>
 
@@ -46,11 +46,12 @@ struct unpack {
 	struct mpk_mapping file;
 	struct mpk_image image;
 	struct mpk_tree tree;
-	struct mpk_node lone; /* the tree of a file without a blob */
+	struct mpk_node lone; /* tree of a file without a blob */
 	struct mpk_unpack plan;
 };
 
-/* The name of a package whose library has no note with it: "dir/deploy.so" is "deploy". */
+/* Returns the package's name for a library without the package note: "deploy" for
+ * "dir/deploy.so". */
 static const char *unpacked_name(struct mpk_arena *arena, const char *path)
 {
 	const char *base = mpk_path_name(path);
@@ -59,7 +60,7 @@ static const char *unpacked_name(struct mpk_arena *arena, const char *path)
 	return mpk_arena_copy(arena, base, strcmp(path, "-") == 0 ? 0 : len);
 }
 
-/* Objects without a blob are a package, too: of host code alone. */
+/* Objects without a blob are a package of host code only. */
 static bool is_host_only(const struct mpk_image *image)
 {
 	return !image->has_blob && image->member_count && image->function_count;
@@ -84,18 +85,19 @@ static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_er
 			"there is no module blob in this file, only host code or nothing of TVM's: there is nothing to unpack",
 			err);
 	MPK_TRY(mpk_blob_read(u->image.blob, u->image.gen, &u->arena, &u->tree, err));
-	/* what is built from the pieces of a damaged blob would look valid */
+	/* a build from the pieces of a damaged blob would look valid */
 	return mpk_image_check_digest(&u->image, &u->file, &u->arena, err);
 }
 
-/* Objects are packed for the machine that they were made for; NULL: this one, or one without a name. What code for a
- * machine needs to be linked with, no triple tells for sure: these are the usual ones. */
+/* Returns the triple of the machine that the objects are for; NULL for this machine or an
+ *         unknown one. These are the usual triples: code does not tell exactly what it must be
+ *         linked with. */
 static const char *foreign_triple(const struct mpk_image *image)
 {
 	static const struct {
 		enum mpk_object_format format;
 		uint16_t machine;
-		uint8_t class; /* bits; 0: not ELF */
+		uint8_t class; /* ELF class, 32 or 64 bits; 0 if not ELF */
 		bool big_endian;
 		const char *triple;
 	} rows[] = {
@@ -126,7 +128,8 @@ static const char *foreign_triple(const struct mpk_image *image)
 	return NULL;
 }
 
-/* What a member is packed as again: ".o", ".c", ".cc"; NULL: it is no host code. */
+/* Returns the suffix for a member when it is packed again: ".o", ".c", ".cc"; NULL if it is not
+ * host code. */
 static const char *suffix_of(const char *member)
 {
 	static const char *const suffixes[][2] = { { ".o", ".o" },     { ".obj", ".o" },
@@ -147,7 +150,7 @@ static bool includes_tvm(struct mpk_span text)
 	return text.len && memmem(text.data, text.len, word, sizeof word - 1);
 }
 
-/* The objects and sources of an archive, without the one that holds the blob. Where an object
+/* Takes the objects and sources of an archive, except the object that holds the blob. If an object
  * holds both the blob and code, nothing is taken: that object would bring the old blob with it. */
 static enum mpk_code take_objects(struct unpack *u, struct mpk_unpack_input *input,
 				  struct mpk_error *err)
@@ -157,7 +160,7 @@ static enum mpk_code take_objects(struct unpack *u, struct mpk_unpack_input *inp
 		mpk_arena_array(&u->arena, image->member_count, sizeof *objects);
 
 	MPK_TRY_ALLOC(objects, err);
-	/* A function without a member lies in the object that has the blob. */
+	/* A function without a member is in the object that has the blob. */
 	for (size_t i = 0; image->has_blob && i < image->function_count; i++)
 		if (!image->functions[i].member)
 			return MPK_OK;
@@ -201,8 +204,8 @@ static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_er
 		input.name = mpk_manifest_name(unpacked_name(&u->arena, path));
 	MPK_TRY_ALLOC(input.name, err);
 	if (u->image.container == MPK_CONTAINER_ELF_SO)
-		/* The code of a linked library cannot be taken apart; the manifest names the
-		 * library as its base. */
+		/* The code of a linked library cannot be split into objects, so the manifest names
+		 * the library as its base. */
 		input.library = u->image.bytes;
 	else if (u->image.member_count && has_host(&u->tree))
 		MPK_TRY(take_objects(u, &input, err));

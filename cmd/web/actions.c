@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actions.c - what minspect does not do in a browser: run code, and look for libraries that are installed
+/* actions.c - replaces functions of minspect that cannot work in a browser: running code, and
+ * searching installed libraries
  *
- * The functions stand in for cmd/minspect/run.c, cases.c, device.c and runtime.c, and for the session that they use. */
+ * The functions stand in for cmd/minspect/run.c, cases.c, device.c and runtime.c, and for the
+ * session that they use. */
 #include "common/diag.h"
 #include "minspect/run.h"
 #include "session/call.h"
@@ -88,7 +90,7 @@ void mpk_loadable_close(struct mpk_loadable *l)
 	(void)l;
 }
 
-/* Nothing is installed where this program runs. */
+/* No libraries are installed in a browser. */
 enum mpk_code minspect_tvm_ffi_paths(struct mpk_arena *arena, struct mpk_tvm_ffi_search *out,
 				     struct mpk_error *err)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* system.c - the rooms of lib/ground that need Linux, for a program in a browser
+/* system.c - replaces the parts of lib/ground that need Linux, for a program in a browser
  *
- * These functions stand in for lib/ground/sandbox, lib/ground/process, and the files of lib/ground/io that write or
- * map. The browser confines this program more than a sandbox of ours would: it has the files that a user dropped and
- * standard output, no network, no other process. So nothing is confined here, no process is started, and the only
- * output is "-". Their contracts are in the headers that they implement. */
+ * These functions stand in for lib/ground/sandbox, lib/ground/process, and the files of
+ * lib/ground/io that write or map. A browser confines this program more than our sandbox would: it
+ * has only the files that a user dropped and standard output, no network, no other process. So
+ * nothing is confined here, no process is started, and the only output is "-". Their contracts are
+ * in the headers that they implement. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ void qsort_r(void *base, size_t count, size_t size,
 	unsigned char *spare = malloc(count * size + 1);
 
 	if (!spare)
-		abort(); /* the page says that memory is out */
+		abort(); /* the page reports that memory is out */
 	merge(base, spare, count, size, order, context);
 	free(spare);
 }
@@ -72,7 +73,8 @@ enum mpk_code mpk_process_run(const struct mpk_process *list, size_t count, unsi
 	return mpk_fail(err, MPK_E_UNSUPPORTED, "a browser starts no other program");
 }
 
-/* A helper seems to start, as one does whose disassembler is not installed; it answers no question. */
+/* Pretends to start a helper, like one whose disassembler is not installed; it answers no
+ * request. */
 enum mpk_code mpk_helper_start(mpk_helper_fn *answer, void *data, struct mpk_helper *out,
 			       struct mpk_error *err)
 {

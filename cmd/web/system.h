@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* system.h - declarations of Linux that wasi-libc lacks, included in front of every source (scripts/web)
+/* system.h - Linux declarations that wasi-libc lacks, included before every source (scripts/web)
  *
- * A function that only changes this process (a limit, a timer, a handler of a signal) does nothing and succeeds. One
- * that would reach the system fails with ENOSYS, and its callers say so or do without, as on any old system. */
+ * Functions that only change this process (a limit, a timer, a signal handler) do nothing and
+ * succeed. Functions that would need the kernel fail with ENOSYS; their callers report that or do
+ * without, as on an old system. */
 #ifndef MPK_WEB_SYSTEM_H
 #define MPK_WEB_SYSTEM_H
 
@@ -74,7 +75,7 @@ struct winsize {
 };
 #define TIOCGWINSZ 0x5413
 
-/* glibc's, with the context last */
+/* qsort_r of glibc, with the context last */
 void qsort_r(void *base, size_t count, size_t size,
 	     int (*order)(const void *, const void *, void *), void *context);
 

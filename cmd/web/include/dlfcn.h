@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dlfcn.h - no library can be opened: what wants one does without it, or says so */
+/* dlfcn.h - no library can be opened: callers do without it or report an error */
 #ifndef MPK_WEB_DLFCN_H
 #define MPK_WEB_DLFCN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libintl.h - messages of libelf stay as they are */
+/* libintl.h - messages of libelf are not translated */
 #ifndef MPK_WEB_LIBINTL_H
 #define MPK_WEB_LIBINTL_H
 

@@ -4,7 +4,7 @@
 #define MPK_WEB_PTHREAD_H
 
 #include <errno.h>
-#include <sys/types.h> /* the types are wasi-libc's */
+#include <sys/types.h> /* wasi-libc defines the types */
 
 #define PTHREAD_MUTEX_INITIALIZER { 0 }
 #define PTHREAD_COND_INITIALIZER { 0 }
@@ -33,7 +33,7 @@ static inline int mpk_web_nothing(void *object)
 #define pthread_cond_wait(condition, lock) ((void)(lock), mpk_web_nothing(condition))
 #define pthread_join(thread, result) ((void)(thread), (void)(result), 0)
 
-/* pthread_create - EAGAIN: the caller does the work itself */
+/* pthread_create - fails with EAGAIN: the caller does the work itself */
 static inline int pthread_create(pthread_t *thread, const void *attributes, void *(*run)(void *),
 				 void *data)
 {

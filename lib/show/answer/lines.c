@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes lines readable after they were made: symbols of C++ get the names that were written, and long
- * lines are broken where arguments end. It stands behind all answers, so that none has to know the
- * width of the terminal, and a table that is wider than it is broken like any other line. */
+/* Makes finished lines readable: demangles C++ symbols and breaks long lines where arguments end.
+ * All output passes through this filter, so no printer has to know the width of the terminal. */
 #include "answer/answer.h"
 
 #include <string.h>
@@ -16,7 +15,7 @@ static bool lines_is_word(char c)
 	       c == '_' || c == '$';
 }
 
-/* What a user pastes into a shell. */
+/* Whether a line is a command that users paste into a shell. */
 static bool is_command(struct mpk_span line)
 {
 	size_t at = 0;
@@ -49,7 +48,8 @@ bool mpk_symbol_name(struct mpk_span symbol, bool has_params, size_t width, stru
 	return true;
 }
 
-/* The end of a symbol that begins at begin. Clones have dots in theirs; a dot at the end is of a sentence. */
+/* Returns the end of the symbol that begins at begin. Suffixes of compiler clones contain dots, but
+ *         a dot at the very end ends the sentence. */
 static size_t symbol_end(struct mpk_span line, size_t begin)
 {
 	size_t at = begin;
@@ -87,7 +87,8 @@ static void put_names(struct mpk_span line, struct mpk_strbuf *out)
 
 /* --- breaking lines ------------------------------------------------------------------------------ */
 
-/* The bytes of what stands at s: a colour, which has no width, or a character. */
+/* Returns the bytes of the next unit at s: a colour escape, which has no width, or one
+ * character. */
 static size_t next(struct mpk_span s, size_t *columns)
 {
 	size_t n = 1;
@@ -120,22 +121,22 @@ static int depth_after(char c, int depth)
 	return depth && (c == ')' || c == ']' || c == '}') ? depth - 1 : depth;
 }
 
-/* Where a line can be broken. */
+/* A position where a line can be broken. */
 struct place {
 	size_t at;
-	unsigned cost; /* the less, the better */
+	unsigned cost; /* lower is better */
 	bool is_there;
 };
 
-/* Of equal places the last. */
+/* Keeps the cheaper position; of equal positions, the later one. */
 static void keep_better(struct place *best, size_t at, unsigned cost)
 {
 	if (!best->is_there || cost <= best->cost)
 		*best = (struct place){ at, cost, true };
 }
 
-/* A blank between arguments or columns costs least, one within an argument more; of a command line one
- * in front of an option. */
+/* A blank between arguments or columns costs least, a blank within an argument more. In a command
+ * line, a blank in front of an option costs least. */
 static unsigned cost_of(struct mpk_span s, size_t at, int depth, bool command)
 {
 	if (command)
@@ -147,14 +148,15 @@ static unsigned cost_of(struct mpk_span s, size_t at, int depth, bool command)
 	return 2 * (unsigned)(depth > 1 ? depth - 1 : 0) + !(is_behind_comma || is_of_columns);
 }
 
-/* The first of several blanks. */
+/* Whether at is the first of a run of blanks. */
 static bool can_break(struct mpk_span s, size_t at)
 {
 	return s.data[at] == ' ' && at && s.data[at - 1] != ' ';
 }
 
-/* The blank to break at, so that at most room columns are in front of it, if there is one; s.len: there is none. A
- * place in the first third would leave a short line, and counts only where there is no other.
+/* Finds the blank to break at so that at most room columns stand in front of it. Returns s.len if
+ * there is none. A blank in the first third of the line would leave a short line, so it is taken
+ * only if there is no other.
  * @skip   columns at the beginning that are kept together */
 static size_t find_break(struct mpk_span s, size_t skip, size_t room, int depth, bool command)
 {
@@ -181,8 +183,9 @@ static size_t find_break(struct mpk_span s, size_t skip, size_t room, int depth,
 	return late.is_there ? late.at : any.at;
 }
 
-/* What a further line begins with, of the line's own beginning: blanks, and the lines of a tree that go on. Returns
- * its columns */
+/* Writes the indentation of a continuation line: the line's own leading blanks, and the vertical
+ * tree lines that go on.
+ * Returns its columns */
 static size_t put_indent(struct mpk_span line, struct mpk_strbuf *out)
 {
 	static const struct {
@@ -197,7 +200,7 @@ static size_t put_indent(struct mpk_span line, struct mpk_strbuf *out)
 		mpk_strbuf_puts(out, rows[i].to);
 		at += strlen(rows[i].from);
 		width++;
-		i = SIZE_MAX; /* the next one, from the first row on */
+		i = SIZE_MAX; /* skip to the next column */
 	}
 	return width;
 }
@@ -209,7 +212,7 @@ static void put_wrapped(struct mpk_span line, size_t width, struct mpk_strbuf *o
 	size_t skip = put_indent(line, &begin), further = skip + INDENT, used = 0;
 	int depth = 0;
 
-	if (command) /* "minspect run" stays together */
+	if (command) /* keep "minspect run" on one line */
 		skip += strlen("minspect --");
 	while (further + 16 < width && used + width_of(line) > width) {
 		size_t room = width - used - (command ? 2 : 0);
@@ -243,7 +246,7 @@ static void put_line(struct mpk_lines *l, struct mpk_span line)
 		if (!named.failed)
 			line = mpk_span_of(named.data, named.len);
 	}
-	/* Bytes are at least as many as columns. */
+	/* bytes are never fewer than columns, so a short line needs no count */
 	if (l->width && line.len > l->width)
 		put_wrapped(line, l->width, &l->out);
 	else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bom.c - what a bill of materials has, read once for each of its formats, and the statement of in-toto that
- * carries one */
+/* bom.c - collects the contents of a software bill of materials, which each format then prints, and
+ * prints the in-toto statement that carries one */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ struct reading {
 	size_t count;
 };
 
-/* Through a rope that reads the file: hashing a mapping of gigabytes would count as memory of the
+/* Hashes through a rope that reads the file: a mapping of gigabytes would count as memory of the
  * process. */
 static enum mpk_code bom_hash(const struct reading *r, struct mpk_span bytes,
 			      uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)
@@ -30,7 +30,7 @@ static enum mpk_code bom_hash(const struct reading *r, struct mpk_span bytes,
 	return mpk_digest_rope(MPK_DIGEST_SHA256, &rope, NULL, out, err);
 }
 
-/* What a reference in both kinds of documents may consist of. */
+/* Makes an identifier of the characters that both CycloneDX and SPDX allow in references. */
 static const char *make_id(struct mpk_arena *arena, const char *what, const char *name)
 {
 	char *id = mpk_arena_printf(arena, "%s%s%s", what, *name == '/' ? "" : "-", name);
@@ -55,8 +55,8 @@ static enum mpk_code bom_add(struct reading *r, struct mpk_bom_thing thing, cons
 	return MPK_OK;
 }
 
-/* The identifier is a reference within the document, and the digest is of the part's bytes as
- * they are in the file. */
+/* The identifier is valid within the document. The digest covers the part's bytes as they are
+ * stored in the file. */
 static enum mpk_code add_part(struct reading *r, struct mpk_bom_thing part, struct mpk_span bytes,
 			      struct mpk_error *err)
 {
@@ -67,8 +67,8 @@ static enum mpk_code add_part(struct reading *r, struct mpk_bom_thing part, stru
 	return bom_add(r, part, digest, err);
 }
 
-/* Modules without a payload have no bytes that could be identified, so they are no components. Code beside the tree is
- * numbered: names of symbols may become the same as references. */
+/* A module without a payload has no bytes to identify, so it is not a component. Images outside the
+ * module tree get numbers, since two symbol names may yield the same reference. */
 static enum mpk_code add_parts(struct reading *r, struct mpk_error *err)
 {
 	const struct mpk_view *v = r->view;
@@ -112,8 +112,8 @@ static enum mpk_code add_other(struct reading *r, enum mpk_bom_class class, size
 		       sha256, err);
 }
 
-/* Libraries by the name that DT_NEEDED has, without a digest: which file answers to it is decided where the library
- * is loaded. */
+/* Adds the needed libraries by their DT_NEEDED names. They have no digest: the loader chooses the
+ * file at run time. */
 static enum mpk_code add_others(struct reading *r, const struct mpk_provenance *p,
 				struct mpk_error *err)
 {
@@ -130,7 +130,7 @@ static enum mpk_code add_others(struct reading *r, const struct mpk_provenance *
 	return MPK_OK;
 }
 
-/* A UUID that is a function of the file: version 8 of RFC 9562 leaves its bits to the maker. */
+/* Makes a UUID from the digest of the file. RFC 9562 lets version 8 define its own bits. */
 void mpk_bom_uuid(const uint8_t digest[MPK_DIGEST_BYTES], char out[37])
 {
 	uint8_t b[16];
@@ -149,8 +149,8 @@ void mpk_bom_uuid(const uint8_t digest[MPK_DIGEST_BYTES], char out[37])
 	}
 }
 
-/* A note that is there and damaged is an error: a bill of materials that leaves it out silently
- * would be a false one. */
+/* A damaged provenance note is an error: a bill of materials that silently omitted it would be
+ * false. */
 static enum mpk_code read_origin(const struct mpk_view *view, struct mpk_bom *out,
 				 struct mpk_error *err)
 {
@@ -204,8 +204,8 @@ static void bom_put_digest(const char *sha256, struct mpk_json *j, struct mpk_js
 	mpk_json_text(j, mpk_json_object(j, at, "digest"), "sha256", sha256);
 }
 
-/* SLSA v1 provenance, buildDefinition: options are external parameters, since the user chose
- * them; input files are resolved dependencies. */
+/* SLSA v1 provenance, buildDefinition: options are externalParameters, since the user chose them;
+ * input files are resolvedDependencies. */
 static void bom_put_definition(const struct mpk_provenance *p, struct mpk_json *j,
 			       struct mpk_json_at *at)
 {
@@ -225,7 +225,7 @@ static void bom_put_definition(const struct mpk_provenance *p, struct mpk_json *
 	}
 }
 
-/* The key of a member; names of tools are the file's own words. */
+/* Member names come from tool names, which the file supplies. */
 static void put_tools(const struct mpk_provenance *p, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *o = mpk_json_object(j, at, "version");

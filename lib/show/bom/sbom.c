@@ -15,7 +15,7 @@
  * relationships (SPDX 2.3, clause 11) differs: a tool is BUILD_TOOL_OF the library, the library is GENERATED_FROM
  * its input. */
 static const struct {
-	const char *type, *scope;           /* of CycloneDX */
+	const char *type, *scope;           /* values of CycloneDX members */
 	const char *purpose, *relationship; /* of SPDX */
 	bool to_library;
 } classes[] = {
@@ -37,8 +37,8 @@ static void cdx_put_hash(const char *sha256, struct mpk_json *j, struct mpk_json
 	mpk_json_text(j, o, "content", sha256);
 }
 
-/* Properties are CycloneDX's place for what it has no member for; names have a namespace, here
- * "mpack:". */
+/* CycloneDX has no member for this value, so it is written as a property. Property names need a
+ * namespace: "mpack:". */
 static void cdx_put_property(const char *name, struct mpk_span value, struct mpk_json *j,
 			     struct mpk_json_at *list)
 {
@@ -48,7 +48,7 @@ static void cdx_put_property(const char *name, struct mpk_span value, struct mpk
 	mpk_json_span(j, o, "value", value);
 }
 
-/* As a string: values of properties are strings in the schema. */
+/* Writes the number as a string: the schema allows only strings as property values. */
 static void cdx_put_bytes(uint64_t bytes, struct mpk_json *j, struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
@@ -57,7 +57,8 @@ static void cdx_put_bytes(uint64_t bytes, struct mpk_json *j, struct mpk_json_at
 	mpk_json_printf(j, o, "value", "%llu", (unsigned long long)bytes);
 }
 
-/* The program that writes, first in metadata. Returns  metadata, not complete yet */
+/* Writes the program that makes the document, the first member of metadata.
+ * Returns  metadata, still open */
 static struct mpk_json_at *cdx_put_author(const struct mpk_bom_author *author, struct mpk_json *j,
 					  struct mpk_json_at *at)
 {
@@ -71,7 +72,8 @@ static struct mpk_json_at *cdx_put_author(const struct mpk_bom_author *author, s
 	return meta;
 }
 
-/* The library itself. Returns  its component, not complete yet */
+/* Writes the library itself.
+ * Returns  its component, still open */
 static struct mpk_json_at *cdx_put_library(const struct mpk_bom *b, struct mpk_json *j,
 					   struct mpk_json_at *o)
 {
@@ -111,8 +113,8 @@ static void cdx_put_thing(const struct mpk_bom_thing *t, struct mpk_json *j,
 	cdx_put_bytes(t->bytes, j, list);
 }
 
-/* Only what the library itself consists of or loads: tools and inputs are no dependencies of a
- * running program. */
+/* Lists only the parts and the needed libraries: tools and inputs are not dependencies of a running
+ * program. */
 static void cdx_put_dependencies(const struct mpk_bom *b, struct mpk_json *j,
 				 struct mpk_json_at *all)
 {
@@ -131,7 +133,8 @@ static void cdx_begin(struct mpk_json *j, struct mpk_json_at *at)
 	mpk_json_text(j, at, "specVersion", "1.6");
 }
 
-/* metadata.component is what the document is about; the library is no entry of components. */
+/* metadata.component is the subject of the document, so the library is not listed again in
+ * components. */
 static void cyclonedx_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_bom *b = what;
@@ -201,8 +204,8 @@ static void spdx_put_thing(const struct mpk_bom_thing *t, struct mpk_json *j,
 	mpk_json_text(j, o, "comment", mpk_strbuf_text(&comment));
 }
 
-/* The library first, then its modules, then what it needs and what it was made from;
- * spdx_put_relationships says which is which. */
+/* Writes the library first, then its modules, then its needed libraries and inputs;
+ * spdx_put_relationships states the role of each. */
 static void spdx_put_packages(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = spdx_put_package(b->ref, mpk_span_str(b->name), "LIBRARY", j, list);
@@ -296,7 +299,7 @@ const struct mpk_answer mpk_answer_spdx = { .json = spdx_json };
 
 /* --- one document of several libraries ------------------------------------------------------ */
 
-/* Of the archive in both formats; libraries are "library-0" and so on. */
+/* The identifier of the archive in both formats. The libraries are "library-0" and so on. */
 static const char ARCHIVE_REF[] = "archive";
 
 void mpk_bom_set_begin(struct mpk_bom_set *s)
@@ -368,7 +371,7 @@ enum mpk_code mpk_bom_set_add(struct mpk_bom_set *s, struct mpk_bom *b, const ch
 	return MPK_OK;
 }
 
-/* The archive depends on its libraries. */
+/* States that the archive depends on its libraries. */
 static void cdx_put_archive(const struct mpk_bom_set *s, struct mpk_json *j)
 {
 	struct mpk_json_at *o = mpk_json_object(j, j->root, NULL), *list;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a library wants of any system that it may come to, held to a policy: versions of symbols (PEP 600), Python's
- * stable ABI, strings of C++11, a framework's symbols. Unlike all other checks this one looks at nothing that is
- * there: a wheel is made for machines that nobody has seen. */
+/* Checks a library against an ABI policy, independent of any machine: symbol versions (PEP 600),
+ * Python's stable ABI, C++11 strings, symbols of a framework. All other checks compare the file
+ * with a known machine; a wheel is made for unknown ones. */
 #include <string.h>
 
 #include "check/internal/run.h"
@@ -9,16 +9,17 @@
 #include "itanium/itanium.h"
 #include "text/escape.h"
 
-/* Whose ABI an undefined symbol is part of. */
+/* The owner of the ABI that an undefined symbol belongs to. */
 enum owner { NOBODY, PYTHON, TORCH_C, TORCH_CXX, TVM_FFI, TVM_FFI_CXX };
 
-/* What all symbols together say. */
+/* Totals over all undefined symbols. */
 struct wanted {
 	const struct mpk_version_need *needs;
 	size_t need_count;
-	size_t counts[TVM_FFI_CXX + 1]; /* by owner */
-	unsigned python_minor;          /* the newest of those of Python's that are stable */
-	size_t unstable;                /* of Python's, those that are not */
+	size_t counts[TVM_FFI_CXX + 1]; /* symbols by owner */
+	/* 3.N: the newest Python minor version among the stable-ABI symbols */
+	unsigned python_minor;
+	size_t unstable; /* Python symbols outside the stable ABI */
 	bool old_strings, new_strings;
 	const char *machine;
 };
@@ -52,7 +53,8 @@ static enum owner owner_of(const char *name, const char *text)
 		       : NOBODY;
 }
 
-/* A string of libstdc++ in the layout that was before C++11 is called without a namespace in it. */
+/* Whether a mangled name contains the pre-C++11 std::string of libstdc++, which has no inline
+ * namespace. */
 static bool has_old_string(const char *name, const char *text)
 {
 	return strncmp(name, "_Z", 2) == 0 &&
@@ -160,7 +162,7 @@ static void judge_versions(struct mpk_check_state *s, const struct wanted *w)
 
 /* --- what it could be held to -------------------------------------------------------------------------- */
 
-/* The oldest systems on which it finds what it wants; NULL: none is known. */
+/* Returns the name of the oldest policy that the library meets; NULL if none is known. */
 static const char *least_policy(const struct wanted *w)
 {
 	char most[40];
@@ -192,7 +194,7 @@ static void put_python(const struct wanted *w, struct mpk_strbuf *out)
 		mpk_strbuf_printf(out, "Python's stable ABI (abi3-3.%u)", w->python_minor);
 }
 
-/* One line that says which policies would pass. */
+/* Reports in one line the policies that the library would pass. */
 static enum mpk_code say_all(struct mpk_check_state *s, const struct wanted *w,
 			     struct mpk_error *err)
 {

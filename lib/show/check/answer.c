@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answer.c - what --check found, as text and JSON */
+/* answer.c - prints the result of --check as text and JSON */
 #include "answer/answer.h"
 #include "check/internal/run.h"
 #include "text/escape.h"
@@ -16,8 +16,8 @@ static bool has_checked(const struct mpk_check_result *r)
 	return r->item_count == 0;
 }
 
-/* Errors of calls, devices and policies do not keep a file from loading, so they are subtracted. Without a loader check
- * nobody knows whether its modules load, and without a runtime that was named nobody can say so. */
+/* Errors of calls, devices and policies do not keep a file from loading, so they are subtracted.
+ * Without the loader check or without a named runtime, it is unknown whether the modules load. */
 enum mpk_check_outcome mpk_check_outcome(const struct mpk_check_result *result)
 {
 	if (result->report.errors > result->call_errors + result->device_errors +
@@ -80,8 +80,8 @@ static void put_there(const struct mpk_there *there, struct mpk_strbuf *out)
 		mpk_strbuf_printf(out, " with %s", there->device);
 }
 
-/* What the verdict rests on; then what it leaves open, with the option that closes it. What does not
- * concern the file is no news. */
+/* Lists the basis of the verdict, then the checks left open, each with the option that would run
+ * it. Checks that do not concern the file are omitted. */
 static void put_items(const struct mpk_check_result *r, struct mpk_strbuf *out)
 {
 	size_t n = 0;
@@ -99,7 +99,7 @@ static void put_items(const struct mpk_check_result *r, struct mpk_strbuf *out)
 					  r->items[i].option);
 }
 
-/* After the verdict, and only when there is something to count. */
+/* Prints a count behind the verdict, unless the count is 0. */
 static void print_count(size_t count, const char *what, struct mpk_strbuf *out)
 {
 	if (count)
@@ -164,7 +164,8 @@ static void put_counts(const struct mpk_check_gpu_counts *n, struct mpk_strbuf *
 	}
 }
 
-/* Warnings are counted only where there is no error: with one they do not change the verdict. */
+/* Warnings are counted only if there is no error: next to an error they do not change the
+ * verdict. */
 void mpk_check_put_verdict(const struct mpk_check_result *result, struct mpk_strbuf *out)
 {
 	static const char *const verdicts[] = {
@@ -216,7 +217,7 @@ void mpk_check_put_verdict(const struct mpk_check_result *result, struct mpk_str
 	put_counts(&result->gpu_counts, out);
 }
 
-/* The verdict first: what follows it is why. */
+/* The verdict comes first; the reasons follow. */
 static void check_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_check_result *result = what;
@@ -234,7 +235,8 @@ static void check_text(const void *what, struct mpk_style style, struct mpk_strb
 
 /* --- JSON --------------------------------------------------------------------------------- */
 
-/* null for what was not said: a script can tell "not given" from "given and empty". */
+/* Writes null for options that were not given, so that a script can tell "not given" from "given
+ * and empty". */
 static void put_there_json(const struct mpk_there *there, struct mpk_json *j,
 			   struct mpk_json_at *at)
 {
@@ -262,7 +264,7 @@ static void put_there_json(const struct mpk_there *there, struct mpk_json *j,
 		mpk_json_null(j, o, "driver");
 }
 
-/* calls is in the order of the report, so that one walk joins the two lists. */
+/* calls has the order of the report, so one walk joins the two lists. */
 static void put_findings_json(const struct mpk_check_result *result, struct mpk_json *j,
 			      struct mpk_json_at *at)
 {
@@ -287,7 +289,7 @@ static void put_findings_json(const struct mpk_check_result *result, struct mpk_
 	}
 }
 
-/* Skipped items have their reason, and the option that would have them checked. */
+/* Each skipped check has its reason and the option that would run it. */
 static void put_items_json(const struct mpk_check_result *result, struct mpk_json *j,
 			   struct mpk_json_at *at)
 {
@@ -309,7 +311,7 @@ static void put_items_json(const struct mpk_check_result *result, struct mpk_jso
 	}
 }
 
-/* "unasked", "none", "portable", "other-maker", "runs", "runs-in-part", "lacks-code". */
+/* Returns "unasked", "none", "portable", "other-maker", "runs", "runs-in-part" or "lacks-code". */
 static const char *check_gpu_name(enum mpk_check_gpu gpu)
 {
 	static const char *const names[] = { "unasked", "none",         "portable",  "other-maker",
@@ -318,7 +320,8 @@ static const char *check_gpu_name(enum mpk_check_gpu gpu)
 	return names[gpu];
 }
 
-/* Of the device alone: what a gate asks, whatever else keeps the file from loading here. */
+/* Writes the result for the device only, independent of all other reasons why the file may not
+ * load. */
 static void put_gpu_json(const struct mpk_check_result *r, struct mpk_json *j,
 			 struct mpk_json_at *at)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - the run of --check: which checks there are, what a process there has loaded before the file,
- * how a check reports, and what functions of models keep from one call to the next
+/* check.c - runs --check: the list of checks, the libraries that a process has loaded before the
+ * file, how a check reports findings, and the state that model functions keep between calls
  *
- * For what is kept no runtime is asked: a caller has to know, as it is the caller who carries a cache from one call to
- * the next. */
+ * Kept state is reported without asking a runtime: the caller carries a cache from one call to the
+ * next, so the caller has to know about it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ void mpk_check_say_text(struct mpk_check_state *s, enum mpk_severity severity, c
 	struct mpk_strbuf safe = { 0 };
 	struct mpk_error e = { 0 };
 
-	/* names of the file were quoted; whatever was not stays text all the same */
+	/* names from the file are already quoted; this keeps the rest of the text printable */
 	mpk_escape_controls(&safe, mpk_span_str(text));
 	s->report->failed |= safe.failed;
 	(void)mpk_fail(&e, MPK_E_LOAD, "%s", mpk_strbuf_text(&safe));
@@ -75,18 +75,18 @@ bool mpk_check_needs_ffi(const struct mpk_dso *d)
 
 /* --- what a process there has loaded ---------------------------------------------------- */
 
-/* Of every process with glibc and a runtime in C++; libc.so is musl's, which has all in one. */
+/* Libraries of every process with glibc and a C++ runtime. On musl, libc.so holds all of them. */
 static const char *const base[] = { "libc.so.6",       "libm.so.6",  "libdl.so.2",
 				    "libpthread.so.0", "librt.so.1", "libgcc_s.so.1",
 				    "libstdc++.so.6",  "libc.so" };
 
-/* The runtime's own: whoever loads modules has loaded these by then. */
+/* TVM's own libraries: every process that loads modules has loaded them before. */
 static const char *const tvms[] = { "libtvm_ffi.so", "libtvm_runtime.so", "libtvm.so",
 				    "libtvm_compiler.so", "libtvm_runtime_extra.so" };
 
 enum { ASSUMED_MAX = MPK_ARRAY_COUNT(base) + MPK_ARRAY_COUNT(tvms) + 1 };
 
-/* The three fields of an ELF header by which a dynamic linker refuses a library of another
+/* Sets the three fields of an ELF header by which a dynamic linker refuses a library of another
  * machine (ELF gABI, ELF Header). */
 static void set_machine(const struct mpk_target *t, GElf_Ehdr *out)
 {
@@ -95,8 +95,8 @@ static void set_machine(const struct mpk_target *t, GElf_Ehdr *out)
 	out->e_ident[EI_DATA] = t->elf_data;
 }
 
-/* Libraries that count as there without being looked for: the process has loaded them before the
- * file, or the driver's installer puts them there. */
+/* Sets the libraries that count as present without a search: the process has loaded them before the
+ * file, or the driver's installer provides them. */
 static enum mpk_code set_assumed(struct mpk_check_state *s, struct mpk_error *err)
 {
 	const struct mpk_there *there = s->there;
@@ -105,11 +105,11 @@ static enum mpk_code set_assumed(struct mpk_check_state *s, struct mpk_error *er
 
 	MPK_TRY_ALLOC(names, err);
 	for (size_t i = 0; there->libs && i < MPK_ARRAY_COUNT(base); i++)
-		names[n++] = base[i]; /* a directory of one's own libraries leaves these out */
-	/* other libraries are loaded by anybody, who may have none of these */
+		names[n++] = base[i]; /* a directory named by the user need not contain these */
+	/* files that are no modules may be loaded by a process without TVM */
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(tvms) && (s->is_module || mpk_check_where(there));
 	     i++)
-		/* of tvm-ffi alone only its own library is there */
+		/* tvm-ffi without TVM has only its own library */
 		if (i == 0 || !there->has_release || there->release.minor)
 			names[n++] = tvms[i];
 	if (there->cuda.sm || there->cuda.driver.major)
@@ -127,8 +127,8 @@ bool mpk_check_is_runtime(const char *library)
 	return false;
 }
 
-/* Whose a symbol is shows in its prefix, for names of C and for mangled ones of C++. TVM's own
- * and those of tvm-ffi count alike. */
+/* The prefix of a symbol tells its owner, in C names and in mangled C++ names. Symbols of TVM and
+ * of tvm-ffi count alike. */
 bool mpk_check_is_tvms(const char *symbol)
 {
 	const char *owner = mpk_symbol_owner(symbol);
@@ -151,8 +151,8 @@ bool mpk_check_is_extension(const struct mpk_dso *d)
 	return false;
 }
 
-/* What it needs, and what nothing there defines. A file whose tables do not read stays out: the check of linking says
- * why.
+/* Reads the needed libraries of the file and the symbols that no present library defines. A file
+ * with unreadable tables is left out: the linking check reports the reason.
  * Returns  MPK_OK; MPK_E_NOMEM */
 static enum mpk_code load_file(struct mpk_check_state *s, struct mpk_error *err)
 {
@@ -184,7 +184,7 @@ static enum mpk_code load_file(struct mpk_check_state *s, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* The scope of a process there, with the file
+/* Builds the symbol scope of a process at the target that has loaded the file
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
 static enum mpk_code scope_init(struct mpk_check_state *s, struct mpk_error *err)
 {
@@ -214,7 +214,8 @@ static bool has_title(const struct mpk_param *list, size_t count, struct mpk_spa
 	return false;
 }
 
-/* The state of a title; made when it is the first. States are few: what is not known has no name. */
+/* Returns the kept state with a title, and adds it when the title is new. Only states with a known
+ *         title are listed, so they are few. */
 static struct mpk_check_held *held_of(struct mpk_check_state *s, struct mpk_span title)
 {
 	struct mpk_check_result *r = s->result;
@@ -256,7 +257,8 @@ static enum mpk_code states_add_all(struct mpk_check_state *s, const struct mpk_
 		struct mpk_span title = list[i].type.title;
 		struct mpk_check_held *h;
 
-		/* each once; what is taken and returned again is not made */
+		/* list each title once; an object that is taken and also returned is not made by
+		 * the function */
 		if (list[i].type.kind != MPK_TYPE_NAMED || has_title(list, i, title) ||
 		    (!takes && has_title(f->inputs, f->input_count, title)))
 			continue;
@@ -287,7 +289,7 @@ static enum mpk_code read_states(struct mpk_check_state *s, struct mpk_error *er
 		const struct mpk_models *m = &s->view->nodes[n].models;
 
 		if (!mpk_view_relax(&s->view->nodes[n]))
-			continue; /* only of these states are known */
+			continue; /* only these states have known titles */
 		for (size_t i = 0; i < m->count; i++) {
 			const struct mpk_signature *f = &m->items[i];
 
@@ -308,7 +310,7 @@ static int by_name(const void *a, const void *b)
 	return mpk_natural_compare(*x, *y);
 }
 
-/* Those of all findings, each once, when all checks have run. */
+/* Collects the functions of all findings, each once, after all checks have run. */
 static enum mpk_code sum_calls(struct mpk_check_state *s, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap known = { 0 };
@@ -336,7 +338,7 @@ static enum mpk_code sum_calls(struct mpk_check_state *s, struct mpk_error *err)
 
 /* --- the run ---------------------------------------------------------------------------- */
 
-/* Whether it was asked for; by default everything is. */
+/* Whether the user asked for a check. By default all checks run. */
 static bool check_is_named(const struct mpk_there *there, const char *name)
 {
 	for (size_t i = 0; i < there->only_count; i++)
@@ -345,7 +347,8 @@ static bool check_is_named(const struct mpk_there *there, const char *name)
 	return !there->only;
 }
 
-/* A device that is asked for is served when the runtime gets the code, too. */
+/* A request for the device check includes the registration check: the device runs nothing that the
+ * runtime never gets. */
 bool mpk_check_wanted(const struct mpk_there *there, const char *name)
 {
 	return check_is_named(there, name) || (strcmp(name, "registration") == 0 && there->device &&
@@ -360,8 +363,7 @@ void mpk_check_leave(struct mpk_check_state *s, const char *part, const char *op
 	item->option = option;
 }
 
-/* Every row leaves an item, also when it was skipped: a verdict that does not say what it rests
- * on is worth nothing. */
+/* Every check leaves an item, even if it was skipped: a verdict must state its basis. */
 static enum mpk_code run_table(struct mpk_check_state *s, const struct mpk_check_row *rows,
 			       struct mpk_check_result *result, struct mpk_error *err)
 {
@@ -380,16 +382,17 @@ static enum mpk_code run_table(struct mpk_check_state *s, const struct mpk_check
 	return MPK_OK;
 }
 
-/* Libraries that are made of one source for several releases export the same functions. Names that begin with an underscore
- * do not count: C++ names parameters of other versions in them, and compilers what is theirs alone. PyInit_ops_sm90 is
- * PyInit_ops_sm100. */
+/* Digest of the exported names. Libraries built from one source for several releases export the
+ * same functions. Names with a leading underscore do not count: mangled C++ names contain parameter
+ * types that vary by version, and compilers add symbols of their own. Architectures are removed, so
+ * that PyInit_ops_sm90 equals PyInit_ops_sm100. */
 static uint64_t sum_exports(const struct mpk_check_state *s)
 {
 	struct mpk_symtab table;
 	struct mpk_symbol symbol;
 	uint64_t sum = 0;
 
-	/* what does not read is said elsewhere */
+	/* another check reports unreadable tables */
 	if (mpk_symtab_dynamic(s->elf, &table, NULL) != MPK_OK)
 		return 0;
 	for (size_t i = 1; i < table.count; i++) {
@@ -405,12 +408,12 @@ static uint64_t sum_exports(const struct mpk_check_state *s)
 			hash = (hash ^ (len ? '#' : (uint8_t)*p)) * UINT64_C(1099511628211);
 			p += len ? len : 1;
 		}
-		sum += hash; /* in whatever order they stand */
+		sum += hash; /* a sum is independent of the order of the names */
 	}
 	return sum;
 }
 
-/* Checks that were asked for by name, of which none had anything to look at. */
+/* Notes that the user named checks and that none of them had anything to look at. */
 static void note_lack(struct mpk_check_result *r)
 {
 	const struct mpk_check_item *first = NULL;
@@ -428,8 +431,8 @@ static void note_lack(struct mpk_check_result *r)
 	}
 }
 
-/* The order matters: what runs later asks what came before, such as whether the format is another
- * or which functions are lost. */
+/* The order matters: later checks use results of earlier ones, such as whether the format is
+ * another or which functions are lost. */
 static enum mpk_code run_all(struct mpk_check_state *s, struct mpk_check_result *result,
 			     struct mpk_error *err)
 {
@@ -443,7 +446,7 @@ static enum mpk_code run_all(struct mpk_check_state *s, struct mpk_check_result 
 	MPK_TRY(run_table(s, mpk_check_function, result, err));
 	MPK_TRY(run_table(s, mpk_check_registration, result, err));
 	MPK_TRY(run_table(s, mpk_check_device, result, err));
-	/* a policy that nobody named leaves nothing open, unless the check of it was */
+	/* a policy is optional: it is listed as left open only if the user named its check */
 	if (s->there->abi || s->there->only)
 		MPK_TRY(run_table(s, mpk_check_abis, result, err));
 	if (s->there->memory)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU code of a file in the pieces that a driver takes: containers beside the tree of modules, what getters of TVM
- * name, and modules. Headers say which devices each is for; one image of each says which kernels it has. */
+/* Splits the GPU code of a file into the units that a driver loads: containers outside the module
+ * tree, images that TVM getters name, and modules. The headers tell the devices of each unit; one
+ * image of each unit tells its kernels. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,8 @@ bool mpk_check_is_cuda(const struct mpk_view_node *n)
 
 /* --- architectures in names of kernels: "fmha_sm90_", "cutlass::arch::Sm100", "gemm_gfx942" -------------------- */
 
-/* Whether the letters at i begin a word: in a symbol of C++ its length stands in front of it, in a name like FwdSm90 a
- * small letter. */
+/* Whether a word begins at i: in a mangled C++ symbol a word's length stands in front of it, in a
+ * name like FwdSm90 a small letter does. */
 static bool begins_word(struct mpk_span name, size_t i)
 {
 	uint8_t before = i ? name.data[i - 1] : '_', first = name.data[i];
@@ -32,7 +33,7 @@ static bool begins_word(struct mpk_span name, size_t i)
 	return !isalpha(before) || (isupper(first) && islower(before));
 }
 
-/* The next one from *at on, or 0. */
+/* Returns the next "sm" architecture at or after *at; 0 if there is none. */
 static unsigned next_sm(struct mpk_span name, size_t *at)
 {
 	for (size_t i = *at; i + 4 <= name.len; i++) {
@@ -67,7 +68,8 @@ size_t mpk_check_arch_length(const char *text, const char *p)
 	return isalnum((unsigned char)p[len]) ? 0 : len;
 }
 
-/* The next processor of AMD's, or NULL; of gfx90a and gfx90 the longer one. */
+/* Returns the next AMD processor name; NULL if there is none. Of gfx90a and gfx90 it takes the
+ * longer match. */
 static const char *next_gfx(struct mpk_span name, size_t *at)
 {
 	const char *known, *best = NULL;
@@ -95,8 +97,9 @@ static void add_sm(struct mpk_check_unit *u, unsigned sm)
 			return;
 	if (u->named_count < MPK_CHECK_NAMED)
 		u->named_sm[u->named_count++] = sm;
+	/* a unit that names too many architectures is for no particular one */
 	else
-		u->is_named = false; /* of so many it is for nobody in particular */
+		u->is_named = false;
 }
 
 static void add_gfx(struct mpk_check_unit *u, const char *gfx)
@@ -110,7 +113,7 @@ static void add_gfx(struct mpk_check_unit *u, const char *gfx)
 		u->is_named = false;
 }
 
-/* What the name of one more kernel says. */
+/* Adds the architectures in the name of one more kernel. */
 static void take_name(struct mpk_check_unit *u, struct mpk_span name)
 {
 	size_t at = 0, found = 0;
@@ -126,13 +129,13 @@ static void take_name(struct mpk_check_unit *u, struct mpk_span name)
 
 /* --- kernels ----------------------------------------------------------------------------------------------- */
 
-/* Whose kernels those are; NULL: nobody can tell. */
+/* Returns the row that lists the kernels of this code; NULL if they cannot be listed. */
 static const struct mpk_code_info *lister_of(const struct mpk_code_info *code)
 {
 	return code->format && !code->problem ? mpk_code_info_lister(code) : NULL;
 }
 
-/* One image of a fatbin; what does not unpack or read is left without a lister. */
+/* Reads one image of a fatbin. An image that cannot be unpacked or read gets no lister. */
 static enum mpk_code read_image(const struct mpk_fatbin_entry *e, struct mpk_arena *scratch,
 				struct mpk_code_info *out, struct mpk_error *err)
 {
@@ -152,8 +155,9 @@ static bool has_kernels(const struct mpk_fatbin_entry *e)
 	return e->kind == MPK_FATBIN_ELF || e->kind == MPK_FATBIN_PTX;
 }
 
-/* Of a fatbin the image that is the least work, as all have the same kernels, unless the source leaves them out for
- * some: when there are none in it, the others are read. Of other code all that there is. */
+/* Reads the kernels of the fatbin image that is cheapest to read, since normally all images have
+ * the same kernels. If it has none, the other images are read, since a source may omit kernels for
+ * some targets. Other code is read whole. */
 static enum mpk_code read_kernels(struct mpk_span bytes, struct mpk_arena *scratch,
 				  struct mpk_code_info *out, struct mpk_error *err)
 {
@@ -232,14 +236,15 @@ static enum mpk_code count_kernel(void *arg, struct mpk_span name, struct mpk_er
 
 /* --- pieces ------------------------------------------------------------------------------------------------ */
 
-/* Of packed images names alone tell: "amdgcnspirv" of HIP, "spir64-unknown-unknown" of SYCL. */
+/* In packed images only target names tell: "amdgcnspirv" of HIP, "spir64-unknown-unknown" of
+ * SYCL. */
 bool mpk_check_is_spirv(const struct mpk_code_target *t)
 {
 	return (t->what && strcmp(t->what, "SPIR-V") == 0) ||
 	       (t->kind != MPK_TARGET_LTO && strstr(t->name, "spir"));
 }
 
-/* SPIR-V is for neither maker, but for that of HIP. */
+/* SPIR-V belongs to neither maker, except that of HIP. */
 static bool is_made_for(const struct mpk_code_target *t, bool cuda)
 {
 	return cuda ? t->sm != 0
@@ -264,7 +269,8 @@ static bool has_spirv(const struct mpk_check_unit *u)
 	return false;
 }
 
-/* What modules hold that are compiled for the device that is there; Metal is Apple's alone. */
+/* Whether a module is compiled for the device at run time. Metal runs only on Apple hardware, so it
+ * does not count. */
 static bool is_portable(const struct mpk_view_node *n)
 {
 	return mpk_view_kernels(n) && !mpk_code_kind_has_targets(n->node->kind) &&
@@ -275,7 +281,7 @@ struct units {
 	struct mpk_check_unit *items; /* malloc'ed */
 	size_t count, cap;
 	bool is_portable;
-	bool asks_toolkit; /* a driver was named */
+	bool asks_toolkit; /* the user named a driver */
 	struct mpk_arena *arena;
 };
 
@@ -293,10 +299,11 @@ static enum mpk_code add_unit(struct units *l, struct mpk_check_unit u, struct m
 
 /* --- the release of CUDA that made a container --- */
 
-/* One run of nvcc makes all images of a container: the first that reads tells. */
+/* Search for the toolkit of a container. One run of nvcc makes all of its images, so the first
+ * readable image tells. */
 struct asking {
 	unsigned toolkit;
-	uint64_t left; /* bytes that may be unpacked for it */
+	uint64_t left; /* bytes that may still be unpacked in this search */
 };
 
 static enum mpk_code ask_entry(const struct mpk_fatbin_entry *e, void *arg, struct mpk_error *err)
@@ -339,7 +346,7 @@ static enum mpk_code ask_toolkit(struct mpk_check_unit *u, struct mpk_arena *are
 	return MPK_OK;
 }
 
-/* What does not read is an error of --verify, and nothing here. */
+/* Unreadable code is an error of --verify; this check ignores it. */
 static enum mpk_code add_code(struct units *l, const char *section, struct mpk_span bytes,
 			      bool is_loaded, bool is_found, const char *path,
 			      struct mpk_error *err)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the GPU must run, and its driver take.
+/* Checks of GPU code: which of it the device runs, and which the driver accepts.
  *
- * A library is judged as a whole. A piece of its code, a container or a module, that has nothing for the device is one
- * of two: an extra for newer or special GPUs, which the host code chooses at run time and does without here; or a hole,
- * kernels for older GPUs whose launch fails. Nothing static can tell intention from mistake for certain, so each is said
- * with its numbers, and an option turns each. */
+ * The verdict is about the library as a whole. A unit of its code, a container or a module, that
+ * has nothing for the device is either an extra or a hole. An extra is for newer or special GPUs:
+ * the host code chooses it at run time, and does without it on this device. A hole has kernels for
+ * older GPUs only, and their launch fails. Static analysis cannot tell intention from mistake, so
+ * each is reported with its numbers, and an option changes how each counts. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ void mpk_check_put_device(const struct mpk_there *there, struct mpk_strbuf *out)
 				  p->driver.major, p->driver.minor);
 }
 
-/* The first release that knows the architecture. */
+/* Returns the first CUDA release that knows the architecture. */
 static struct mpk_cuda_version driver_for(unsigned sm)
 {
 	for (size_t i = 0; mpk_cuda_devices[i].sm; i++)
@@ -43,7 +44,7 @@ static struct mpk_cuda_version driver_for(unsigned sm)
 	return (struct mpk_cuda_version){ 0 };
 }
 
-/* The first release whose drivers take that version. */
+/* Returns the first CUDA release whose drivers accept that PTX version. */
 static struct mpk_cuda_version driver_of_ptx(unsigned major, unsigned minor)
 {
 	const struct mpk_cuda_version wanted = { major, minor };
@@ -54,7 +55,7 @@ static struct mpk_cuda_version driver_of_ptx(unsigned major, unsigned minor)
 	return (struct mpk_cuda_version){ 0 };
 }
 
-/* What would help, of what nearly ran: a newer driver, else code for the device. */
+/* Says what would help the unit that nearly ran: a newer driver, else code for the device. */
 static void put_advice(const struct mpk_check_unit *u, const struct mpk_cuda_place *p,
 		       struct mpk_strbuf *out)
 {
@@ -120,8 +121,8 @@ static void put_reason(const struct mpk_code_target *image, const struct mpk_cud
 		mpk_strbuf_printf(out, " (%s)", reasons[fit]);
 }
 
-/* For each image why it does not run, then what would help: the two are often different
- * things, such as PTX that is too new for the driver. */
+/* Says for each image why it does not run, then what would help: the two often differ, as with PTX
+ * that is too new for the driver. */
 static void put_none_cuda(const struct mpk_there *there, const struct mpk_check_unit *u,
 			  struct mpk_strbuf *out)
 {
@@ -140,8 +141,8 @@ static void put_none_cuda(const struct mpk_there *there, const struct mpk_check_
 	put_advice(u, p, out);
 }
 
-/* Code objects are machine code, and no driver compiles them for another target as it does
- * with PTX: only code for that target or a generic one helps. */
+/* Code objects are machine code, and no driver compiles them for another target, unlike PTX. So
+ * only code for that target or a generic one helps. */
 static void put_none(const struct mpk_there *there, const struct mpk_check_unit *u,
 		     struct mpk_strbuf *out)
 {
@@ -156,24 +157,25 @@ static void put_none(const struct mpk_there *there, const struct mpk_check_unit 
 
 /* --- one piece --------------------------------------------------------------------------------- */
 
-/* What a piece is to the device. */
+/* How a unit of code fits the device. */
 enum fit {
 	SERVES,
-	NEWER, /* an extra: for newer or special GPUs alone */
-	NAMED, /* an extra: its kernels carry another architecture in their names */
-	BARE,  /* an extra: an image for one GPU, which the program loads by itself */
-	OLDER, /* a hole: for older GPUs, without PTX */
+	NEWER, /* an extra: only for newer or special GPUs */
+	NAMED, /* an extra: its kernel names contain another architecture */
+	BARE,  /* an extra: an image for one GPU that the program itself loads */
+	OLDER, /* a hole: only for older GPUs, without PTX */
 	LATE,  /* a hole: the driver is too old for it */
 	FITS
 };
 
-/* Whether a driver there takes one of them; as PTX alone, the first start is slow. */
+/* Whether the driver accepts some image of the unit. *by_ptx is set if it is PTX, whose first start
+ * is slow. */
 static bool cuda_runs(const struct mpk_cuda_place *p, const struct mpk_check_unit *u, bool *by_ptx)
 {
 	size_t i;
 
 	if (u->is_source && p->wants == MPK_CUDA_ANY)
-		return true; /* compiled for the device that is there */
+		return true; /* compiled at run time for the present device */
 	i = mpk_cuda_choose(u->images, u->image_count, p);
 	if (i < u->image_count && p->sm && p->wants == MPK_CUDA_ANY &&
 	    mpk_cuda_fit(&u->images[i], p) == MPK_CUDA_COMPILES)
@@ -181,7 +183,8 @@ static bool cuda_runs(const struct mpk_cuda_place *p, const struct mpk_check_uni
 	return i < u->image_count;
 }
 
-/* A module without targets is source or portable code: the runtime compiles it for the device that is there. */
+/* Whether some image runs on the device. A module without targets is source or portable code, which
+ * the runtime compiles for the present device. */
 static bool amd_runs(const char *device, const struct mpk_check_unit *u)
 {
 	for (size_t i = 0; i < u->image_count; i++)
@@ -197,7 +200,7 @@ static bool unit_runs(const struct mpk_there *there, const struct mpk_check_unit
 	return u->is_cuda ? cuda_runs(&there->cuda, u, by_ptx) : amd_runs(there->amd, u);
 }
 
-/* All its kernels say for whom they are, and none is for this device. */
+/* Whether all kernels of the unit name architectures, and none names this device. */
 static bool names_others(const struct mpk_there *there, const struct mpk_check_unit *u)
 {
 	for (size_t i = 0; i < u->named_count; i++)
@@ -207,7 +210,8 @@ static bool names_others(const struct mpk_there *there, const struct mpk_check_u
 	return u->is_named;
 }
 
-/* Whether code for any device would do for older ones than this, which then is left out. */
+/* Whether the unit is for devices older than this one. Code that is only for older devices does not
+ * run here. */
 static bool cuda_is_older(const struct mpk_check_unit *u, const struct mpk_cuda_place *p)
 {
 	for (size_t i = 0; i < u->image_count; i++) {
@@ -221,8 +225,8 @@ static bool cuda_is_older(const struct mpk_check_unit *u, const struct mpk_cuda_
 	return false;
 }
 
-/* AMD's compute and graphics GPUs are two families without an order between them: from gfx10 on they are for graphics.
- * Steppings are hexadecimal digits. */
+/* Whether the unit is for older AMD GPUs. Compute and graphics GPUs are two families without an
+ * order between them: gfx10 and later are for graphics. Steppings are hexadecimal digits. */
 static bool amd_is_older(const struct mpk_check_unit *u, const char *device)
 {
 	unsigned long wanted = strtoul(device + 3, NULL, 16);
@@ -252,7 +256,7 @@ static enum fit fit_of(const struct mpk_there *there, const struct mpk_check_uni
 	if (u->is_cuda && (!there->cuda.sm || cuda_runs(&any_driver, u, &ignored)))
 		return LATE;
 	if (u->node)
-		return OLDER; /* its functions launch its kernels on whatever there is */
+		return OLDER; /* the host functions launch these kernels on any device */
 	if (u->is_cuda ? !cuda_is_older(u, &there->cuda) : !amd_is_older(u, there->amd))
 		return NEWER;
 	return names_others(there, u) ? NAMED : u->is_bare ? BARE : OLDER;
@@ -260,12 +264,13 @@ static enum fit fit_of(const struct mpk_there *there, const struct mpk_check_uni
 
 /* --- kernels that the driver links --------------------------------------------------------------- */
 
-/* "JIT Linking" of nvcc's manual: where relocatable objects stay in a library with PTX, a driver links them again for a
- * device that their linked code is not for. The linked container has no other kernels than they. */
+/* "JIT Linking" in nvcc's manual: if a library keeps relocatable objects with PTX, the driver links
+ * them again for a device that the linked code does not support. The linked container has the same
+ * kernels as the objects. */
 struct relinking {
 	struct mpk_arena *arena;
-	struct mpk_strmap kernels; /* of the objects, with PTX for this device */
-	bool is_read, all;         /* all kernels that were asked for are among them */
+	struct mpk_strmap kernels; /* kernels of the objects that have PTX for this device */
+	bool is_read, all; /* is_read: kernels is filled; all: it contains all kernels asked for */
 };
 
 static enum mpk_code add_relocatable(void *arg, struct mpk_span name, struct mpk_error *err)
@@ -322,7 +327,7 @@ static enum mpk_code is_relinked(struct mpk_check_state *s, struct relinking *r,
 
 /* --- all pieces ---------------------------------------------------------------------------------- */
 
-/* Pieces that lack code for one reason: they have images for the same targets. */
+/* Units that lack code for the same reason: their images have the same targets. */
 struct group {
 	enum fit fit;
 	const char *targets;
@@ -333,11 +338,11 @@ struct group {
 struct grouping {
 	struct mpk_check_state *s;
 	struct relinking relinking;
-	struct relinking choices; /* kernels of images that a runtime chooses on this device */
+	struct relinking choices; /* kernels of the images that a runtime chooses for this device */
 	struct group *items;      /* malloc'ed */
 	size_t count, cap;
 	struct mpk_strmap by_key;
-	/* what a runtime registers, and images that the program loads by itself */
+	/* images that a runtime registers, and images that the program itself loads */
 	size_t registered, registered_run, registered_kernels, bare_kernels;
 };
 
@@ -376,8 +381,9 @@ static enum mpk_code put_unit(struct grouping *g, const struct mpk_check_unit *u
 	return MPK_OK;
 }
 
-/* Runtimes of OpenMP and SYCL take of all images of a library the one for the device. An image for another device is
- * no matter where each of its kernels is in one that serves. */
+/* Runtimes of OpenMP and SYCL choose among all images of a library the one for the device. So an
+ * image for another device does not count if an image that runs here contains each of its
+ * kernels. */
 static enum mpk_code read_choices(struct grouping *g, bool cuda, struct mpk_error *err)
 {
 	const struct mpk_check_code *code = g->s->code;
@@ -474,7 +480,7 @@ static void put_kernel(const struct mpk_check_unit *u, struct mpk_strbuf *out)
 		mpk_escape(out, name);
 }
 
-/* Nothing serves: what would have to be there, from the first. */
+/* Reports that nothing runs, with the code that the first unit would need. */
 static void say_nothing_runs(struct grouping *g)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
@@ -507,7 +513,8 @@ static void say_hole(struct grouping *g, const struct group *group)
 		      mpk_strbuf_text(&out));
 }
 
-/* All groups of one sort of extras are one finding: a library has them for many combinations of targets. */
+/* Reports all groups of one kind of extras in one finding: a library has extras for many
+ * combinations of targets. */
 static void say_extras(struct grouping *g, enum fit fit)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 }, device = { 0 };
@@ -544,7 +551,7 @@ static void say_extras(struct grouping *g, enum fit fit)
 		      mpk_strbuf_text(&out));
 }
 
-/* The first of what a user meets: a hole before an extra. */
+/* Notes the first problem that a user meets: a hole before an extra. */
 static void note_first(struct grouping *g)
 {
 	const struct group *first = NULL;
@@ -578,7 +585,8 @@ static enum mpk_code judge(struct mpk_check_state *s, bool cuda, struct mpk_erro
 	for (size_t i = 0; i < s->code->count; i++) {
 		const struct mpk_check_unit *u = &s->code->units[i];
 
-		/* of an object without kernels none fails; a file of nothing else is judged all the same */
+		/* an object without kernels cannot fail, but it is judged if the file has nothing
+		 * else */
 		if (u->is_cuda == cuda && !u->is_input && (u->kernels || !u->is_listed || !kernels))
 			MPK_TRY(take_unit(&g, u, err));
 	}
@@ -587,7 +595,8 @@ static enum mpk_code judge(struct mpk_check_state *s, bool cuda, struct mpk_erro
 		r->gpu = !r->gpu_counts.units_run ? MPK_CHECK_GPU_LACKS
 			 : r->gpu_counts.holes    ? MPK_CHECK_GPU_PARTLY
 						  : MPK_CHECK_GPU_RUNS;
-	/* A few images that the program loads by itself do not make it run where none of its containers does. */
+	/* a few images that the program itself loads do not make the library run if none of its
+	 * containers does */
 	if (g.registered && !g.registered_run && g.bare_kernels < g.registered_kernels)
 		r->gpu_counts.units_run = r->gpu_counts.kernels_run = 0;
 	if (s->there->device && !r->gpu_counts.units_run)
@@ -615,13 +624,14 @@ static enum mpk_code judge(struct mpk_check_state *s, bool cuda, struct mpk_erro
 
 /* --- rows ------------------------------------------------------------------------------- */
 
-/* OpenCL, SPIR-V and the like run on GPUs of any maker; machine code of one they are not. */
+/* Whether the file has portable code. OpenCL, SPIR-V and the like run on GPUs of any maker; machine
+ * code does not. */
 static bool has_portable(const struct mpk_check_state *s)
 {
 	return s->code->is_portable && s->there->cuda.wants != MPK_CUDA_OWN;
 }
 
-/* Why there is nothing to look at. */
+/* Says why there is no code to check. */
 static const char *nothing_of(const struct mpk_check_state *s)
 {
 	return mpk_check_has_code(s, true, true)
@@ -631,7 +641,7 @@ static const char *nothing_of(const struct mpk_check_state *s)
 		       : "it has no code for particular GPUs";
 }
 
-/* A device of the other maker is an error only when nothing in the file could run on it. */
+/* A device of another maker is an error only if no code in the file could run on it. */
 static enum mpk_code check_device_check_device(struct mpk_check_state *s, const char **skipped,
 					       struct mpk_error *err)
 {
@@ -671,7 +681,7 @@ static enum mpk_code check_device_check_device(struct mpk_check_state *s, const 
 			      cuda ? "NVIDIA" : "AMD", there->device);
 	if (s->result->gpu == MPK_CHECK_GPU_NONE)
 		s->result->lacks = *skipped;
-	/* What it does not run on it may load on, all the same. */
+	/* code that does not run on the device may still load */
 	if (there->cuda.wants != MPK_CUDA_ANY)
 		s->result->policy_errors += s->report->errors - before;
 	else
@@ -679,7 +689,8 @@ static enum mpk_code check_device_check_device(struct mpk_check_state *s, const 
 	return MPK_OK;
 }
 
-/* Whether the driver takes its code, for whichever GPU: what the check of devices says, too, where that is made. */
+/* Reports code that the driver does not accept, whatever the GPU. The device check reports that too
+ * if it runs. */
 static enum mpk_code judge_driver(struct mpk_check_state *s, struct mpk_error *err)
 {
 	const struct mpk_there *there = s->there;
@@ -697,8 +708,8 @@ static enum mpk_code judge_driver(struct mpk_check_state *s, struct mpk_error *e
 	return code;
 }
 
-/* Each GPU has a first version of the driver that knows it, whatever code the file has for it:
- * an older one cannot use it. */
+/* Each GPU needs a minimum driver version, whatever code the file has: an older driver cannot use
+ * the GPU. */
 static enum mpk_code check_driver(struct mpk_check_state *s, const char **skipped,
 				  struct mpk_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* function.c - which functions are found by name: those of the file's own modules, then the global functions of the
- * runtime
+/* function.c - checks that functions are found by name: in the file's own modules, then among the
+ * global functions of the runtime
  *
- * A virtual machine looks for every function of its table when it starts, and does not start without one. Host
- * code looks for a function when it first calls it. */
+ * A virtual machine looks up every function of its table at start, and does not start if one is
+ * missing. Host code looks up a function at its first call. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,9 +14,10 @@
 
 /* The functions of a file. */
 struct own {
-	struct mpk_strmap modules; /* of its modules: what its host code finds */
-	struct mpk_strmap host;    /* of its host code: an executable finds them, too */
-	bool is_open;              /* it may have others */
+	/* functions of the file's modules, which its host code can call */
+	struct mpk_strmap modules;
+	struct mpk_strmap host; /* functions of its host code, which only an executable can call */
+	bool is_open;           /* the file may have functions that are not listed */
 };
 
 /* --- the file's own ---------------------------------------------------------------------- */
@@ -28,7 +29,7 @@ static enum mpk_code add_own(struct own *own, struct mpk_span name, struct mpk_e
 	return MPK_OK;
 }
 
-/* Of kinds that are not known nobody can tell what they have. */
+/* A module of unknown kind may define any function, so the list becomes open. */
 static enum mpk_code add_node(struct own *own, const struct mpk_view_node *n, struct mpk_error *err)
 {
 	const struct mpk_payload_view *row = mpk_view_row(n);
@@ -42,8 +43,8 @@ static enum mpk_code add_node(struct own *own, const struct mpk_view_node *n, st
 	return MPK_OK;
 }
 
-/* A bare blob has host code elsewhere, so that the list is open. Functions that a damaged hash
- * table hides are not among its own. */
+/* A bare blob has its host code elsewhere, so the list is open. Functions that a damaged hash table
+ * hides are not in the list. */
 static enum mpk_code read_own(const struct mpk_check_state *s, struct own *own,
 			      struct mpk_error *err)
 {
@@ -56,7 +57,7 @@ static enum mpk_code read_own(const struct mpk_check_state *s, struct own *own,
 		if (mpk_strmap_find(&s->lost, name, NULL))
 			continue;
 		MPK_TRY_ALLOC(mpk_strmap_put(&own->host, name, 0, NULL) >= 0, err);
-		/* a system library finds its functions with its prefix and without */
+		/* a system library's functions are found with and without its prefix */
 		if (image->has_blob && image->prefix[0]) {
 			const char *full = mpk_arena_printf(s->arena, "%s%s", image->prefix,
 							    image->functions[i].name);
@@ -73,13 +74,14 @@ static enum mpk_code read_own(const struct mpk_check_state *s, struct own *own,
 
 /* --- global functions -------------------------------------------------------------------- */
 
-/* What the named libraries register, and tvm-ffi's own where one needs it. */
+/* Looks in the functions that the named libraries register, and in those of tvm-ffi if a library
+ * needs it. */
 static enum mpk_code ask_runtimes(const struct mpk_check_state *s, struct mpk_span name,
 				  enum mpk_global_state *out, struct mpk_error *err)
 {
 	struct mpk_release ffi = { 0 };
 	struct mpk_global_info
-		info; /* TVM's compiler names some that its Python package alone has */
+		info; /* TVM's compiler emits some names that only its Python package defines */
 	bool known = false, is_ffis = mpk_release_parse("ffi", &ffi);
 
 	is_ffis &= mpk_release_global(&ffi, name, &info) == MPK_GLOBAL_THERE;
@@ -102,8 +104,8 @@ static enum mpk_code ask_runtimes(const struct mpk_check_state *s, struct mpk_sp
 	return MPK_OK;
 }
 
-/* What the release is known to have needs no library to be read; what it lacks may be registered
- * by one that was named. */
+/* A function that the release is known to have needs no library to be read. A function that the
+ * release lacks may be registered by a named library. */
 static enum mpk_code find_global(const struct mpk_check_state *s, struct mpk_span name,
 				 enum mpk_global_state *out, struct mpk_global_info *info,
 				 struct mpk_error *err)
@@ -117,7 +119,8 @@ static enum mpk_code find_global(const struct mpk_check_state *s, struct mpk_spa
 	return ask_runtimes(s, name, out, err);
 }
 
-/* Whether the libraries that the wheel's library for CUDA needs are there; false also where nobody can look. */
+/* Whether a library that TVM's CUDA library needs is missing; false also if libraries cannot be
+ * searched. */
 static enum mpk_code lacks_cuda(struct mpk_check_state *s, bool *out, struct mpk_error *err)
 {
 	const struct mpk_sidecar *sidecar = mpk_release_sidecar(mpk_span_str("cuda"));
@@ -132,7 +135,7 @@ static enum mpk_code lacks_cuda(struct mpk_check_state *s, bool *out, struct mpk
 	return MPK_OK;
 }
 
-/* Whether a name is missing there for certain. */
+/* Whether a name is certainly missing. */
 static enum mpk_code is_missing(struct mpk_check_state *s, const struct own *own,
 				struct mpk_span name, bool *out, struct mpk_global_info *info,
 				struct mpk_error *err)
@@ -145,7 +148,7 @@ static enum mpk_code is_missing(struct mpk_check_state *s, const struct own *own
 	MPK_TRY(find_global(s, name, &state, info, err));
 	if (state == MPK_GLOBAL_SIDECAR) {
 		MPK_TRY(lacks_cuda(s, out, err));
-		/* of a machine that has a GPU nobody said that it has not the rest of CUDA */
+		/* a machine that was described with a GPU may have the rest of CUDA too */
 		*out = *out && !s->there->cuda.sm && !s->there->cuda.driver.major;
 		info->option = "USE_CUDA";
 		return MPK_OK;
@@ -183,7 +186,7 @@ static void put_why(const struct mpk_check_state *s, const struct mpk_global_inf
 /* --- executables ------------------------------------------------------------------------- */
 
 /* An executable may find a function in a module of the file, in its host code or in the global
- * registry; only what is in none of them is missing. */
+ * registry. The function is missing only if all three lack it. */
 static enum mpk_code function_check_entry(struct mpk_check_state *s, const struct mpk_view_node *n,
 					  const struct mpk_payload_function *f,
 					  const struct own *own, struct mpk_error *err)
@@ -205,8 +208,8 @@ static enum mpk_code function_check_entry(struct mpk_check_state *s, const struc
 	return MPK_OK;
 }
 
-/* The table of functions is resolved as a whole when the machine starts, so that one missing name
- * concerns all of its functions. */
+/* The machine resolves the whole table of functions at start, so one missing name concerns all of
+ * its functions. */
 static enum mpk_code check_executables(struct mpk_check_state *s, const struct own *own,
 				       struct mpk_error *err)
 {
@@ -223,7 +226,7 @@ static enum mpk_code check_executables(struct mpk_check_state *s, const struct o
 
 /* --- host code --------------------------------------------------------------------------- */
 
-/* Host code asks by name at the first call, so that only the functions that come to it fail. */
+/* Host code looks a function up at the first call, so only functions that reach that call fail. */
 static enum mpk_code function_check_name(struct mpk_check_state *s, const char *name,
 					 const struct own *own, struct mpk_error *err)
 {
@@ -239,7 +242,7 @@ static enum mpk_code function_check_name(struct mpk_check_state *s, const char *
 				  MPK_QUOTE(mpk_span_str(name)), why);
 }
 
-/* A name is reported once, however many places in the code ask for it. */
+/* A missing name is reported once, even if several places in the code call it. */
 static enum mpk_code function_check_names(struct mpk_check_state *s, const struct own *own,
 					  struct mpk_error *err)
 {
@@ -264,7 +267,7 @@ static enum mpk_code function_check_names(struct mpk_check_state *s, const struc
 
 /* --- metadata ---------------------------------------------------------------------------- */
 
-/* What an engine calls beside the functions of the file, as the file's metadata has it. */
+/* Checks the runtime functions that a serving engine calls, according to the file's metadata. */
 static enum mpk_code check_engine(struct mpk_check_state *s, const struct own *own, bool wanted,
 				  const char *what, const char *name, const char *path,
 				  struct mpk_error *err)
@@ -307,7 +310,7 @@ static enum mpk_code check_metadata(struct mpk_check_state *s, const struct own 
 			    "runtime.disco.nvshmem.init_nvshmem", m->path, err);
 }
 
-/* Whether it may look functions up: modules do, and what is linked with a library of TVM. */
+/* Whether the file looks functions up: modules do, and so do files linked with a TVM library. */
 static bool looks_up(const struct mpk_check_state *s)
 {
 	const struct mpk_image *image = s->view->image;
@@ -318,7 +321,7 @@ static bool looks_up(const struct mpk_check_state *s)
 	return s->is_module || s->view->count;
 }
 
-/* Why nothing is known of the functions there; NULL: it is. */
+/* Returns why the functions cannot be checked; NULL if they can. */
 static const char *not_known(const struct mpk_check_state *s)
 {
 	const struct mpk_there *there = s->there;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the dynamic linker must find: the machine, glibc, libraries, symbols. */
+/* Checks what the dynamic linker needs: the machine, glibc, libraries, symbols. */
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@
 
 /* --- machine ---------------------------------------------------------------------------- */
 
-/* Machine, word size and byte order: e_machine alone is not enough, as x32 has that of x86-64. */
+/* Compares machine, word size and byte order: e_machine is not enough, since x32 has that of
+ * x86-64. */
 static bool same_machine(const struct mpk_check_state *s)
 {
 	const struct mpk_image *image = s->view->image;
@@ -42,8 +43,8 @@ const char *mpk_check_not_linked(const struct mpk_check_state *s)
 	return same_machine(s) ? NULL : "it is for another machine";
 }
 
-/* Mach-O and COFF come from cross compilers, and are said by name, since "not an ELF file" would
- * not help who built them. */
+/* Mach-O and COFF files come from cross compilers. The message names the format, since "not an ELF
+ * file" would not help the user. */
 static enum mpk_code check_machine(struct mpk_check_state *s, const char **skipped,
 				   struct mpk_error *err)
 {
@@ -72,7 +73,7 @@ static enum mpk_code check_machine(struct mpk_check_state *s, const char **skipp
 
 /* --- glibc ------------------------------------------------------------------------------ */
 
-/* "GLIBC_2.34" as numbers; GLIBC_ABI_DT_RELR came with 2.36. */
+/* Parses "GLIBC_2.34" into numbers; GLIBC_ABI_DT_RELR came with 2.36. */
 static bool parse_glibc(const char *version, unsigned *major, unsigned *minor)
 {
 	char *end;
@@ -89,13 +90,13 @@ static bool parse_glibc(const char *version, unsigned *major, unsigned *minor)
 	return true;
 }
 
-/* As numbers and not as texts: 2.4 is below 2.34. */
+/* Versions are compared as numbers, not as texts: 2.4 is below 2.34. */
 static bool is_above(unsigned major, unsigned minor, unsigned than_major, unsigned than_minor)
 {
 	return major != than_major ? major > than_major : minor > than_minor;
 }
 
-/* Only the highest version is reported: all others follow from it. Weak needs are ignored,
+/* Only the highest version is reported: it includes all lower ones. Weak version needs are ignored,
  * since the dynamic linker does not fail for them. */
 static enum mpk_code check_glibc(struct mpk_check_state *s, const char **skipped,
 				 struct mpk_error *err)
@@ -130,7 +131,7 @@ static enum mpk_code check_glibc(struct mpk_check_state *s, const char **skipped
 
 /* --- libraries -------------------------------------------------------------------------- */
 
-/* Why libraries cannot be looked at; NULL: they can. */
+/* Returns why libraries cannot be searched; NULL if they can. */
 static const char *not_searched(const struct mpk_check_state *s)
 {
 	const char *why = mpk_check_not_linked(s);
@@ -138,8 +139,8 @@ static const char *not_searched(const struct mpk_check_state *s)
 	return why ? why : s->there->searchable ? NULL : MPK_CHECK_UNSAID;
 }
 
-/* One line for a library, however many of the file's symbols come from it.
- * @symbols how many nothing else there defines */
+/* Reports a missing library once, however many of the file's symbols come from it.
+ * @symbols number of symbols that no other present library defines */
 static void say_missing(struct mpk_check_state *s, const struct mpk_scope_gap *gap, size_t symbols)
 {
 	const char *owner = strcmp(gap->name, "libcuda.so.1") == 0
@@ -158,7 +159,8 @@ static void say_missing(struct mpk_check_state *s, const struct mpk_scope_gap *g
 		      s->there->libs ? ", or copy it there" : "", count);
 }
 
-/* Versions of symbols that a library has not; what the file itself needs of glibc is the check of that. */
+/* Reports symbol versions that a library lacks. The glibc check covers those that the file itself
+ * needs of glibc. */
 static enum mpk_code check_versions(struct mpk_check_state *s, struct mpk_error *err)
 {
 	const struct mpk_unversioned *list;
@@ -182,7 +184,7 @@ static enum mpk_code check_versions(struct mpk_check_state *s, struct mpk_error 
 	return MPK_OK;
 }
 
-/* A library that is there, and that dlopen refuses all the same. */
+/* Reports a library that is present but that dlopen refuses. */
 static enum mpk_code check_needed(struct mpk_check_state *s, const struct mpk_dso *d,
 				  struct mpk_error *err)
 {
@@ -207,7 +209,7 @@ static enum mpk_code check_library(struct mpk_check_state *s, const char **skipp
 		return MPK_OK;
 	for (const struct mpk_dso *d = s->scope.first; d; d = d->next)
 		MPK_TRY(check_needed(s, d, err));
-	/* of several, nobody can tell whose the symbols are */
+	/* with several missing libraries, it is unknown which one has the symbols */
 	for (size_t i = 0; i < s->scope.missing_count; i++)
 		say_missing(s, &s->scope.missing[i], i ? 0 : s->unbound_count);
 	return check_versions(s, err);
@@ -215,7 +217,7 @@ static enum mpk_code check_library(struct mpk_check_state *s, const char **skipp
 
 /* --- symbols ---------------------------------------------------------------------------- */
 
-/* Symbols of a release come from a table, so that no TVM has to be installed; those of named
+/* The symbols of a release come from a table, so TVM need not be installed. The symbols of named
  * libraries are read. */
 static bool runtime_defines(const struct mpk_there *there, const struct mpk_unbound *u)
 {
@@ -227,8 +229,8 @@ static bool runtime_defines(const struct mpk_there *there, const struct mpk_unbo
 	return false;
 }
 
-/* A named library that needs libtvm_ffi.so brings it: its names are those of the newest that is known,
- * unless it is named too. */
+/* A named library that needs libtvm_ffi.so implies it: unless the user names that library too, its
+ * symbols are those of the newest known version. */
 static bool implied(const struct mpk_there *there, const char *name)
 {
 	struct mpk_release newest;
@@ -241,7 +243,7 @@ static bool implied(const struct mpk_there *there, const char *name)
 	return false;
 }
 
-/* Whether libtvm_ffi.so is among the named libraries, by a function of its C API. */
+/* Whether libtvm_ffi.so is among the named libraries; a function of its C API tells. */
 static bool names_tvm_ffi(const struct mpk_there *there)
 {
 	for (const struct mpk_dso *d = there->runtimes; d; d = d->next)
@@ -268,19 +270,21 @@ static bool is_of_python(const struct mpk_check_state *s, const struct mpk_unbou
 	       (s->is_extension || (u->by != &s->file && mpk_check_is_extension(u->by)));
 }
 
-/* What of the place itself defines a symbol: the release that was named, libraries that it has loaded, the
- * interpreter of an extension. */
+/* Whether the target itself defines a symbol: the named release, the libraries it has loaded, or
+ * the interpreter that imports an extension. */
 bool mpk_check_provided(const struct mpk_check_state *s, const struct mpk_unbound *u)
 {
 	return hosts_provide(s->there, u) || runtime_defines(s->there, u) ||
 	       implied(s->there, u->name) || is_of_python(s, u);
 }
 
-/* What is said of a symbol that nothing there defines. */
+/* What can be said of a symbol that no present library defines. */
 enum judgement {
 	MPK_CHECK_JUDGED, /* it is missing */
-	MPK_CHECK_UNSEEN, /* it may be in a library that nobody could look at */
-	MPK_CHECK_UNKNOWN, /* the same, and nobody is told: its version is compared, or the runtime is to be named */
+	MPK_CHECK_UNSEEN, /* it may be in a library that could not be read, which is reported */
+	/* the same, but not reported: the version is compared instead, or the user has to name the
+	 * runtime */
+	MPK_CHECK_UNKNOWN,
 };
 
 static bool is_cxx(const char *name)
@@ -288,8 +292,8 @@ static bool is_cxx(const char *name)
 	return strncmp(name, "_Z", 2) == 0;
 }
 
-/* Whether all libraries of TVM that the file needs were read, this one among them.
- * @ffi     libtvm_ffi.so; false: any other */
+/* Whether all TVM libraries that the file needs were read, and libtvm_ffi.so is among them.
+ * @ffi     ask about libtvm_ffi.so; false: ask about any other TVM library */
 static bool has_read_tvms(const struct mpk_check_state *s, bool ffi)
 {
 	bool found = false;
@@ -309,9 +313,10 @@ static bool has_read_tvms(const struct mpk_check_state *s, bool ffi)
 	return found;
 }
 
-/* Of releases the names in C are known, those in C++ only of libraries that were read. Where some library counts as
- * there unseen, a name may be its: one with a version is, and one without is when versions are used at all.
- * @library receives that which could not be looked at */
+/* A release table has the C symbols; C++ symbols are known only for libraries that were read. If a
+ * library counts as present without being read, it may define the symbol, unless the symbol has no
+ * version and the file uses versions.
+ * @library receives the library that could not be read */
 static enum judgement judge(const struct mpk_check_state *s, const struct mpk_unbound *u,
 			    const char **library)
 {
@@ -323,7 +328,7 @@ static enum judgement judge(const struct mpk_check_state *s, const struct mpk_un
 		    (is_cxx(u->name) ? !s->there->has_release && names_tvm_ffi(s->there)
 				     : mpk_check_where(s->there) != NULL))
 			return MPK_CHECK_JUDGED;
-		/* whoever loads modules has loaded these; nobody has for other libraries */
+		/* a process that loads modules has loaded these; other processes may not have */
 		if (!s->is_module && !mpk_check_where(s->there) && s->there->searchable)
 			return MPK_CHECK_JUDGED;
 		*library = ffi ? "libtvm_ffi.so" : "libtvm_runtime.so";
@@ -337,14 +342,15 @@ static enum judgement judge(const struct mpk_check_state *s, const struct mpk_un
 	return !s->scope.guessed || u->by->versions.count ? MPK_CHECK_JUDGED : MPK_CHECK_UNKNOWN;
 }
 
-/* What code calls to say what is wrong with its arguments: as long as nothing is, it is not called. */
+/* Whether a function only reports wrong arguments: it is not called as long as the arguments are
+ * right. */
 static bool is_raiser(const char *name)
 {
 	return strncmp(name, "TVMFFIErrorSetRaised", 20) == 0 ||
 	       strcmp(name, "TVMAPISetLastError") == 0;
 }
 
-/* The library that has the symbols of tvm-ffi, or those of TVM's runtime, if it was read. */
+/* Returns the library with the symbols of tvm-ffi, or of TVM's runtime; NULL if it was not read. */
 static const struct mpk_dso *tvms_dso(const struct mpk_check_state *s, bool ffi)
 {
 	static const char *const names[] = { "libtvm_runtime.so", "libtvm.so", "libtvm_ffi.so" };
@@ -361,7 +367,7 @@ static const struct mpk_dso *tvms_dso(const struct mpk_check_state *s, bool ffi)
 	return NULL;
 }
 
-/* More are counted and not listed. */
+/* UNDEFINED_SAID symbols are listed, further ones only counted. */
 enum { UNDEFINED_SAID = 8, REPEATS_SEARCHED = 256 };
 
 /* Symbols of one owner, or all that a library which is needed lacks, which are one finding. */
@@ -375,13 +381,13 @@ struct owned {
 enum { OWNERS = 12 };
 
 struct undefined {
-	size_t errors; /* that keep it from loading, without an owner */
+	size_t errors; /* symbols without an owner that keep the file from loading */
 	size_t unseen_ffi, unseen_tvm;
 	struct owned owned[OWNERS];
 	size_t owned_count;
 };
 
-/* What is wrong with a symbol. */
+/* Writes what is wrong with a symbol. */
 static void put_lack(const struct mpk_check_state *s, const struct mpk_unbound *u, char *out,
 		     size_t size)
 {
@@ -450,7 +456,8 @@ static void put_which(const struct owned *o, char *out, size_t size)
 			       QUOTED(o->names[1]), o->count - 2);
 }
 
-/* A library that is needed, and calls what is missing. It fails at once where everything is bound at once. */
+/* Reports a needed library that calls a missing function. It fails at once if all symbols are bound
+ * at load time. */
 static enum mpk_code say_of_needed(struct mpk_check_state *s, const struct owned *o,
 				   const char *which, const char *what, struct mpk_error *err)
 {
@@ -511,8 +518,8 @@ static enum mpk_code say_one_of_needed(struct mpk_check_state *s, const struct m
 	return say_of_needed(s, &one, QUOTED(u->name), what, err);
 }
 
-/* Cases: nothing but an error message is lost, functions fail when called, or the library does not load. TVM and
- * tvm-ffi bind modules lazily; Python binds all that it loads at once. */
+/* Three cases: only an error message is lost, functions fail when called, or the library does not
+ * load. TVM and tvm-ffi bind modules lazily; Python binds all symbols of an extension at once. */
 static enum mpk_code say_undefined(struct mpk_check_state *s, const struct mpk_unbound *u,
 				   struct undefined *n, struct mpk_error *err)
 {
@@ -544,8 +551,8 @@ static enum mpk_code say_undefined(struct mpk_check_state *s, const struct mpk_u
 	return MPK_OK;
 }
 
-/* A symbol that nobody can judge is at most a warning, and only where libraries were looked at: an error must be
- * certain. */
+/* A symbol whose library could not be read is at most a warning, and only if libraries were
+ * searched: an error must be certain. */
 static enum mpk_code check_undefined(struct mpk_check_state *s, const struct mpk_unbound *u,
 				     struct undefined *n, struct mpk_error *err)
 {
@@ -588,7 +595,7 @@ static enum mpk_code leave_unseen(struct mpk_check_state *s, const struct undefi
 	return MPK_OK;
 }
 
-/* A symbol that the file lacks, and what it needs lacks, too, is one cause. */
+/* Whether a library that the file needs lacks the same symbol, which is one cause. */
 static bool is_repeated(const struct mpk_check_state *s, size_t at)
 {
 	const struct mpk_unbound *u = &s->unbound[at];
@@ -599,7 +606,7 @@ static bool is_repeated(const struct mpk_check_state *s, size_t at)
 	return false;
 }
 
-/* Of a file that lacks a library, what comes from it is not asked one by one. */
+/* If a library is missing, its symbols are not reported one by one. */
 static enum mpk_code check_unbound(struct mpk_check_state *s, struct mpk_error *err)
 {
 	struct undefined n = { 0 };
@@ -624,7 +631,8 @@ static enum mpk_code check_unbound(struct mpk_check_state *s, struct mpk_error *
 	return leave_unseen(s, &n, err);
 }
 
-/* Whether the runtime fills the pointer of that name, which the initializers of its library point at by theirs. */
+/* Whether the runtime fills the context pointer "__NAME", whose address its library's initializers
+ * know. */
 static enum mpk_code hands_over(struct mpk_check_state *s, const char *name, bool *out,
 				struct mpk_error *err)
 {
@@ -640,8 +648,8 @@ static enum mpk_code hands_over(struct mpk_check_state *s, const char *name, boo
 	return MPK_OK;
 }
 
-/* Launch functions that mpack writes look kernels up by whichever of the two names is filled: TVM 0.26
- * has the older one no longer. Code that has both pointers needs one. */
+/* Launch functions that mpack writes look kernels up through whichever of the two pointers is
+ * filled: TVM 0.26 no longer has the older one. So code with both pointers needs only one. */
 static enum mpk_code has_other_lookup(struct mpk_check_state *s, const char *name, bool *out,
 				      struct mpk_error *err)
 {
@@ -659,7 +667,8 @@ static enum mpk_code has_other_lookup(struct mpk_check_state *s, const char *nam
 	return MPK_OK;
 }
 
-/* Launch functions that mpack writes import what raises an error, too, weakly: without a pointer they use that. */
+/* Launch functions that mpack writes also import the function that raises an error, as a weak
+ * symbol, and use it if the pointer is not filled. */
 static bool binds_weakly(const struct mpk_check_state *s, const char *name)
 {
 	const struct mpk_unbound wanted = { .name = name, .by = &s->file };
@@ -680,7 +689,7 @@ static bool binds_weakly(const struct mpk_check_state *s, const char *name)
 
 enum { POINTERS_SEARCHED = 100 };
 
-/* Whether no code of the library, all of which was searched, takes what is in a pointer. */
+/* Whether no code of the library reads a pointer. Answers true only if all code was searched. */
 static enum mpk_code is_unused(struct mpk_check_state *s, const char *symbol, bool *out,
 			       struct mpk_error *err)
 {
@@ -693,7 +702,8 @@ static enum mpk_code is_unused(struct mpk_check_state *s, const char *symbol, bo
 	return MPK_OK;
 }
 
-/* "__TVMBackendParallelLaunch": a pointer that the runtime fills with its function of that name. */
+/* Checks pointers such as "__TVMBackendParallelLaunch", which the runtime fills with its function
+ * of that name. */
 static enum mpk_code check_pointers(struct mpk_check_state *s, struct mpk_error *err)
 {
 	const struct mpk_image *image = s->view->image;
@@ -706,7 +716,7 @@ static enum mpk_code check_pointers(struct mpk_check_state *s, struct mpk_error 
 			MPK_TRY(hands_over(s, name, &filled, err));
 		if (!filled)
 			MPK_TRY(has_other_lookup(s, name, &filled, err));
-		/* TVM has a dozen; each is looked for in all that code wants */
+		/* TVM has a dozen pointers; each one costs a search through all code */
 		if (!filled && i < POINTERS_SEARCHED)
 			MPK_TRY(is_unused(s, symbol, &filled, err));
 		if (filled)
@@ -729,8 +739,8 @@ static enum mpk_code check_pointers(struct mpk_check_state *s, struct mpk_error 
 	return MPK_OK;
 }
 
-/* Undefined symbols are the dynamic linker's; the pointers __TVM... are filled by the runtime
- * afterwards and need one that was named. */
+/* The dynamic linker binds undefined symbols. The runtime fills the pointers __TVM... afterwards,
+ * so they need a named runtime. */
 static enum mpk_code check_symbol(struct mpk_check_state *s, const char **skipped,
 				  struct mpk_error *err)
 {

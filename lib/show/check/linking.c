@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linking.c - what the dynamic linker cannot bind, and which functions fail for it
+/* linking.c - reports symbols that the dynamic linker cannot bind, and the functions that fail
+ * because of them
  *
- * A symbol that is missing does not keep a library from loading when it is bound lazily: it fails in the call. So the
- * functions are named whose code comes to what is missing, and those of virtual machines that call them. */
+ * With lazy binding, a missing symbol does not keep a library from loading: the call fails. So the
+ * findings name the functions whose code reaches the missing symbol, and the virtual machine
+ * functions that call them. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +18,7 @@
 #include "text/phrase.h"
 #include "verify/verify.h"
 
-/* Names that are found, and those of them that were added already. */
+/* The functions found so far, as a list and as a set. */
 struct names {
 	const char **items;
 	size_t count, cap;
@@ -72,8 +74,9 @@ static void see_initializer(void *arg, size_t piece)
 	in->found |= in->marked[piece];
 }
 
-/* The pieces that come to what is wanted, then the functions that begin with one.
- * @at_load receives whether an initializer is among them */
+/* Finds the pieces of code that reach the missing symbol, then the functions that begin with such a
+ * piece.
+ * @at_load receives whether an initializer reaches it */
 static enum mpk_code linking_find_host(struct mpk_check_state *s, enum mpk_want_kind kind,
 				       const char *name, bool *marked, struct names *out,
 				       bool *at_load, struct mpk_error *err)
@@ -110,12 +113,12 @@ static enum mpk_code linking_add_call(void *arg, size_t from, size_t to, struct 
 	struct calls *c = arg;
 
 	MPK_TRY_ALLOC(MPK_VEC_ROOM(c->items, c->count, c->cap), err);
-	/* what is wanted spreads from the callee to its caller */
+	/* the mark spreads from callee to caller */
 	c->items[c->count++] = (struct mpk_want_edge){ (uint32_t)to, (uint32_t)from };
 	return MPK_OK;
 }
 
-/* Whether the function is a host function of `of`, or what is compiled of it is. */
+/* Whether the list contains a host function, or the host function compiled from it. */
 static bool is_among(const struct names *of, const struct mpk_payload_function *f)
 {
 	char text[256];
@@ -131,7 +134,7 @@ static bool is_among(const struct names *of, const struct mpk_payload_function *
 	return mpk_strmap_find(&of->known, mpk_span_str(text), NULL);
 }
 
-/* @marked  room for each function */
+/* @marked  one flag for each function */
 static enum mpk_code spread_machine(const struct mpk_payload_view *row, const struct mpk_payload *p,
 				    size_t count, bool *marked, struct names *out,
 				    struct mpk_error *err)
@@ -168,7 +171,7 @@ static size_t count_functions(const struct mpk_payload_view *row, const struct m
 	return count;
 }
 
-/* Functions of executables that come to host functions of the list are added to it. */
+/* Adds the executables' functions that reach a host function of the list. */
 static enum mpk_code find_machines(struct mpk_check_state *s, struct names *out,
 				   struct mpk_error *err)
 {
@@ -210,8 +213,8 @@ static void linking_put_functions(const char *const *functions, size_t count, ch
 		(void)snprintf(out + n, size - n, " and %zu more", count - shown);
 }
 
-/* What shows when functions are called: an entry of the report with them
- * @severity of a warning it is not certain that one fails */
+/* Adds a finding that takes effect in calls of the given functions
+ * @severity a warning means that it is not certain that a call fails */
 static enum mpk_code add_call(struct mpk_check_state *s, enum mpk_severity severity,
 			      const char *const *functions, size_t count, const char *text,
 			      struct mpk_error *err)
@@ -257,9 +260,9 @@ static enum mpk_code say_failing(struct mpk_check_state *s, const char *const *f
 	return add_call(s, MPK_ERROR, functions, count, text, err);
 }
 
-/* The same of functions that are known to fail
- * @functions  sorted; in the arena; count 0: nobody can tell which
- * Returns  as that */
+/* Adds a finding whose functions are known to fail
+ * @functions  sorted; in the arena; count 0 means that they are unknown
+ * Returns  as add_call */
 static MPK_PRINTF(5, 6) enum mpk_code
 	say_failing_because(struct mpk_check_state *s, const char *const *functions, size_t count,
 			    struct mpk_error *err, const char *fmt, ...)
@@ -273,7 +276,7 @@ static MPK_PRINTF(5, 6) enum mpk_code
 	return say_failing(s, functions, count, why, err);
 }
 
-/* Whether some code wants it. */
+/* Whether some code calls it. */
 static bool is_called(const struct mpk_check_state *s, enum mpk_want_kind kind, const char *name)
 {
 	for (size_t i = 0; i < s->wants.count; i++)
@@ -299,7 +302,7 @@ static enum mpk_code say_want(struct mpk_check_state *s, enum mpk_want_kind kind
 			      why);
 		return MPK_OK;
 	}
-	/* all of its code was searched, and what is called from outside does not come to it */
+	/* all code was searched, and no function that callers reach leads to it */
 	if (!names->count && s->wants.reach.count && s->wants.count < s->wants.most &&
 	    s->view->image->function_count && is_called(s, kind, name))
 		return mpk_check_say_call(s, MPK_WARNING, err,
@@ -322,7 +325,8 @@ enum mpk_code mpk_check_say_want(struct mpk_check_state *s, enum mpk_want_kind k
 	va_start(ap, fmt);
 	(void)vsnprintf(why, sizeof why, fmt, ap);
 	va_end(ap);
-	/* of findings that nobody sees the functions need not be known: there may be as many as names */
+	/* beyond the report's limit the functions need not be searched: there may be as many
+	 * findings as names */
 	if (s->report->count >= MPK_REPORT_MAX)
 		return say_failing(s, NULL, 0, why, err);
 	MPK_TRY(mpk_check_read_wants(s, err));
@@ -335,8 +339,9 @@ enum mpk_code mpk_check_say_want(struct mpk_check_state *s, enum mpk_want_kind k
 
 #define QUOTED(text) MPK_QUOTE(mpk_span_str(text))
 
-/* What glibc leaves for variables of threads of libraries that come later: 2.26 and later, unless GLIBC_TUNABLES says
- * otherwise. Measured with TVM's and tvm-ffi's processes, which need none of it (tests/interop). */
+/* The room that glibc keeps for thread-local variables of libraries loaded later: glibc 2.26 and
+ * later, unless GLIBC_TUNABLES changes it. Measured: processes of TVM and tvm-ffi use none of it
+ * (tests/interop). */
 enum { TLS_ROOM = 1664, TLS_ALIGNMENT = 64 };
 
 static void say_error(struct mpk_check_state *s, const struct mpk_error *error)
@@ -362,7 +367,8 @@ static enum mpk_code check_room(struct mpk_check_state *s, const struct mpk_link
 
 /* --- symbols ------------------------------------------------------------------------------ */
 
-/* Functions that are not found, which a loader says, or whose search ends the process. */
+/* Reports functions that a lookup does not find. Either the loader fails, or the lookup ends the
+ * process. */
 static enum mpk_code check_functions(struct mpk_check_state *s, struct mpk_hash *h,
 				     struct mpk_error *err)
 {
@@ -398,7 +404,8 @@ struct references {
 #define DAMAGED                                                                                    \
 	"the hash table of its symbols is damaged: '%s', which it refers to, is not found; link it again"
 
-/* What refers to a symbol of its own is relocated by its name, too; calls may wait for the first. */
+/* Collects undefined references. References to the file's own symbols are relocated by name too.
+ * Calls may be bound lazily. */
 static void take_reference(void *arg, const struct mpk_relocation *r)
 {
 	struct references *refs = arg;
@@ -417,13 +424,13 @@ static void take_reference(void *arg, const struct mpk_relocation *r)
 		refs->code = mpk_check_say_want(refs->state, MPK_WANT_SYMBOL, symbol.name,
 						refs->err, DAMAGED, QUOTED(symbol.name));
 	} else if (!refs->told && (found == MPK_HASH_STRAYS || symbol.bind != STB_WEAK)) {
-		/* a weak one may be missing */
+		/* a weak symbol may be missing */
 		refs->told = true;
 		mpk_check_say(refs->state, MPK_ERROR, NULL, DAMAGED, QUOTED(symbol.name));
 	}
 }
 
-/* Loaders ask for these whether the file has them or not. */
+/* Whether the lookup of names that loaders ask for, present or not, leaves the hash table. */
 static bool strays_at_load(struct mpk_check_state *s, struct mpk_hash *h)
 {
 	const struct mpk_generation_info *gen = mpk_generation_get(s->view->image->gen);
@@ -466,7 +473,7 @@ static enum mpk_code check_symbols(struct mpk_check_state *s, const struct mpk_l
 	return check_functions(s, &hash, err);
 }
 
-/* Tables that do not read were reported by then. */
+/* Unreadable tables were already reported. */
 static enum mpk_code check_tables(struct mpk_check_state *s, struct mpk_error *err)
 {
 	struct mpk_error ignored = { 0 };

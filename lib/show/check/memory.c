@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calls of a model take, held to a budget. What the code does not tell is no pass: such a model could take any
- * amount. */
+/* Checks the memory that calls of a model take against a budget. A model whose code does not tell
+ * does not pass: it could take any amount. */
 #include "check/internal/run.h"
 #include "text/escape.h"
 #include "text/table.h"
@@ -29,7 +29,7 @@ static void judge_model(struct mpk_check_state *s, const char *path,
 			      MPK_SIZE(budget));
 		return;
 	}
-	/* one for each: what is left open once may be the largest of all */
+	/* a finding for each function: the first unknown one may be the largest */
 	for (size_t i = 0; i < m->function_count; i++) {
 		const struct mpk_function_memory *k = &m->functions[i];
 

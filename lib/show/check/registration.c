@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registration.c - whether runtimes of CUDA and HIP get the code that host code hands them
+/* registration.c - checks that the CUDA and HIP runtimes receive the code that host code registers
  *
- * No loader looks at the wrappers: the file loads, and the first launch of a kernel finds none. What is looked for on a
- * device is in vain then, so the check is also a part of that. */
+ * Loaders do not check the wrappers around device code: the file loads, and the first kernel launch
+ * finds no kernel. Then the code for the device is useless, so the device check includes this
+ * check. */
 #include "check/internal/run.h"
 #include "verify/verify.h"
 

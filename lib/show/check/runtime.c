@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime must know: the format, a loader for each kind of module, what is in payloads. */
+/* Checks what the runtime must support: the format, a loader for each kind of module, the contents
+ * of payloads. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,8 +13,8 @@
 
 /* --- format ----------------------------------------------------------------------------- */
 
-/* The generation that a library's own API is of: the C functions of one do not stand in another.
- * Names of blob symbols are no sign: compilers turn short texts into code. */
+/* Determines the generation of a library by its C API: the C functions of one generation are absent
+ * from the other. Names of blob symbols are no sign: compilers turn short texts into code. */
 static bool reads_of(const struct mpk_dso *d, enum mpk_generation *out)
 {
 	static const struct {
@@ -35,7 +36,7 @@ static bool reads_of(const struct mpk_dso *d, enum mpk_generation *out)
 	return mpk_check_needs_ffi(d);
 }
 
-/* Which generation is read there; false: nobody says. */
+/* Determines the generation that the target reads; false if it is unknown. */
 static bool reads(const struct mpk_there *there, enum mpk_generation *out)
 {
 	if (there->has_release) {
@@ -48,13 +49,14 @@ static bool reads(const struct mpk_there *there, enum mpk_generation *out)
 	return false;
 }
 
-/* The generation whose loaders find its functions: a standalone library has entries of its own, whatever it carries. */
+/* Returns the generation whose loaders find the file's functions. A standalone library exports its
+ *         own entry points, whatever blob it carries. */
 static enum mpk_generation called_as(const struct mpk_image *image)
 {
 	return image->executor ? MPK_GEN_CURRENT : image->gen;
 }
 
-/* A file whose generation is not known passes as legacy and as hybrid, and never as current. */
+/* A file of unknown generation passes as legacy and as hybrid, but not as current. */
 static bool same_generation(const struct mpk_image *image, enum mpk_generation there)
 {
 	if (image->gen_known || image->executor)
@@ -62,7 +64,8 @@ static bool same_generation(const struct mpk_image *image, enum mpk_generation t
 	return there == MPK_GEN_LEGACY || there == MPK_GEN_HYBRID;
 }
 
-/* tvm-ffi without TVM, whose Python package links objects and archives of them before it opens them. */
+/* Whether the target is tvm-ffi without TVM. Its Python package links objects and archives before
+ * it opens them. */
 static bool is_ffi_alone(const struct mpk_there *there)
 {
 	if (there->has_release)
@@ -73,8 +76,7 @@ static bool is_ffi_alone(const struct mpk_there *there)
 	return there->runtimes != NULL;
 }
 
-/* TVM's Python package links objects to a shared library before it opens them; tvm-ffi has no
- * such step. */
+/* TVM's Python package links objects to a shared library before it opens them; tvm-ffi does not. */
 static void check_container(struct mpk_check_state *s)
 {
 	enum mpk_container container = s->view->image->container;
@@ -87,8 +89,8 @@ static void check_container(struct mpk_check_state *s)
 			      container == MPK_CONTAINER_TAR ? "a tar of objects" : "an object");
 }
 
-/* First of this table: a file of another format is not read any further there, so that later
- * checks would only repeat it. */
+/* The first check: the target cannot read a file of another format, so later checks would only
+ * repeat this finding. */
 static enum mpk_code runtime_check_format(struct mpk_check_state *s, const char **skipped,
 					  struct mpk_error *err)
 {
@@ -118,8 +120,8 @@ static enum mpk_code runtime_check_format(struct mpk_check_state *s, const char 
 
 /* --- loaders ---------------------------------------------------------------------------- */
 
-/* The release has no loader for the kind, another one has: names the range of releases, since
- * the user may choose one of them. */
+/* The release has no loader for the kind, but other releases have one: names them, since the user
+ * may choose one of them. */
 static void say_other(struct mpk_check_state *s, const char *path, const char *kind,
 		      const struct mpk_loader_info *info)
 {
@@ -142,8 +144,8 @@ static void say_other(struct mpk_check_state *s, const char *path, const char *k
 			      s->there->release.name, kind, releases);
 }
 
-/* What the library of a wheel that has the loader lacks there. Of a machine that was said to have a GPU
- * nobody has said that it has not the rest of CUDA. */
+/* Reports what the wheel's library with that loader needs and does not find. A machine described
+ * with a GPU may have the rest of CUDA, so missing CUDA libraries are not certain. */
 static void say_sidecar(struct mpk_check_state *s, const char *path, struct mpk_span kind,
 			const struct mpk_sidecar *sidecar, const char *gap)
 {
@@ -159,7 +161,7 @@ static void say_sidecar(struct mpk_check_state *s, const char *path, struct mpk_
 		       : "install the CUDA runtime there");
 }
 
-/* The wheel's own library for a kind, which Python opens where its needs are met. */
+/* The wheel has a separate library for a kind, which Python opens if its needs are met. */
 static enum mpk_code check_sidecar(struct mpk_check_state *s, const char *path,
 				   struct mpk_span kind, struct mpk_error *err)
 {
@@ -177,8 +179,8 @@ static enum mpk_code check_sidecar(struct mpk_check_state *s, const char *path,
 	return MPK_OK;
 }
 
-/* What the tables say of a release. A loader that depends on how TVM was built is a warning:
- * nobody knows the user's build. */
+/* Compares with the table of the release. A loader that depends on how TVM was built gives a
+ * warning: the user's build is unknown. */
 static enum mpk_code check_release(struct mpk_check_state *s, const char *path,
 				   struct mpk_span kind, struct mpk_error *err)
 {
@@ -215,7 +217,7 @@ static enum mpk_code check_release(struct mpk_check_state *s, const char *path,
 	return MPK_OK;
 }
 
-/* What does not open there registers nothing. */
+/* A library that cannot be opened registers nothing. */
 static enum mpk_code find_lack(struct mpk_check_state *s, struct mpk_dso *d, struct mpk_error *err)
 {
 	enum mpk_scope_state state;
@@ -238,12 +240,12 @@ static enum mpk_code find_lack(struct mpk_check_state *s, struct mpk_dso *d, str
 	return MPK_OK;
 }
 
-/* Libraries are shared by all files of a run, and what one lacks depends on the file's search
- * path, so it is found anew for each. */
+/* All files of a run share the libraries, but what a library lacks depends on the file's search
+ * path, so it is computed again for each file. */
 static enum mpk_code find_lacks(struct mpk_check_state *s, struct mpk_error *err)
 {
 	for (struct mpk_dso *d = s->there->runtimes; d; d = d->next) {
-		d->lacks = NULL; /* of the file before */
+		d->lacks = NULL; /* from the previous file */
 		MPK_TRY(find_lack(s, d, err));
 	}
 	return MPK_OK;
@@ -257,7 +259,8 @@ static bool loads(const struct mpk_dso *d, struct mpk_span kind)
 	return false;
 }
 
-/* The library with a loader for a kind, one that opens before one that does not; NULL: none. */
+/* Returns a library with a loader for a kind, preferably one that can be opened; NULL if there is
+ * none. */
 static const struct mpk_dso *runtime_for(const struct mpk_there *there, struct mpk_span kind)
 {
 	const struct mpk_dso *broken = NULL;
@@ -272,7 +275,7 @@ static const struct mpk_dso *runtime_for(const struct mpk_there *there, struct m
 	return broken;
 }
 
-/* @path    of the first module of that kind */
+/* @path    path of the first module of that kind */
 static enum mpk_code runtime_check_kind(struct mpk_check_state *s, struct mpk_span kind,
 					const char *path, struct mpk_error *err)
 {
@@ -297,15 +300,15 @@ static enum mpk_code runtime_check_kind(struct mpk_check_state *s, struct mpk_sp
 	return MPK_OK;
 }
 
-/* Whether its code is of use in a process with TVM or tvm-ffi alone: without a runtime that was named nobody
- * can say that it is there. */
+/* Whether the code needs a TVM or tvm-ffi process. If no runtime was named, its presence is
+ * unknown. */
 static enum mpk_code needs_runtime(struct mpk_check_state *s, bool *out, struct mpk_error *err)
 {
 	const struct mpk_image *image = s->view->image;
 	const struct mpk_undefined *list;
 	size_t count;
 
-	/* what is none of its modules is looked up like all that it needs */
+	/* a missing library is looked up like all other needs */
 	*out = false;
 	if (!s->is_module && s->there->searchable)
 		return MPK_OK;
@@ -340,7 +343,7 @@ static enum mpk_code check_loaders(struct mpk_check_state *s, const char **skipp
 	if (*skipped)
 		return MPK_OK;
 	for (size_t i = 0; i < count; i++) {
-		/* kinds are in the order of the tree */
+		/* kinds are listed in the order of the tree */
 		while (!mpk_span_equal(s->view->nodes[at].node->kind, kinds[i]))
 			at++;
 		MPK_TRY(runtime_check_kind(s, kinds[i], s->view->nodes[at].path, err));
@@ -350,13 +353,14 @@ static enum mpk_code check_loaders(struct mpk_check_state *s, const char **skipp
 
 /* --- payloads --------------------------------------------------------------------------- */
 
-/* The module that a payload's row looks at. */
+/* The module whose payload is being examined. */
 struct needy {
 	struct mpk_check_state *s;
 	const char *path;
 };
 
-/* Rows of payloads know nothing of --check; this is all that they report through. */
+/* The functions that examine payloads know nothing of --check; they report through this
+ * function. */
 static void say_need(void *arg, enum mpk_severity severity, const char *text)
 {
 	const struct needy *n = arg;
@@ -364,7 +368,7 @@ static void say_need(void *arg, enum mpk_severity severity, const char *text)
 	mpk_check_say_text(n->s, severity, n->path, text);
 }
 
-/* Most payloads ask for nothing that a loader of their kind would lack; their rows have no such
+/* Most kinds of payload need nothing beyond a loader of their kind, so they have no such
  * function. */
 static void check_needs(struct mpk_check_state *s, const struct mpk_view_node *n)
 {
@@ -377,7 +381,7 @@ static void check_needs(struct mpk_check_state *s, const struct mpk_view_node *n
 			   &findings);
 }
 
-/* Structure and code objects may read while what they hold is damaged. */
+/* The structure can be valid while its contents are damaged. */
 static enum mpk_code check_note(struct mpk_check_state *s, struct mpk_error *err)
 {
 	const struct mpk_image *image = s->view->image;
@@ -398,8 +402,7 @@ static enum mpk_code check_note(struct mpk_check_state *s, struct mpk_error *err
 	return MPK_OK;
 }
 
-/* Problems of reading come first and replace the needs: of a payload that does not read nobody
- * knows them. */
+/* Read errors replace the needs of a payload: an unreadable payload's needs are unknown. */
 static enum mpk_code check_payload(struct mpk_check_state *s, const char **skipped,
 				   struct mpk_error *err)
 {

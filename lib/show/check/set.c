@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* set.c - --check of several files: one verdict, and why, in as many lines as people read */
+/* set.c - --check of several files: one verdict with its reasons, in a short text */
 #include "check/set.h"
 
 #include <ctype.h>
@@ -62,7 +62,8 @@ static const char *without_symbols(struct mpk_check_set *set, const char *text, 
 				at + strlen(MPK_CHECK_NOWHERE_ELSE));
 }
 
-/* The same finding of another file, or of the same one in another place, is one more of it and no line. */
+/* Counts a finding. The same finding for another file or another target adds to the count, not a
+ * line. */
 static enum mpk_code add_cause(struct mpk_check_set *set, const struct mpk_finding *f,
 			       const char *file, struct mpk_error *err)
 {
@@ -132,7 +133,7 @@ enum mpk_code mpk_check_set_add(struct mpk_check_set *set, const struct mpk_chec
 	set->count++;
 	if (failed)
 		return mpk_fail_nomem(err);
-	/* what the table of libraries has is no cause */
+	/* findings that the table of libraries shows are not causes */
 	for (size_t i = 0; i < r->report.count; i++)
 		if (strcmp(r->report.findings[i].check, "device") != 0)
 			MPK_TRY(add_cause(set, &r->report.findings[i], file, err));
@@ -146,7 +147,7 @@ void mpk_check_set_fini(struct mpk_check_set *set)
 	mpk_strmap_fini(&set->by_text);
 }
 
-/* A file without the name of the set in front. */
+/* Returns a file's name without the leading name of the set. */
 static const char *short_name(const struct mpk_check_set *set, const char *file)
 {
 	size_t len = strlen(set->name);
@@ -160,7 +161,7 @@ static const char *short_name(const struct mpk_check_set *set, const char *file)
 
 /* --- alternatives ------------------------------------------------------------------------------- */
 
-/* What it is called where architectures in its path are left out; NULL: its path names none. */
+/* Returns the path without the architectures in it; NULL if it has none. */
 static const char *without_archs(struct mpk_check_set *set, const char *file, bool *failed)
 {
 	char *out = mpk_arena_copy(set->arena, file, strlen(file));
@@ -179,8 +180,9 @@ static const char *without_archs(struct mpk_check_set *set, const char *file, bo
 	return out;
 }
 
-/* The name without its last number, with the place and what it exports: what releases of one library have alike.
- * NULL: its name has none, or it exports nothing; *failed: memory is out */
+/* Returns a key that is equal for the releases of one library: the name without its last number,
+ *         the folder, and the exports. NULL if the name has no number or nothing is exported;
+ *         *failed: memory is out */
 static const char *family_of(struct mpk_check_set *set, const struct mpk_check_set_item *item,
 			     bool *failed)
 {
@@ -210,8 +212,8 @@ static const char *family_of(struct mpk_check_set *set, const struct mpk_check_s
 	return key;
 }
 
-/* Which is better in the same place: what passes, then what has code for more of its kernels, without PTX's compilation,
- * then the later release. */
+/* Compares two files at one target: a file that passes is better, then one with code for more of
+ * its kernels, then one that needs no PTX compilation, then the later release. */
 static bool is_better(const struct mpk_check_set_item *a, const struct mpk_check_set_item *b)
 {
 	bool bad = mpk_check_outcome_is_error(a->outcome),
@@ -274,9 +276,9 @@ static void count_fit(struct mpk_check_set_device *d, const struct mpk_check_set
 		d->first_spared = item;
 }
 
-/* A library of which nothing runs is spared where another one of the set runs: one for newer or special GPUs alone, or
- * named by its architecture, is what the program does without here, as with containers of one library; of one for older GPUs
- * the options decide, too. */
+/* Spares a library that cannot run on the device if another library of the set runs. A library only for
+ * newer or special GPUs, or named by its architecture, is an extra of the package, like such
+ * containers of one library. If it is for older GPUs, the options decide. */
 static enum mpk_code spare(struct mpk_check_set *set, struct mpk_error *err)
 {
 	bool *served, failed = false;
@@ -312,14 +314,14 @@ enum mpk_code mpk_check_set_sum(struct mpk_check_set *set, struct mpk_error *err
 	MPK_TRY_ALLOC(set->devices, err);
 	for (size_t i = 0; i < set->device_count; i++)
 		set->devices[i] = (struct mpk_check_set_device){ .name = set->places[i].device };
-	/* of the other releases the same */
+	/* the same for the other releases */
 	for (size_t i = 0; i < set->count; i++)
 		if (set->items[i].place < set->device_count && decides(set, i))
 			count_fit(&set->devices[set->items[i].place], &set->items[i]);
 	return MPK_OK;
 }
 
-/* Files with an outcome, in whichever place; alternatives of a better one do not count. */
+/* Counts the files with an outcome at any target. Alternatives to a better file do not count. */
 static size_t count_files(const struct mpk_check_set *set, enum mpk_check_outcome outcome)
 {
 	size_t n = 0;
@@ -336,7 +338,8 @@ static size_t count_files(const struct mpk_check_set *set, enum mpk_check_outcom
 
 /* --- the verdict ---------------------------------------------------------------------------------- */
 
-/* Nothing is code for a device that was asked for, and no check that was named had anything to look at. */
+/* Whether no code is for a requested device, and no check that the user named had anything to look
+ * at. */
 static bool has_nothing(const struct mpk_check_set *set)
 {
 	bool asked = false;
@@ -358,7 +361,7 @@ static bool has_nothing(const struct mpk_check_set *set)
 	return true;
 }
 
-/* A device whose maker's code no file has is missing from the package, though no file alone is to blame. */
+/* Whether the package has no code for a device's maker: no single file is to blame. */
 static bool is_missed(const struct mpk_check_set_device *d)
 {
 	return d->no || (d->other && !d->yes && !d->part && !d->any);
@@ -542,7 +545,7 @@ static void put_device_lines(const struct mpk_check_set *set, struct mpk_strbuf 
 	}
 }
 
-/* What a row of the table says. */
+/* Fills one row of the table. */
 static void put_row(const struct mpk_check_set *set, size_t i, struct mpk_table *t)
 {
 	const struct mpk_check_set_item *item = &set->items[i];
@@ -602,7 +605,7 @@ static void put_table(const struct mpk_check_set *set, struct mpk_strbuf *out)
 		mpk_strbuf_printf(out, "  %zu other%s: yes\n", yes, yes == 1 ? "" : "s");
 }
 
-/* The library that a program would load there, in the place of others. */
+/* Names the library that a program would load at the target, instead of its alternatives. */
 static void put_chosen(const struct mpk_check_set *set, struct mpk_strbuf *out)
 {
 	size_t lines = 0;
@@ -621,7 +624,7 @@ static void put_chosen(const struct mpk_check_set *set, struct mpk_strbuf *out)
 	}
 }
 
-/* Libraries that the program does without there. */
+/* Lists libraries that the program does not need at the target. */
 static void put_spared(const struct mpk_check_set *set, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < set->device_count; i++) {
@@ -645,7 +648,7 @@ static void put_spared(const struct mpk_check_set *set, struct mpk_strbuf *out)
 	}
 }
 
-/* Errors first, those of most files first. */
+/* Sorts errors first, then by the number of files. */
 static int by_weight(const void *a, const void *b)
 {
 	const struct mpk_check_set_cause *x = a, *y = b;
@@ -735,7 +738,7 @@ static void check_set_text(const void *what, struct mpk_style style, struct mpk_
 
 /* --- JSON ----------------------------------------------------------------------------------------- */
 
-/* The verdict of a package on one device. Where there is no GPU code at all, there is nothing to say. */
+/* The verdict of a package on one device. If there is no GPU code at all, nothing is printed. */
 static const char *coverage_word(const struct mpk_check_set_device *d)
 {
 	return d->no      ? "lacks-code"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare.h - what differs between two texts, between two tensors, and between host functions of two files */
+/* compare.h - compares two texts, two tensors, and the host functions of two files */
 #ifndef MPK_COMPARE_COMPARE_H
 #define MPK_COMPARE_COMPARE_H
 
@@ -17,99 +17,106 @@
 
 /* --- texts, line by line, as diff -u shows them -------------------------------------------------
  *
- * A line ends with a line feed, which is part of it: "a" and "a\n" differ. Lines are compared by their
- * bytes, whatever these are. */
+ * A line includes the line feed that ends it: "a" and "a\n" differ. Lines are compared by their
+ * bytes, whatever the encoding. */
 
-/* Lines of either text between the first and the last that differ; beyond, nothing is matched. */
+/* Maximum number of lines between the first and the last difference of a text. Longer texts are not
+ * matched. */
 enum { MPK_TEXT_LINES_MAX = 1 << 19 };
 
-/* Lines around a change that a hunk shows. */
+/* Number of unchanged lines that a hunk shows around a change. */
 enum { MPK_TEXT_CONTEXT = 3 };
 
-/* A run of lines that differs. Lines count from 0 in the texts' windows. */
+/* A run of lines that differ. Line numbers count from 0 within the windows of the texts. */
 struct mpk_text_change {
-	uint32_t a, a_count; /* lines of the older text that went */
-	uint32_t b, b_count; /* lines of the newer one that came */
+	uint32_t a, a_count; /* removed lines of the older text */
+	uint32_t b, b_count; /* added lines of the newer text */
 };
 
-/* The part of a text in which all changes are, and some context. */
+/* The part of a text that contains all changes and some context. */
 struct mpk_text_window {
 	struct mpk_span text;
-	uint64_t first; /* number of its first line in the whole text, from 0 */
-	uint32_t *ends; /* offset in text of the end of each line; from malloc */
+	uint64_t first; /* number of the window's first line in the whole text, from 0 */
+	uint32_t *ends; /* offset in text of the end of each line; malloc'ed */
 	uint32_t count; /* lines */
 };
 
-/* Zero-initialise; mpk_text_compare; mpk_text_diff_fini. */
+/* Zero-initialise, fill with mpk_text_compare, free with mpk_text_diff_fini. */
 struct mpk_text_diff {
 	bool is_equal;
-	bool is_too_large; /* more than MPK_TEXT_LINES_MAX lines, or 4 GiB: nothing below is known */
-	uint64_t removed, added; /* lines */
+	/* more than MPK_TEXT_LINES_MAX lines or 4 GiB: the fields below are not set */
+	bool is_too_large;
+	uint64_t removed, added; /* numbers of lines */
 	struct mpk_text_window a, b;
-	bool is_cut;                     /* the texts go on, alike, after their windows */
-	struct mpk_text_change *changes; /* in order, with lines between them */
+	bool is_cut;                     /* equal text follows the windows */
+	struct mpk_text_change *changes; /* in order, with unchanged lines between them */
 	size_t count, cap;
 };
 
-/* mpk_text_compare - find what lines differ
- * Time and memory are bounded (internal/compare.h); memory is at most 64 bytes for each line that is between
- * the first and the last difference.
+/* mpk_text_compare - find the lines that differ
+ * Time and memory are bounded (internal/compare.h). Memory is at most 64 bytes for each line
+ * between the first and the last difference.
  * @a, @b   the older and the newer text; borrowed while the result is used
- * Returns  MPK_OK; MPK_E_NOMEM; mpk_text_diff_fini in any case */
+ * Returns  MPK_OK; MPK_E_NOMEM; call mpk_text_diff_fini in any case */
 enum mpk_code mpk_text_compare(struct mpk_span a, struct mpk_span b, struct mpk_text_diff *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
 void mpk_text_diff_fini(struct mpk_text_diff *d);
 
-/* mpk_text_unified - append the hunks in the unified format, without the lines that name the files:
- * "@@ -1,4 +1,5 @@", then lines behind ' ', '-' and '+'. Control bytes but the tab, and bytes that are
- * no UTF-8, are escaped; a text without them can be patched with it.
- * @limit   bytes after which no further hunk is begun, and no further line of one
- * Returns  the hunks that were left out or cut */
+/* mpk_text_unified - append the hunks in unified format, without the lines that name the files: "@@
+ * -1,4 +1,5 @@", then lines behind ' ', '-' and '+'. Control bytes except the tab and invalid UTF-8
+ * are escaped. patch(1) can apply the output if nothing was escaped.
+ * @limit   bytes after which no further hunk or line is begun
+ * Returns  the number of hunks that were omitted or cut */
 size_t mpk_text_unified(const struct mpk_text_diff *d, size_t limit, struct mpk_strbuf *out);
 
-/* mpk_text_put_counts - append "2 lines removed, 1 added"; nothing of what is 0
- * @unit    what a line is called */
+/* mpk_text_put_counts - append "2 lines removed, 1 added"; counts of 0 are omitted
+ * @unit    word for a line */
 void mpk_text_put_counts(uint64_t removed, uint64_t added, const char *unit,
 			 struct mpk_strbuf *out);
 
 /* --- tensors of one shape and type ------------------------------------------------------------ */
 
 struct mpk_tensor_diff {
-	bool is_comparable; /* false: another type or shape; nothing below is known */
-	uint64_t count;     /* scalars: lanes count one by one */
-	uint64_t differing; /* NaN equals NaN, 0 equals -0: by value, where there are values */
-	uint64_t bits_only; /* with other bytes and the same value */
-	uint64_t first;     /* row-major index of the first that differs */
-	bool has_values;    /* the type has numbers; what follows is known then */
-	uint64_t unordered; /* differing ones of which one is NaN or infinite */
-	double max_abs;     /* |a - b| over the finite ones */
-	uint64_t max_at;    /* where that is first */
-	double mean_abs;    /* over all scalars but the unordered; equal ones count as 0 */
-	double relative; /* sum of |a - b| by sum of |a|, both over the differing ones but the unordered;
-			  * infinite: all of those were 0 */
+	bool is_comparable; /* false: types or shapes differ, and the fields below are not set */
+	uint64_t count;     /* scalars; each lane counts */
+	/* scalars whose values differ; NaN equals NaN, 0 equals -0. Types without values are
+	 * compared by bytes */
+	uint64_t differing;
+	uint64_t bits_only; /* scalars with different bytes and equal values */
+	uint64_t first;     /* row-major index of the first differing scalar */
+	bool has_values;    /* the type has numeric values, so the fields below are set */
+	uint64_t unordered; /* differing scalars of which one is NaN or infinite */
+	double max_abs;     /* maximum of |a - b| over the finite scalars */
+	uint64_t max_at;    /* index of the first maximum */
+	/* mean of |a - b| over all but the unordered scalars; equal ones count as 0 */
+	double mean_abs;
+	/* sum of |a - b| divided by the sum of |a|, both over the differing, ordered scalars;
+	 * infinite if the sum of |a| is 0 */
+	double relative;
 };
 
-/* mpk_tensor_compare - every element of both; in the time of reading them */
+/* mpk_tensor_compare - compare every element of two tensors; takes as long as reading them */
 struct mpk_tensor_diff mpk_tensor_compare(const struct mpk_tensor_record *a,
 					  const struct mpk_tensor_record *b);
 
 /* mpk_tensor_relative - struct mpk_tensor_diff.relative from the two sums
- * mpk_tensor_put_relative - append it: "by 3.1 % of their magnitude", "from 0" */
+ * mpk_tensor_put_relative - append that ratio: "by 3.1 % of their magnitude", "from 0" */
 double mpk_tensor_relative(long double gaps, long double were);
 void mpk_tensor_put_relative(double relative, struct mpk_strbuf *out);
 
-/* mpk_tensor_diff_text - append "3 of 12 elements differ, by at most 0.5 (element 4), 0.125 on average";
- * of tensors that are not comparable their types and shapes */
+/* mpk_tensor_diff_text - append "3 of 12 elements differ, by at most 0.5 (element 4), 0.125 on
+ * average"; for tensors that are not comparable, append their types and shapes */
 void mpk_tensor_diff_text(const struct mpk_tensor_diff *d, const struct mpk_tensor_record *a,
 			  const struct mpk_tensor_record *b, struct mpk_strbuf *out);
 
 /* --- host functions of two ELF files: is their code the same, wherever it lies? -----------------
  *
- * When one function of a library grows, all after it move, and with them the distances in every call and
- * load. Code is compared byte by byte; where bytes differ, they may be the distance of a branch or a load of
- * x86-64 or AArch64 that leads to the same thing in both files: the same symbol, also through the PLT, or
- * read-only data of the same content.
+ * When one function of a library grows, all functions after it move, and the distances in every
+ * call and load change. Code is compared byte by byte. Bytes that differ may be the distance of a
+ * branch or load on x86-64 or AArch64. The distance counts as equal if it leads to the same target
+ * in both files: the same symbol, directly or through the PLT, or read-only data with equal
+ * content.
  */
 
 struct mpk_host_function {
@@ -118,40 +125,42 @@ struct mpk_host_function {
 	struct mpk_span code;
 };
 
-/* Zero-initialise; mpk_host_code_open; mpk_host_code_close. */
+/* Zero-initialise, open with mpk_host_code_open, close with mpk_host_code_close. */
 struct mpk_host_code {
 	struct mpk_elf elf;
-	const struct mpk_host_function *functions; /* in the order of the symbol table, local ones
-						    * included unless they were stripped */
+	/* in the order of the symbol table; includes local functions unless the file is stripped */
+	const struct mpk_host_function *functions;
 	size_t count;
-	const struct mpk_host_place *places; /* symbols by address */
+	const struct mpk_host_place *places; /* symbols sorted by address */
 	size_t place_count;
-	const struct mpk_host_slot *slots; /* what a loader fills in, by address */
+	const struct mpk_host_slot *slots; /* words that the loader fills in, sorted by address */
 	size_t slot_count;
-	const struct mpk_host_place *sections; /* that are loaded, by address */
+	const struct mpk_host_place *sections; /* loaded sections, sorted by address */
 	size_t section_count;
-	uint64_t
-		bytes_left; /* of code that will still be compared: symbols of a hostile file may all
-			      * claim the same bytes */
-	uint64_t
-		data_left; /* of what code refers to that will still be compared: it may be one large table */
+	/* bytes of code that may still be compared: a bound, since symbols of a hostile file may
+	 * all claim the same bytes */
+	uint64_t bytes_left;
+	/* bytes of referenced data that may still be compared: a bound, since many places may refer
+	 * to one large table */
+	uint64_t data_left;
 };
 
 /* mpk_host_code_open - list the functions of an image with their code
- * @out     in arena but for the ELF reader; empty for images of other formats
+ * @out     in arena, except the ELF reader; empty for formats other than ELF
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
 enum mpk_code mpk_host_code_open(const struct mpk_image *image, struct mpk_arena *arena,
 				 struct mpk_host_code *out, struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_host_code_close(struct mpk_host_code *h);
 
-/* mpk_host_same_code - whether a function of one file does what one of another file does, as far as bytes
- * tell; in doubt not */
+/* mpk_host_same_code - whether two functions of two files do the same, as far as their bytes tell;
+ * false if in doubt */
 bool mpk_host_same_code(struct mpk_host_code *a, const struct mpk_host_function *f,
 			const struct mpk_host_code *b, const struct mpk_host_function *g);
 
-/* mpk_host_put_target - add to a digest what is at an address: the name of an import or of a symbol and how far
- * behind its beginning, the content of read-only data, or the section's name and how far behind
- * Returns  whether anything is known to be there; else nothing was added */
+/* mpk_host_put_target - add the target of an address to a digest: an import's or symbol's name and
+ * the offset from its beginning, the content of read-only data, or the section's name and the
+ * offset in it
+ * Returns  whether the target is known; if not, nothing is added */
 bool mpk_host_put_target(struct mpk_host_code *h, uint64_t x, bool again,
 			 struct mpk_canon_hash *out);
 

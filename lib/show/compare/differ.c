@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* differ.c - the list of differences: how it grows, and how two lists of named things are matched
+/* differ.c - the list of differences: appends to it, and matches two lists of named things
  *
- * Names are looked up in hash tables, since a hostile file has hundreds of thousands of them. A failed
- * allocation is noted in the list, and the comparison goes on, so that callers need not ask after each step. */
+ * Names are looked up in hash tables, since a hostile file has hundreds of thousands of them. The
+ * list remembers a failed allocation and the comparison goes on, so that callers need not check
+ * after each step. */
 #include "compare/differ.h"
 
 #include <inttypes.h>
@@ -24,7 +25,8 @@ struct mpk_difference *mpk_differ_add(struct mpk_differ *d, enum mpk_diff_sign s
 		diff->failed = true;
 		return NULL;
 	}
-	/* removed things are in the older file, added ones in the newer, changed ones in both */
+	/* removed things are in the older file, added things in the newer, changed things in
+	 * both */
 	bool moved = d->new_path[0];
 
 	diff->items[diff->count] = (struct mpk_difference){
@@ -64,8 +66,8 @@ const char *mpk_differ_take(struct mpk_differ *d, struct mpk_strbuf *buf)
 
 /* --- lists --------------------------------------------------------------------------- */
 
-/* A thing that only one file has. A place, such as a module, is named by its path, and a name
- * would say the same again. */
+/* Adds a thing that only one file has. A module is named by its path, so its name would repeat the
+ * path. */
 static void add_whole(struct mpk_differ *d, enum mpk_diff_sign sign, const struct mpk_diff_thing *t,
 		      struct mpk_span name, const void *thing)
 {
@@ -82,7 +84,7 @@ static void add_whole(struct mpk_differ *d, enum mpk_diff_sign sign, const struc
 				      sign == MPK_DIFF_ADDED ? bytes : 0);
 }
 
-/* What is said of a thing that both have begins with a line of its own. */
+/* Compares two things with equal names. The list of lines begins with a heading. */
 static void differ_compare(struct mpk_differ *d, const struct mpk_diff_thing *t,
 			   struct mpk_span name, const void *a, const void *b)
 {
@@ -97,8 +99,7 @@ static void differ_compare(struct mpk_differ *d, const struct mpk_diff_thing *t,
 		mpk_differ_note_bytes(&d->diff->items[before], older, newer);
 }
 
-/* Lists have elements of any type, whose size the thing knows: C has no other way to match lists
- * of several types with one function. */
+/* Elements may have any type; t holds their size. */
 static const void *item(const struct mpk_diff_thing *t, const void *list, size_t i)
 {
 	return (const uint8_t *)list + i * t->bytes;
@@ -182,7 +183,7 @@ struct mpk_difference *mpk_differ_bytes(struct mpk_differ *d, const char *what,
 	if (a.len != b.len)
 		return mpk_differ_change(d, what, name, "%s -> %s", MPK_SIZE(a.len),
 					 MPK_SIZE(b.len));
-	/* from the end, so that the last assignment to at is the first difference */
+	/* backwards, so that the last assignment to at is the first difference */
 	for (size_t i = n; i-- > 0;) {
 		if (a.data[i] != b.data[i]) {
 			at = i;
@@ -193,7 +194,8 @@ struct mpk_difference *mpk_differ_bytes(struct mpk_differ *d, const char *what,
 				 differing, n, at);
 }
 
-/* Hunks share one budget for the whole comparison. The counts are complete even where hunks are left out. */
+/* All hunks of a comparison share one limit of bytes. The counts are complete even if hunks are
+ * omitted. */
 static void differ_add_lines(struct mpk_differ *d, const char *what, struct mpk_span name,
 			     const char *unit, const struct mpk_text_diff *text)
 {
@@ -228,7 +230,7 @@ void mpk_differ_lines(struct mpk_differ *d, const char *what, struct mpk_span na
 		differ_add_lines(d, what, name, unit, &text);
 }
 
-/* Texts may end with NULs, as drivers want them; within, a NUL makes them none. */
+/* A text may end with NULs, which drivers require. A NUL within it makes it binary data. */
 static bool differ_is_text(struct mpk_span *s)
 {
 	while (s->len && !s->data[s->len - 1])

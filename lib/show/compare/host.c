@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host.c - a library's machine code with what tells the meaning of its addresses: symbols, sections, words that a loader
- * fills in */
+/* host.c - reads a library's machine code and all that gives its addresses a meaning: symbols,
+ * sections, words that a loader fills in */
 #include "compare/compare.h"
 
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 #include "compare/internal/compare.h"
 #include "elf/symbols.h"
 
-/* A fifth of a second: tables of megabytes that hundreds of places refer to. */
+/* Limits the comparison to a fifth of a second, for tables of megabytes that hundreds of places
+ * refer to. */
 #define DATA_BYTES ((uint64_t)1 << 31)
 
 static int by_begin(const void *a, const void *b)
@@ -19,15 +20,16 @@ static int by_begin(const void *a, const void *b)
 
 	if (x->begin != y->begin)
 		return x->begin < y->begin ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order); /* one place may have several names */
+	/* several names may share one address */
+	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* A loader fills a word once, so that addresses of slots are unique in a file that works; of
- * duplicates any may be found. */
+/* A loader fills a word once, so addresses of slots are unique in a valid file; of duplicates, any
+ * may be found. */
 MPK_ORDER_BY(by_slot, struct mpk_host_slot, at)
 
-/* The static symbol table names local functions, too; a stripped library has the dynamic one
- * alone, and is then compared by what it exports. */
+/* The static symbol table names local functions too. A stripped library has only the dynamic table,
+ * so only its exported functions are compared. */
 static enum mpk_code compare_host_read_symbols(struct mpk_host_code *h, struct mpk_arena *arena,
 					       struct mpk_error *err)
 {
@@ -48,7 +50,7 @@ static enum mpk_code compare_host_read_symbols(struct mpk_host_code *h, struct m
 
 		MPK_TRY(mpk_symtab_get(&t, i, &s, err));
 		bytes += strlen(s.name);
-		/* names of a hostile file may overlap: their sum is bounded by the file before
+		/* names of a hostile file may overlap: their sum is limited by the file size before
 		 * they are compared */
 		MPK_TRY(mpk_elf_check_names("symbols", h->elf.base, h->elf.bytes.len, i, bytes,
 					    err));
@@ -71,8 +73,8 @@ static enum mpk_code compare_host_read_symbols(struct mpk_host_code *h, struct m
 	return MPK_OK;
 }
 
-/* The relocations of one section. A relocation by symbol is compared by the symbol's name, one
- * without by the address that its addend is. */
+/* Reads the relocations of one section. A relocation with a symbol is compared by the symbol's
+ * name, one without by the address in its addend. */
 static enum mpk_code read_slots_of(struct mpk_host_code *h, const GElf_Shdr *section,
 				   struct mpk_host_slot *out, size_t *count, struct mpk_error *err)
 {
@@ -95,7 +97,7 @@ static enum mpk_code read_slots_of(struct mpk_host_code *h, const GElf_Shdr *sec
 	return MPK_OK;
 }
 
-/* Relocations that are left for the loader; those of objects are the linker's. */
+/* Reads the relocations left for the loader. Those of objects are for the linker. */
 static enum mpk_code read_slots(struct mpk_host_code *h, struct mpk_arena *arena,
 				struct mpk_error *err)
 {
@@ -119,8 +121,8 @@ static enum mpk_code read_slots(struct mpk_host_code *h, struct mpk_arena *arena
 						       h->elf.base + section.sh_offset,
 						       "sections of relocations overlap");
 			else
-				/* 12 bytes, the smaller of both classes: at worst there is twice
-				 * the room that is needed */
+				/* 12 bytes is the smaller size of the two ELF classes, so at worst
+				 * the array is twice as large as needed */
 				most += section.sh_size / sizeof(Elf32_Rela);
 			left -= pass ? 0 : section.sh_size;
 		}
@@ -131,7 +133,7 @@ static enum mpk_code read_slots(struct mpk_host_code *h, struct mpk_arena *arena
 	return MPK_OK;
 }
 
-/* Only sections that are loaded (SHF_ALLOC): code cannot refer to any other. */
+/* Only loaded sections (SHF_ALLOC) count: code cannot refer to others. */
 static enum mpk_code compare_host_read_sections(struct mpk_host_code *h, struct mpk_arena *arena,
 						struct mpk_error *err)
 {
@@ -168,8 +170,8 @@ enum mpk_code mpk_host_code_open(const struct mpk_image *image, struct mpk_arena
 	if (image->format != MPK_FILE_ELF)
 		return MPK_OK;
 	MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &out->elf, err));
-	/* functions may overlap in a hostile file; a real one is compared once, so that four
-	 * times its size is plenty */
+	/* functions may overlap in a hostile file; each function of a real file is compared once,
+	 * so four times the file size is enough */
 	out->bytes_left = 4 * (uint64_t)image->bytes.len;
 	out->data_left = DATA_BYTES;
 

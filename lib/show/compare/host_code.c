@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_code.c - what an address in machine code means, and whether two functions are the same code, but for where they and
- * what they refer to are
+/* host_code.c - finds the target of an address in machine code, and whether two functions are the
+ * same code apart from their addresses and those they refer to
  *
- * When a function grows, all that follows in the file moves. Two distances in code are the same when they lead to the same
- * name, or to the same bytes, wherever both are. No instruction is decoded. At each byte that differs it is asked whether
- * a distance may be there (x86) or an instruction that counts from its own address (AArch64), and whether both lead to the
- * same. What is not recognised counts as different. */
+ * When a function grows, all functions after it move. Two distances in code are equal if they lead
+ * to the same name or to the same bytes in both files. No instruction is decoded. At each byte that
+ * differs, the code tests whether the byte may be part of a distance (x86) or of an instruction
+ * relative to its own address (AArch64), and whether both lead to the same target. Anything not
+ * recognised counts as different. */
 #include <string.h>
 
 #include "base/cursor.h"
@@ -15,11 +16,11 @@
 #include "elf/instructions.h"
 #include "elf/symbols.h"
 
-enum { SEGMENTS_MAX = 64 /* of a file that a linker made */, TEXT_MAX = 4096, DATA_MIN = 64 };
+enum { SEGMENTS_MAX = 64 /* limit for files that a linker made */, TEXT_MAX = 4096, DATA_MIN = 64 };
 
 /* --- what an address means ---------------------------------------------------------------- */
 
-/* The word at exactly this address, if a loader fills it. */
+/* Returns the word at exactly this address if a loader fills it. */
 static const struct mpk_host_slot *slot_at(const struct mpk_host_code *h, uint64_t address)
 {
 	size_t at = mpk_first_from(h->slots, h->slot_count, sizeof *h->slots,
@@ -28,7 +29,7 @@ static const struct mpk_host_slot *slot_at(const struct mpk_host_code *h, uint64
 	return at < h->slot_count && h->slots[at].at == address ? &h->slots[at] : NULL;
 }
 
-/* The first place that begins after an address. */
+/* Returns the first place that begins after an address. */
 static size_t place_after(const struct mpk_host_place *places, size_t count, uint64_t address)
 {
 	return address == UINT64_MAX
@@ -37,7 +38,8 @@ static size_t place_after(const struct mpk_host_place *places, size_t count, uin
 					offsetof(struct mpk_host_place, begin), address + 1);
 }
 
-/* The last place that begins at or before an address, if that lies in it, else NULL. */
+/* Returns the last place that begins at or before an address and contains it; NULL if there is
+ * none. */
 static const struct mpk_host_place *find_place(const struct mpk_host_place *places, size_t count,
 					       uint64_t address)
 {
@@ -47,8 +49,8 @@ static const struct mpk_host_place *find_place(const struct mpk_host_place *plac
 	return last && address - last->begin < last->bytes ? last : NULL;
 }
 
-/* The symbol that begins last before the address and reaches over it. One that encloses it and
- * began earlier is not looked for. */
+/* Returns the symbol that begins last before the address and contains it. An enclosing symbol that
+ *         began earlier is not searched. */
 static const struct mpk_host_place *place_at(const struct mpk_host_code *h, uint64_t address)
 {
 	return find_place(h->places, h->place_count, address);
@@ -59,7 +61,7 @@ static const struct mpk_host_place *section_at(const struct mpk_host_code *h, ui
 	return find_place(h->sections, h->section_count, address);
 }
 
-/* The slot through which an entry of the PLT jumps, or NULL. */
+/* Returns the slot through which an entry of the PLT jumps; NULL if it is not such an entry. */
 static const struct mpk_host_slot *plt_slot(const struct mpk_host_code *h, uint64_t address)
 {
 	uint64_t slot;
@@ -67,13 +69,14 @@ static const struct mpk_host_slot *plt_slot(const struct mpk_host_code *h, uint6
 	return mpk_plt_slot(&h->elf, address, &slot) ? slot_at(h, slot) : NULL;
 }
 
-/* Empty names are those of section symbols: two of them say nothing about being the same. */
+/* Section symbols have empty names: two of them need not be the same. */
 static bool same_symbol(const char *a, const char *b)
 {
 	return a && b && a[0] && strcmp(a, b) == 0;
 }
 
-/* A text, or so many bytes as both symbols have; without symbols enough for any vector. */
+/* Compares two data items: as texts, or as the bytes of both symbols. Without symbols, it compares
+ * enough bytes for any vector load. */
 static bool same_data(struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
 		      uint64_t y)
 {
@@ -105,10 +108,10 @@ static bool same_target(struct mpk_host_code *a, uint64_t x, const struct mpk_ho
 	const struct mpk_host_place *s = section_at(a, x), *t = section_at(b, y);
 
 	if (p && q) {
-		/* what the loader stores there counts, and not what the file has in its place */
+		/* the loader overwrites the bytes in the file, so the relocation counts */
 		if (p->name || q->name)
 			return same_symbol(p->name, q->name) && p->addend == q->addend;
-		/* one step only: a pointer to a pointer to itself would not end */
+		/* one step only: a pointer to itself would never end */
 		return again && same_target(a, p->addend, b, q->addend, false);
 	}
 	if (p || q || !s || !t || strcmp(s->name, t->name) != 0)
@@ -118,7 +121,7 @@ static bool same_target(struct mpk_host_code *a, uint64_t x, const struct mpk_ho
 		q = plt_slot(b, y);
 		return p && q && same_symbol(p->name, q->name);
 	}
-	/* names of constants are numbers that move: their content counts */
+	/* compilers name constants by numbers that change, so their content is compared */
 	if (!(s->flags & (SHF_EXECINSTR | SHF_WRITE)))
 		return same_data(a, x, b, y);
 	m = place_at(a, x);
@@ -128,8 +131,8 @@ static bool same_target(struct mpk_host_code *a, uint64_t x, const struct mpk_ho
 	return !m && !n && !(s->flags & SHF_EXECINSTR) && x - s->begin == y - t->begin;
 }
 
-/* Answers only what is certain: two entries of the PLT whose slots are filled with symbols of
- * different names. */
+/* Whether two addresses certainly lead to different imports: both are PLT entries, and the symbols
+ * of their slots have different names. */
 static bool other_import(const struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
 			 uint64_t y)
 {
@@ -145,8 +148,8 @@ static bool other_import(const struct mpk_host_code *a, uint64_t x, const struct
 
 /* --- the same of one file alone ------------------------------------------------------------- */
 
-/* A text; or what a symbol has from here on; without a symbol as much as any vector, up to the next one or the end of
- * the section. */
+/* Hashes the data at an address: a text, or the rest of a symbol. Without a symbol it hashes enough
+ * bytes for any vector load, up to the next symbol or the end of the section. */
 static bool host_put_data(struct mpk_host_code *h, const struct mpk_host_place *section, uint64_t x,
 			  struct mpk_canon_hash *out)
 {
@@ -172,7 +175,7 @@ static bool host_put_data(struct mpk_host_code *h, const struct mpk_host_place *
 	if (len > s.len || len > h->data_left)
 		return false;
 	h->data_left -= len;
-	/* zeros may be what aligns the next symbol */
+	/* trailing zeros may be padding in front of the next symbol */
 	while (!p && len && !s.data[len - 1])
 		len--;
 	mpk_canon_bytes(out, mpk_span_str("data"));
@@ -219,15 +222,15 @@ bool mpk_host_put_target(struct mpk_host_code *h, uint64_t x, bool again,
 
 /* --- two functions ------------------------------------------------------------------------------ */
 
-/* A function in both files, of one length. */
+/* Two functions of equal length, one from each file. */
 struct pair {
 	struct mpk_host_code *a;
 	const struct mpk_host_code *b;
 	const struct mpk_host_function *f, *g;
 };
 
-/* Whether the four bytes at i may be a distance: of call, jmp and jcc, or after a ModRM byte that says
- * RIP-relative. */
+/* Whether the four bytes at i may be a distance: after the opcode of call, jmp or jcc, or after a
+ * RIP-relative ModRM byte. */
 static bool is_distance(struct mpk_span code, size_t i, bool *branch)
 {
 	uint8_t last = code.data[i - 1];
@@ -237,7 +240,8 @@ static bool is_distance(struct mpk_span code, size_t i, bool *branch)
 	return *branch || (last & 0xc7) == 0x05;
 }
 
-/* Distances count from the end of the instruction, which is after the immediate that some have. */
+/* Distances count from the end of the instruction, so after the immediate operand if there is
+ * one. */
 static bool same_distance(const struct pair *p, size_t i)
 {
 	static const uint8_t immediates[] = { 0, 1, 2, 4 };
@@ -259,8 +263,8 @@ static bool same_distance(const struct pair *p, size_t i)
 	return false;
 }
 
-/* Compares byte by byte and jumps over distances that lead to the same. A byte that differs may
- * be any of the four of a distance. */
+/* Compares byte by byte and skips distances with equal targets. A differing byte may be any of the
+ * four bytes of a distance. */
 static bool same_x86_64(const struct pair *p)
 {
 	struct mpk_span x = p->f->code, y = p->g->code;
@@ -272,7 +276,7 @@ static bool same_x86_64(const struct pair *p)
 			i++;
 			continue;
 		}
-		/* the distance that this byte is in begins up to three bytes before */
+		/* the distance may begin up to three bytes before this byte */
 		while (i - begin < 3 && begin && !same_distance(p, begin))
 			begin--;
 		if (!same_distance(p, begin))
@@ -282,16 +286,18 @@ static bool same_x86_64(const struct pair *p)
 	return true;
 }
 
-/* What the registers of AArch64 hold while both functions are read from their beginning to their end. */
+/* The contents of the AArch64 registers while both functions are read from beginning to end. */
 struct pages {
 	uint64_t x[32], y[32];
-	uint32_t known; /* bits: a page of both files */
-	uint32_t moved; /* whose adrp differs */
-	uint32_t
-		unused; /* with which nothing has been done yet that would tell whether that is the same */
+	uint32_t known; /* bit per register: it holds a page address in both files */
+	uint32_t moved; /* bit per register: its adrp instructions differ */
+	/* bit per register: its adrp instructions differ, and no instruction has used the register
+	 * yet */
+	uint32_t unused;
 };
 
-/* A register gets something else. False when nothing explained what differed there. */
+/* A register is overwritten. Returns false if it held differing pages that no use has shown to be
+ * equal. */
 static bool host_code_forget(struct pages *p, unsigned reg)
 {
 	bool told = !(p->unused >> reg & 1);
@@ -302,7 +308,7 @@ static bool host_code_forget(struct pages *p, unsigned reg)
 	return told;
 }
 
-/* Whether the words v and w at i are an adrp, which is noted. */
+/* Whether the instructions v and w at i are both adrp; if so, notes their pages. */
 static bool is_page(struct pages *p, const struct pair *f, size_t i, uint32_t v, uint32_t w,
 		    bool *same)
 {
@@ -322,7 +328,7 @@ static bool is_page(struct pages *p, const struct pair *f, size_t i, uint32_t v,
 	return true;
 }
 
-/* Whether the words v and w are an add, a load or a store relative to a page. */
+/* Whether the instructions v and w are an add, a load or a store relative to a page. */
 static bool is_use(struct pages *p, const struct pair *f, uint32_t v, uint32_t w, bool *same)
 {
 	enum { LOW = 0xfff << 10 };
@@ -339,7 +345,8 @@ static bool is_use(struct pages *p, const struct pair *f, uint32_t v, uint32_t w
 	return true;
 }
 
-/* Whether the words v and w at i are two branches of a kind, or two adr to one register. */
+/* Whether the instructions v and w at i are two branches of one kind, or two adr to one
+ * register. */
 static bool is_relative(const struct pair *p, size_t i, uint32_t v, uint32_t w, bool *same)
 {
 	uint64_t at = p->f->address + i, other = p->g->address + i, x, y;
@@ -353,7 +360,7 @@ static bool is_relative(const struct pair *p, size_t i, uint32_t v, uint32_t w, 
 	return true;
 }
 
-/* A called function leaves x0 to x18 as it likes. */
+/* A called function may overwrite x0 to x18. */
 static bool forget_called(struct pages *p, uint32_t word)
 {
 	enum { CALLERS = 19 };
@@ -365,7 +372,7 @@ static bool forget_called(struct pages *p, uint32_t word)
 	return same;
 }
 
-/* Pages that differ count as the same when what is added to them leads to the same. */
+/* Differing pages count as equal if the addresses computed from them lead to the same target. */
 static bool same_aarch64(const struct pair *p)
 {
 	struct pages pages = { 0 };
@@ -389,7 +396,7 @@ static bool same_aarch64(const struct pair *p)
 	return !pages.unused;
 }
 
-/* A call or jump with a 32-bit distance, from its own end on: 5 bytes on x86-64 (0xe8, 0xe9). */
+/* Reads a call or jump with a 32-bit distance from its own end: 5 bytes on x86-64 (0xe8, 0xe9). */
 static bool branch_at(const struct mpk_host_function *f, size_t i, bool is_arm, uint64_t *to)
 {
 	const uint8_t *at = f->code.data + i;
@@ -400,8 +407,9 @@ static bool branch_at(const struct mpk_host_function *f, size_t i, bool is_arm, 
 	return at[0] == 0xe8 || at[0] == 0xe9;
 }
 
-/* Whether a branch that is the same to the byte leads to another import: a table that grows by an entry
- * moves the code by its size, so that the distance to the new entry is what it was to another. */
+/* Whether two equal branch instructions lead to different imports. When the PLT grows by an entry,
+ * the code moves by the size of the entry, so the distance to the new entry can equal the old
+ * distance to another one. */
 static bool calls_others(const struct pair *p, bool is_arm)
 {
 	struct mpk_span x = p->f->code, y = p->g->code;

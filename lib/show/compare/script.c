@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The edit graph has a point (x, y) for each prefix of a and of b; a diagonal is x - y. Two searches run
- * towards one another, one from the first point of a box and one from its last. Where their furthest
- * paths meet, a shortest path passes, and the box is cut there in two. */
+/* The edit graph has a point (x, y) for each prefix of a and of b; a diagonal is x - y. One search
+ * starts at the first point of a box, another at its last, and they run towards each other. A
+ * shortest path passes through the point where their furthest paths meet, so the box is cut in two
+ * at this point. */
 #include "compare/internal/compare.h"
 
 #include <stdlib.h>
 
-enum { COST_MAX = 512 }; /* steps of a search from each side before the furthest point has to do */
+/* after so many steps of each search, the furthest point is used instead */
+enum { COST_MAX = 512 };
 
 struct search {
 	struct mpk_sequence a, b;
-	int32_t *forward, *backward; /* by diagonal: the furthest x; from -(b.count + 1) on */
+	/* furthest x of each diagonal; the first diagonal is -(b.count + 1) */
+	int32_t *forward, *backward;
 };
 
 struct box {
@@ -21,22 +24,21 @@ struct point {
 	int32_t x, y;
 };
 
-/* The diagonals that one side has reached. */
+/* The diagonals that one search has reached. */
 struct front {
-	int32_t *x;     /* furthest on each diagonal */
-	int32_t lo, hi; /* diagonals looked at in this step */
-	int32_t end;    /* what no path has reached: -1, or beyond all */
+	int32_t *x;     /* furthest x on each diagonal */
+	int32_t lo, hi; /* diagonals examined in this step */
+	int32_t end;    /* value for diagonals that no path has reached: -1, or beyond all */
 };
 
-/* Elements are numbers of lines, so that a comparison of two lines of any length is one of two
- * integers. */
+/* Elements are line numbers, so comparing two lines means comparing two integers. */
 static bool same(const struct search *s, int32_t x, int32_t y)
 {
 	return s->a.ids[x] == s->b.ids[y];
 }
 
-/* One diagonal further on either side, as far as the box has them. A side that has left the box comes
- * back by one instead, which keeps the parity. */
+/* Adds one diagonal on either side, within the box. A side outside the box moves back by one, which
+ * keeps the parity. */
 static void widen(struct front *f, int32_t lo_min, int32_t hi_max)
 {
 	if (f->lo > lo_min)
@@ -49,7 +51,7 @@ static void widen(struct front *f, int32_t lo_min, int32_t hi_max)
 		f->hi--;
 }
 
-/* One step of the search from the beginning. Returns whether it met the other one, at *meet. */
+/* One step of the search from the beginning. Returns whether it met the other search, at *meet. */
 static bool step_forward(const struct search *s, const struct box *box, struct front *f,
 			 const struct front *other, bool may_meet, struct point *meet)
 {
@@ -68,7 +70,7 @@ static bool step_forward(const struct search *s, const struct box *box, struct f
 	return false;
 }
 
-/* The mirror of step_forward: it looks for the least x on each diagonal, and slides towards the
+/* The mirror of step_forward: it looks for the least x on each diagonal, and moves towards the
  * beginning of the box. */
 static bool step_backward(const struct search *s, const struct box *box, struct front *f,
 			  const struct front *other, bool may_meet, struct point *meet)
@@ -98,8 +100,8 @@ static int32_t most(int32_t a, int32_t b)
 	return a > b ? a : b;
 }
 
-/* When it takes too long: of all points that a search reached the one with most progress. Each step
- * makes progress, so that neither part is the whole box. */
+/* If a split takes too long, returns the point with the most progress that a search reached. Each
+ * step makes progress, so neither part is the whole box. */
 static struct point furthest(const struct box *box, const struct front *f, const struct front *b)
 {
 	struct point best = { box->x0, box->y0 }, back = { box->x1, box->y1 };
@@ -124,14 +126,13 @@ static struct point furthest(const struct box *box, const struct front *f, const
 	return best;
 }
 
-/* A point within the box through which the script goes. */
+/* Returns a point within the box through which the script passes. */
 static struct point script_split(const struct search *s, const struct box *box)
 {
 	int32_t lo_min = box->x0 - box->y1, hi_max = box->x1 - box->y0;
 	int32_t f_mid = box->x0 - box->y0, b_mid = box->x1 - box->y1;
-	/* Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), section 4b: the
-	 * parity of the difference in length says in which of the two half steps the searches can
-	 * meet */
+	/* Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), section 4b: the parity
+	 * of the difference in length tells in which of the two half steps the searches can meet */
 	bool odd = ((f_mid - b_mid) & 1) != 0;
 	struct front f = { s->forward, f_mid, f_mid, -1 };
 	struct front b = { s->backward, b_mid, b_mid, INT32_MAX };
@@ -150,7 +151,8 @@ static struct point script_split(const struct search *s, const struct box *box)
 	return furthest(box, &f, &b);
 }
 
-/* What both begin or end with is on a shortest path anyway, and costs one comparison each. */
+/* Removes common elements at the beginning and the end: they are on a shortest path, and cost one
+ * comparison each. */
 static struct box shrink(const struct search *s, struct box box)
 {
 	while (box.x0 < box.x1 && box.y0 < box.y1 && same(s, box.x0, box.y0)) {
@@ -164,13 +166,14 @@ static struct box shrink(const struct search *s, struct box box)
 	return box;
 }
 
-/* 64 bits: two sides of 2^31 elements would overflow their own type. */
+/* 64 bits: the sum of two sides of 2^31 elements would overflow 32 bits. */
 static int64_t room(const struct box *box)
 {
 	return (int64_t)box->x1 - box->x0 + box->y1 - box->y0;
 }
 
-/* The smaller part recurses, the larger one loops: the stack is as deep as a logarithm. */
+/* Recurses into the smaller part and loops over the larger one, so the stack depth is
+ * logarithmic. */
 static void solve(const struct search *s, struct box box)
 {
 	for (;;) {
@@ -182,8 +185,9 @@ static void solve(const struct search *s, struct box box)
 		struct box second = { at.x, box.x1, at.y, box.y1 };
 		bool first_is_smaller = room(&first) < room(&second);
 
+		/* cannot happen; if it did, the whole box would still be a valid script */
 		if (!room(&first) || !room(&second))
-			break; /* cannot be; and if it were, all of the box is a script, too */
+			break;
 		solve(s, first_is_smaller ? first : second);
 		box = first_is_smaller ? second : first;
 	}
@@ -195,7 +199,7 @@ static void solve(const struct search *s, struct box box)
 
 enum mpk_code mpk_script_find(struct mpk_sequence a, struct mpk_sequence b, struct mpk_error *err)
 {
-	/* diagonals -b.count .. a.count, and one beyond on either side */
+	/* diagonals -b.count .. a.count, and one more on either side */
 	size_t diagonals = a.count + b.count + 3;
 	int32_t *fronts = calloc(2 * diagonals, sizeof *fronts);
 

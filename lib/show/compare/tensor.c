@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights of two builds are alike but for a few, or different all over. Equal stretches are passed over as
- * bytes; elements are read as numbers where bytes differ. */
+/* The weights of two builds either differ in a few elements or everywhere. Equal stretches are
+ * skipped as bytes; elements are read as numbers only where bytes differ. */
 #include "compare/compare.h"
 
 #include <inttypes.h>
@@ -11,16 +11,16 @@
 #include "compare/differ.h"
 #include "value/element.h"
 
-enum { STRETCH = 4096 }; /* bytes that are compared at once; whole scalars of every plain type */
+enum { STRETCH = 4096 }; /* bytes compared at once; a multiple of every plain scalar size */
 
 /* A comparison in progress. */
 struct differ {
-	struct mpk_dtype dtype; /* of a scalar */
-	size_t width;           /* bytes of a scalar; 0: they share bytes */
+	struct mpk_dtype dtype; /* type of one scalar */
+	size_t width;           /* bytes of a scalar; 0 if several scalars share a byte */
 	struct mpk_scalars a, b;
 	struct mpk_tensor_diff *out;
-	long double sum; /* of all |a - b| */
-	long double was; /* of |a|, of the same ones */
+	long double sum; /* sum of all |a - b| */
+	long double was; /* sum of |a| over the same scalars */
 };
 
 static void add_gap(struct differ *d, uint64_t i, double gap, double was)
@@ -33,7 +33,7 @@ static void add_gap(struct differ *d, uint64_t i, double gap, double was)
 	}
 }
 
-/* Differences of 64-bit integers do not fit in one: their distance does. */
+/* The difference of two 64-bit integers may overflow int64_t, but their distance fits uint64_t. */
 static double distance(struct mpk_element x, struct mpk_element y)
 {
 	if (x.class == MPK_ELEMENT_UINT)
@@ -47,8 +47,8 @@ static double magnitude(struct mpk_element x)
 	return x.class == MPK_ELEMENT_UINT ? (double)x.u : fabs((double)x.i);
 }
 
-/* 0.0 and -0.0 are equal, as are NaNs of any payload: such elements count under bits_only and not
- * as different. */
+/* 0.0 and -0.0 are equal, as are NaNs of any payload: such elements count as bits_only, not as
+ * different. */
 static bool same_value(struct mpk_element x, struct mpk_element y)
 {
 	if (x.class == MPK_ELEMENT_FLOAT)
@@ -56,15 +56,15 @@ static bool same_value(struct mpk_element x, struct mpk_element y)
 	return x.class == MPK_ELEMENT_UINT ? x.u == y.u : x.i == y.i;
 }
 
-/* Where scalars have whole bytes they are read in place; packed ones (int4, for example) are
- * taken apart into raw. */
+/* Scalars of whole bytes are read in place. Packed scalars (int4, for example) are unpacked into
+ * raw. */
 static const void *scalar(const struct differ *d, const struct mpk_scalars *s, uint64_t i,
 			  uint8_t raw[MPK_SCALAR_MAX])
 {
 	return d->width ? s->data + i * d->width : mpk_scalar_at(s, i, raw);
 }
 
-/* A scalar of a file, whose bytes are little-endian. */
+/* Loads a scalar from a file, whose bytes are little-endian. */
 static struct mpk_element tensor_load(const struct differ *d, const void *at)
 {
 	size_t bytes = (d->dtype.bits + 7U) / 8;
@@ -75,8 +75,7 @@ static struct mpk_element tensor_load(const struct differ *d, const void *at)
 	return mpk_element_load(d->dtype, native);
 }
 
-/* Bits first, values after them: most elements are equal in their bits, and reading a number
- * costs more than comparing it. */
+/* Compares bits before values: most elements have equal bits, and reading a number costs more. */
 static void compare_scalar(struct differ *d, uint64_t i)
 {
 	uint8_t p[MPK_SCALAR_MAX], q[MPK_SCALAR_MAX];
@@ -100,12 +99,12 @@ static void compare_scalar(struct differ *d, uint64_t i)
 	else if (isfinite(x.f) && isfinite(y.f))
 		add_gap(d, i, fabs(x.f - y.f), fabs(x.f));
 	else
-		/* such a distance is no number, and one of them would make the mean useless */
+		/* an infinite or NaN distance would make the mean useless */
 		d->out->unordered++;
 }
 
-/* Stretches that are equal as bytes are skipped with memcmp, which is faster than any loop over
- * elements. Packed types have no boundary within, so they are one stretch. */
+/* Stretches with equal bytes are skipped with memcmp, which is faster than any loop over elements.
+ * Packed types have no byte boundaries between scalars, so they are one stretch. */
 static void compare_all(struct differ *d, size_t len)
 {
 	uint64_t step = d->width ? STRETCH / d->width : d->out->count;
@@ -122,14 +121,15 @@ static void compare_all(struct differ *d, size_t len)
 	}
 }
 
-/* Bytes of a scalar, and how many there are: a type of less than 8 bits takes a byte each or is packed,
- * as the writer counted. */
+/* Computes the bytes of a scalar and the number of scalars. A type of less than 8 bits takes one
+ * byte for each scalar or is packed, depending on the writer. */
 static bool tensor_measure(struct differ *d, const struct mpk_tensor_record *t)
 {
 	uint64_t elements = 1, packed;
 
+	/* the reader has checked the product for overflow */
 	for (size_t i = 0; i < t->ndim; i++)
-		elements *= (uint64_t)t->shape[i]; /* the reader has checked the product */
+		elements *= (uint64_t)t->shape[i];
 	d->dtype = t->dtype;
 	if (t->dtype.lanes > 1 && t->dtype.lanes < 0x8000) {
 		d->dtype.lanes = 1;
@@ -145,8 +145,8 @@ static bool tensor_measure(struct differ *d, const struct mpk_tensor_record *t)
 	       packed <= t->data.len;
 }
 
-/* Elements are compared by position only between equal shapes: of other shapes nobody knows which
- * element became which. */
+/* Elements are compared by position only if the shapes are equal: for different shapes it is
+ * unknown which element became which. */
 static bool same_type(const struct mpk_tensor_record *a, const struct mpk_tensor_record *b)
 {
 	return mpk_dtype_equal(a->dtype, b->dtype) && a->ndim == b->ndim &&
@@ -180,7 +180,8 @@ double mpk_tensor_relative(long double gaps, long double were)
 	return gaps == 0 ? 0 : were == 0 ? HUGE_VAL : (double)(gaps / were);
 }
 
-/* Of what differs, so that a change of few elements is not lost among those that stayed. */
+/* Relative to the changed elements, so that the change of a few is not lost among the unchanged
+ * ones. */
 void mpk_tensor_put_relative(double relative, struct mpk_strbuf *out)
 {
 	if (isinf(relative))

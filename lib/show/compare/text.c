@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - two texts line by line. What they begin and end with alike is cut off first: of a large text with a small change only that
- * change is looked at. Lines become numbers, equal ones for equal lines; those that stand in one text
- * only have no partner for certain and are not searched for one. */
+/* text.c - compares two texts line by line. First the common beginning and end are cut off, so that
+ * a small change in a large text costs little. Then equal lines get equal numbers. Lines that only
+ * one text has cannot have a partner and are left out of the search. */
 #include "compare/compare.h"
 
 #include <inttypes.h>
@@ -24,7 +24,8 @@ static size_t common_prefix(struct mpk_span a, struct mpk_span b)
 	return i;
 }
 
-/* At most so many bytes as the prefix leaves: prefix and suffix of the shorter text must not overlap. */
+/* most is the length that the common prefix leaves: prefix and suffix must not overlap in the
+ * shorter text. */
 static size_t common_suffix(struct mpk_span a, struct mpk_span b, size_t most)
 {
 	size_t i = 0;
@@ -34,7 +35,7 @@ static size_t common_suffix(struct mpk_span a, struct mpk_span b, size_t most)
 	return i;
 }
 
-/* The beginning of the line that holds offset at, and of so many lines before it. */
+/* Returns the beginning of the line that contains offset at, moved back by a number of lines. */
 static size_t back_lines(struct mpk_span text, size_t at, unsigned lines)
 {
 	for (;;) {
@@ -46,7 +47,7 @@ static size_t back_lines(struct mpk_span text, size_t at, unsigned lines)
 	}
 }
 
-/* Behind so many line ends from at on, or the end. */
+/* Returns the offset after a number of line ends from at on, or the end of the text. */
 static size_t skip_lines(struct mpk_span text, size_t at, unsigned lines)
 {
 	while (at < text.len && lines)
@@ -63,17 +64,17 @@ static uint64_t count_lines(struct mpk_span text)
 	return n;
 }
 
-/* Cuts both texts to what differs and its context. */
+/* Cuts both texts to the part that differs and its context. */
 static void find_windows(struct mpk_span a, struct mpk_span b, struct mpk_text_diff *d)
 {
-	a = a.data ? a : mpk_span_str(""); /* nothing has no addresses within it */
+	a = a.data ? a : mpk_span_str(""); /* an empty text may be NULL, which must not be offset */
 	b = b.data ? b : mpk_span_str("");
 
 	size_t prefix = common_prefix(a, b);
 	size_t shorter = a.len < b.len ? a.len : b.len;
 	size_t suffix = common_suffix(a, b, shorter - prefix);
 	size_t begin = back_lines(a, prefix, MPK_TEXT_CONTEXT);
-	/* the byte in front of the common end may be another in each: that line differs */
+	/* the byte before the common end may differ: then its whole line differs */
 	size_t end = skip_lines(a, a.len - suffix, 1 + MPK_TEXT_CONTEXT);
 	size_t beyond = a.len - end;
 
@@ -83,7 +84,7 @@ static void find_windows(struct mpk_span a, struct mpk_span b, struct mpk_text_d
 	d->a.first = d->b.first = count_lines(mpk_span_of(a.data, begin));
 }
 
-/* Where its lines end. Returns false when they are too many. */
+/* Finds the ends of the lines. Returns false if there are too many lines. */
 static enum mpk_code find_ends(struct mpk_text_window *w, bool *fits, struct mpk_error *err)
 {
 	uint64_t count = count_lines(w->text);
@@ -113,23 +114,24 @@ static struct mpk_span line(const struct mpk_text_window *w, uint32_t i)
 
 /* --- lines as numbers ------------------------------------------------------------------ */
 
-/* The lines of both texts one after the other. A table finds the first line that equals another. */
+/* The lines of both texts, one text after the other. A hash table finds the first line equal to
+ * another. */
 struct lines {
 	const struct mpk_text_window *a, *b;
-	uint32_t *first; /* of each line: the first one that is equal */
-	uint8_t *sides;  /* of a first one: bit 0: a has it, bit 1: b has it */
-	uint32_t *slots; /* 1 + a line, 0: free */
+	uint32_t *first; /* for each line: the first line equal to it */
+	uint8_t *sides;  /* for each first line: bit 0 if a has it, bit 1 if b has it */
+	uint32_t *slots; /* 1 + index of a line; 0 if free */
 	size_t mask;
 };
 
-/* One index for the lines of both texts: those of b follow those of a. */
+/* One index covers the lines of both texts: those of b follow those of a. */
 static struct mpk_span any_line(const struct lines *l, uint32_t i)
 {
 	return i < l->a->count ? line(l->a, i) : line(l->b, i - l->a->count);
 }
 
-/* Eight bytes at a time with a multiplication each. It need not resist an attacker: PROBES_MAX
- * bounds what collisions cost. */
+/* Hashes eight bytes at a time with one multiplication. The hash need not resist attacks:
+ * PROBES_MAX limits the cost of collisions. */
 static uint64_t compare_text_hash(struct mpk_span s)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ s.len, word;
@@ -145,11 +147,12 @@ static uint64_t compare_text_hash(struct mpk_span s)
 	return h ^ h >> 32;
 }
 
-/* A text made so that its lines collide costs matches, not time: after so many steps a line counts as
- * one that is nowhere else. */
+/* A text with deliberate hash collisions costs matches, not time: after so many probes a line
+ * counts as unique. */
 enum { PROBES_MAX = 64 };
 
-/* Open addressing with linear probing. A line that equals no earlier one becomes the first of its kind. */
+/* Uses open addressing with linear probing. A line that equals no earlier line becomes the first of
+ * its kind. */
 static uint32_t first_equal(struct lines *l, uint32_t i)
 {
 	struct mpk_span text = any_line(l, i);
@@ -173,8 +176,8 @@ static void lines_fini(struct lines *l)
 	free(l->slots);
 }
 
-/* At most half of the slots are used, so that a probe ends after two or three steps in texts that
- * nobody made for the purpose. */
+/* At most half of the slots are used, so that a search takes two or three probes in ordinary
+ * texts. */
 static enum mpk_code number_lines(struct mpk_text_diff *d, struct lines *l, struct mpk_error *err)
 {
 	uint32_t count = d->a.count + d->b.count;
@@ -191,19 +194,20 @@ static enum mpk_code number_lines(struct mpk_text_diff *d, struct lines *l, stru
 		l->first[i] = first_equal(l, i);
 		l->sides[l->first[i]] |= i < d->a.count ? 1 : 2;
 	}
-	free(l->slots); /* a quarter of all memory, before the search takes its own */
+	/* the slots are a quarter of all memory; free them before the search allocates */
+	free(l->slots);
 	l->slots = NULL;
 	return MPK_OK;
 }
 
 /* --- the search -------------------------------------------------------------------------- */
 
-/* The lines of one text that the other one has, too. */
+/* The lines of one text that the other text has too. */
 struct side {
-	uint32_t count;  /* of lines in the text */
-	uint32_t *ids;   /* of those lines */
-	uint32_t *where; /* each of them in the text */
-	bool *changed;   /* of them; then of all lines */
+	uint32_t count;  /* number of lines in the text */
+	uint32_t *ids;   /* numbers of the common lines */
+	uint32_t *where; /* index of each common line in the text */
+	bool *changed;   /* first one flag for each common line; then for all lines */
 	uint32_t kept;
 };
 
@@ -214,8 +218,8 @@ static void side_fini(struct side *s)
 	free(s->changed);
 }
 
-/* Lines that only one text has are changed for certain. Without them the search has less to do,
- * and its cost depends on what the texts share. */
+/* Lines that only one text has are certainly changed. Without them the search has less to do, and
+ * its cost depends only on the common lines. */
 static enum mpk_code keep_common(const struct lines *l, uint32_t from, uint32_t count,
 				 struct side *out, struct mpk_error *err)
 {
@@ -235,7 +239,7 @@ static enum mpk_code keep_common(const struct lines *l, uint32_t from, uint32_t 
 	return MPK_OK;
 }
 
-/* From marks of the lines that were searched to marks of all lines, in place from the end. */
+/* Converts the flags of the common lines to flags of all lines, in place from the end. */
 static void spread(struct side *s)
 {
 	uint32_t kept = s->kept;
@@ -257,9 +261,9 @@ static enum mpk_code add_change(struct mpk_text_diff *d, struct mpk_text_change 
 	return MPK_OK;
 }
 
-/* Lines that only went or only came may slide where the line after them is their first one: down as far
- * as that goes, which keeps a function in one piece more often than not. Another line stays between two
- * changes. */
+/* If a run of removed or added lines is followed by a copy of its first line, the run moves down,
+ * as far as possible. This usually keeps a function in one piece. An unchanged line stays between
+ * two changes. */
 static void slide(struct mpk_text_diff *d, const struct lines *l)
 {
 	const uint32_t *a = l->first, *b = l->first + d->a.count;
@@ -279,8 +283,8 @@ static void slide(struct mpk_text_diff *d, const struct lines *l)
 	}
 }
 
-/* Walks both texts at once: unchanged lines are in step, so that whatever lies between two of
- * them is one change. */
+/* Walks both texts at once: unchanged lines correspond, so whatever lies between two of them is one
+ * change. */
 static enum mpk_code compare_text_collect(struct mpk_text_diff *d, const bool *gone,
 					  const bool *came, struct mpk_error *err)
 {
@@ -322,8 +326,8 @@ static enum mpk_code compare_text_search(struct mpk_text_diff *d, struct mpk_err
 	return MPK_OK;
 }
 
-/* Where the texts go on after their windows, the last lines are only shown: a change that came to
- * stand among them would lack its context. */
+/* If the texts continue after their windows, the last lines are context only: a change moved into
+ * them would lack its own context. */
 static enum mpk_code find_changes(struct mpk_text_diff *d, struct mpk_error *err)
 {
 	uint32_t shown = d->is_cut ? MPK_TEXT_CONTEXT : 0;
@@ -362,7 +366,7 @@ void mpk_text_diff_fini(struct mpk_text_diff *d)
 
 /* --- the unified format -------------------------------------------------------------------- */
 
-/* A mark and a line. A tab is no danger to a terminal, and a patch needs it. */
+/* Appends a mark and a line. A tab is harmless to a terminal, and a patch needs it. */
 static void compare_text_put_line(char mark, struct mpk_span text, struct mpk_strbuf *out)
 {
 	bool ended = text.len && text.data[text.len - 1] == '\n';
@@ -378,7 +382,7 @@ static void compare_text_put_line(char mark, struct mpk_span text, struct mpk_st
 	mpk_strbuf_puts(out, ended ? "\n" : "\n\\ No newline at end of file\n");
 }
 
-/* Stops at the limit in the middle of a hunk; the caller counts such a hunk as left out. */
+/* Stops at the limit in the middle of a hunk; the caller counts such a hunk as omitted. */
 static void compare_text_put_lines(char mark, const struct mpk_text_window *w, uint32_t from,
 				   uint32_t count, size_t limit, struct mpk_strbuf *out)
 {
@@ -386,7 +390,8 @@ static void compare_text_put_lines(char mark, const struct mpk_text_window *w, u
 		compare_text_put_line(mark, line(w, i), out);
 }
 
-/* "12,3": the first line from 1 on and how many; of none, the line in front of them. */
+/* Appends "12,3": the first line, from 1 on, and the number of lines. If the number is 0, it gives
+ * the line before. */
 static void put_range(const struct mpk_text_window *w, uint32_t from, uint32_t count,
 		      struct mpk_strbuf *out)
 {
@@ -395,7 +400,7 @@ static void put_range(const struct mpk_text_window *w, uint32_t from, uint32_t c
 		mpk_strbuf_printf(out, ",%" PRIu32, count);
 }
 
-/* The changes [i, end) that are near enough to share a hunk. */
+/* Returns the end of the changes [i, end) that are near enough to share a hunk. */
 static size_t hunk_end(const struct mpk_text_diff *d, size_t i)
 {
 	const struct mpk_text_change *c = d->changes;
@@ -405,8 +410,8 @@ static size_t hunk_end(const struct mpk_text_diff *d, size_t i)
 	return i;
 }
 
-/* The format of diff -u (POSIX, diff utility): ranges count from 1, and context is shared by
- * changes that are near one another. */
+/* The format of diff -u (POSIX, diff utility): ranges count from 1, and changes that are near each
+ * other share their context. */
 static void put_hunk(const struct mpk_text_diff *d, size_t begin, size_t end, size_t limit,
 		     struct mpk_strbuf *out)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code.c - what differs between two runs of code, in the terms of its format
+/* code.c - compares two pieces of code in the terms of their format
  *
- * A compiler seldom writes the same bytes twice, so for cubins, fatbins and SPIR-V it is said whether the code
- * itself differs. Byte code is compared as its listing, which names what it refers to: one instruction more then
- * changes one line, and not every index below it. */
+ * Compilers seldom write the same bytes twice, so for cubins, fatbins and SPIR-V the result says
+ * whether the code itself differs. Byte code is compared as a listing with names instead of
+ * indexes, so that one more instruction changes one line and not every index below it. */
 #include "diff/internal/compare.h"
 
 #include <string.h>
@@ -16,15 +16,15 @@
 
 /* --- texts, cubins, SPIR-V ------------------------------------------------------------- */
 
-/* NULL for bytes that nobody read as code, and for code whose format is not known: neither is
- * compared by format. */
+/* Returns NULL for bytes that were not read as code, and for code of unknown format: neither is
+ *         compared by format. */
 static const struct mpk_code_format *diff_code_format_of(struct mpk_diff_code_side s)
 {
 	return s.code && s.code->format ? s.code->format : NULL;
 }
 
-/* Whether both sides read as f. Code with a problem is compared as bytes, since a reader that
- * gave up halfway would call the rest equal. */
+/* Whether both sides are valid code of format f. Code with a problem is compared as bytes, since a
+ * reader that stopped halfway would call the rest equal. */
 static bool both_are(struct mpk_diff_code_side a, struct mpk_diff_code_side b,
 		     const struct mpk_code_format *f)
 {
@@ -32,15 +32,16 @@ static bool both_are(struct mpk_diff_code_side a, struct mpk_diff_code_side b,
 	       !b.code->problem;
 }
 
-/* Tables of names change with whatever else does: named where they are all. */
+/* Whether a section is a table of names. Such tables change with every other change, so they are
+ * listed only if nothing else differs. */
 static bool is_table(struct mpk_span name)
 {
 	return mpk_span_is(name, ".shstrtab") || mpk_span_is(name, ".strtab") ||
 	       mpk_span_is(name, ".symtab");
 }
 
-/* The differing sections by name, of code or of data. Tables of names are listed only when
- * nothing else differs, since they are then the whole answer. */
+/* Lists the differing sections by name, either of code or of data. Tables of names are listed only
+ * if nothing else differs. */
 static void put_sections(const struct mpk_cubin_difference *list, size_t count, bool code,
 			 struct mpk_differ *d, struct mpk_strbuf *out)
 {
@@ -51,14 +52,14 @@ static void put_sections(const struct mpk_cubin_difference *list, size_t count, 
 	for (size_t i = 0; names && i < count; i++)
 		if (list[i].is_code == code && !is_table(list[i].name))
 			names[n++] = list[i].name;
-	/* no section but tables of names: then those */
+	/* if only tables of names differ, list those */
 	for (size_t i = 0, others = n; names && !others && i < count; i++)
 		names[n++] = list[i].name;
 	if (names)
 		mpk_put_names(out, names, n);
 }
 
-/* Returns false when one of them does not read. */
+/* Returns false if one of them cannot be read. */
 static bool compare_cubins(struct mpk_differ *d, const char *what, struct mpk_span name,
 			   struct mpk_span a, struct mpk_span b)
 {
@@ -85,8 +86,8 @@ static bool compare_cubins(struct mpk_differ *d, const char *what, struct mpk_sp
 
 /* --- SPIR-V -------------------------------------------------------------------------------
  *
- * Instructions that only describe are passed over; everything else must be equal word by word. A compiler that
- * numbers its results in another order makes other code here. */
+ * Debug instructions are skipped; all others must be equal word by word. If a compiler numbers its
+ * results in another order, the code counts as different. */
 
 enum {
 	HEADER_WORDS = 5, /* magic, version, generator, bound, schema */
@@ -106,7 +107,8 @@ static bool is_debug(uint32_t op)
 	return (op >= FIRST_DEBUG && op <= LAST_DEBUG) || op == NO_LINE || op == MODULE_PROCESSED;
 }
 
-/* The next instruction that runs; false: there is none, or it is broken (then *at stays in front). */
+/* Finds the next instruction that is not debug information. Returns false if there is none, or if
+ * it is malformed (then *at stays before it). */
 static bool spirv_next(struct mpk_span s, size_t *at, struct mpk_span *out)
 {
 	while (s.len - *at >= 4) {
@@ -121,8 +123,8 @@ static bool spirv_next(struct mpk_span s, size_t *at, struct mpk_span *out)
 	return false;
 }
 
-/* The generator word names the compiler and its version (SPIR-V specification, 2.3), which is no
- * code. The bound stays compared: other numbers of results are other code here. */
+/* The generator word names the compiler and its version (SPIR-V specification, 2.3), which is not
+ * code. The bound is compared: other result numbers count as other code. */
 static bool same_header(struct mpk_span a, struct mpk_span b)
 {
 	if (a.len < HEADER_BYTES || b.len < HEADER_BYTES || mpk_load_u32(a.data) != MAGIC)
@@ -153,7 +155,7 @@ bool mpk_spirv_same_code(struct mpk_span a, struct mpk_span b)
 }
 
 /* SPIR-V keeps names, source and line numbers in the same stream as the code. A build with other
- * debug information changes bytes and no instruction that runs. */
+ * debug information changes bytes but no executed instruction. */
 static void compare_spirv(struct mpk_differ *d, const char *what, struct mpk_span name,
 			  struct mpk_diff_code_side a, struct mpk_diff_code_side b)
 {
@@ -173,15 +175,15 @@ static void compare_spirv(struct mpk_differ *d, const char *what, struct mpk_spa
 
 /* --- fatbins ------------------------------------------------------------------------------ */
 
-/* An image and its place among those of its kind. */
+/* An image and its number among the images of its kind. */
 struct image {
 	struct mpk_span name; /* "cubin sm_90" */
 	const struct mpk_fatbin_entry *entry;
 	const struct mpk_code_info *code;
 };
 
-/* The images of a fatbin under names that are the same in both files. An "a" or "f" is part of
- * the name, because code for sm_90a does not run on what sm_90 code runs on. */
+/* Names the images of a fatbin so that names agree in both files. The suffix "a" or "f" is part of
+ * the name, because sm_90a code does not run on all devices that run sm_90 code. */
 static const struct image *diff_code_images_of(struct mpk_differ *d,
 					       const struct mpk_code_info *code)
 {
@@ -207,8 +209,8 @@ static const struct image *diff_code_images_of(struct mpk_differ *d,
 	return list;
 }
 
-/* Compares what is unpacked: one cubin may be compressed to different bytes. Where the packed
- * bytes are equal nothing is unpacked. */
+/* Compares the unpacked images: one cubin may be compressed to different bytes. If the packed bytes
+ * are equal, nothing is unpacked. */
 static void compare_images(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b)
 {
 	const struct image *x = a, *y = b;
@@ -228,8 +230,8 @@ static void compare_images(struct mpk_differ *d, struct mpk_span name, const voi
 		item->same_code = true;
 }
 
-/* Images are matched by kind and device and not by position: their order in the container
- * changes nothing that runs. */
+/* Images are matched by kind and device, not by position: their order in the container has no
+ * effect. */
 static void compare_fatbins(struct mpk_differ *d, const struct mpk_code_info *a,
 			    const struct mpk_code_info *b)
 {
@@ -245,12 +247,13 @@ static void compare_fatbins(struct mpk_differ *d, const struct mpk_code_info *a,
 
 /* --- byte code ------------------------------------------------------------------------ */
 
-/* A function of a listing: a line that begins with '@', and those below it. */
+/* A function in a listing: a line that begins with '@', and the lines below it. */
 struct listed_function {
 	struct mpk_span name, text;
 };
 
-/* "  12: " in front of an instruction of the Relay machine: one more instruction changes all below. */
+/* Length of "  12: " in front of an instruction of the Relay machine. One more instruction changes
+ * all numbers below it. */
 static size_t number_length(struct mpk_span line)
 {
 	size_t i = 0, digits;
@@ -265,8 +268,8 @@ static size_t number_length(struct mpk_span line)
 	return i + 2;
 }
 
-/* The line with its '\n', if it has one: a listing split this way is put together again without
- * loss. */
+/* Returns the next line including its '\n', so that concatenating the lines restores the
+ *         listing. */
 static struct mpk_span next_line(struct mpk_span text, size_t *at)
 {
 	const uint8_t *p = text.data + *at, *end = memchr(p, '\n', text.len - *at);
@@ -276,7 +279,7 @@ static struct mpk_span next_line(struct mpk_span text, size_t *at)
 	return mpk_span_of(p, len);
 }
 
-/* A listing without the numbers and the empty lines between functions. */
+/* Returns a listing without the numbers and without the empty lines between functions. */
 static struct mpk_span strip_numbers(struct mpk_differ *d, struct mpk_span listing)
 {
 	struct mpk_strbuf out = { 0 };
@@ -298,7 +301,8 @@ static struct mpk_span strip_numbers(struct mpk_differ *d, struct mpk_span listi
 	return mpk_span_of(text, text ? len : 0);
 }
 
-/* The name ends before "(", ":" or a blank. One that holds such a byte is cut, in both listings alike. */
+/* The name ends before "(", ":" or a blank. A name that contains such a byte is cut, in both
+ * listings alike. */
 static struct mpk_span listed_function_name(struct mpk_span line)
 {
 	size_t n = 1;
@@ -308,8 +312,7 @@ static struct mpk_span listed_function_name(struct mpk_span line)
 	return mpk_span_of(line.data + 1, n - 1);
 }
 
-/* Counts first, then fills: functions borrow their text from the listing, so that an array of the
- * right size is all that is allocated. */
+/* Counts the functions before it fills the array. Their texts are borrowed from the listing. */
 static struct listed_function *split_listing(struct mpk_differ *d, struct mpk_span listing,
 					     size_t *count)
 {
@@ -333,7 +336,7 @@ static struct listed_function *split_listing(struct mpk_differ *d, struct mpk_sp
 	return list;
 }
 
-/* "Instruction" is the unit in the text, since a line of a listing is one. */
+/* The message says "instruction", since a line of a listing is one. */
 static void compare_listed(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b)
 {
 	const struct listed_function *x = a, *y = b;
@@ -341,8 +344,8 @@ static void compare_listed(struct mpk_differ *d, struct mpk_span name, const voi
 	mpk_differ_lines(d, "byte code", name, "instruction", x->text, y->text);
 }
 
-/* Functions are matched by name, so that one that moved in the table is not reported as removed
- * and added. */
+/* Functions are matched by name, so that a function that moved in the table is not reported as
+ * removed and added. */
 static void compare_listings(struct mpk_differ *d, struct mpk_span a, struct mpk_span b)
 {
 	static const struct mpk_diff_thing function = { .what = "byte code",

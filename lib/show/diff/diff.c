@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two files are compared by what they mean: things of two lists are matched by their names, so that
- * an order changes nothing, and each kind of thing says what differs between two of one name.
- * Bytes count only where nothing else tells a difference. */
+/* Compares two files by meaning: the things in two lists are matched by name, so the order does not
+ * matter, and each kind of thing has its own comparison.
+ * Bytes are compared only if nothing else differs. */
 #include "diff/diff.h"
 
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
-/* A module and the file that it is in. */
+/* A module and the file that contains it. */
 struct node {
 	const struct mpk_view *view;
 	const struct mpk_view_node *node;
@@ -24,10 +24,10 @@ struct node {
 
 /* --- parts of payloads -------------------------------------------------------------- */
 
-/* A file of a payload and, where it is code, what was read of it. */
+/* A part of a payload, and its code if it was read as code. */
 struct part {
 	const struct mpk_extracted_file *file;
-	const struct mpk_code_info *code; /* or NULL */
+	const struct mpk_code_info *code; /* NULL if the part is not code */
 };
 
 static struct mpk_span part_name(const void *item)
@@ -37,7 +37,7 @@ static struct mpk_span part_name(const void *item)
 	return mpk_span_str(p->file->name);
 }
 
-/* A listing that is made from the payload takes no bytes of it. */
+/* A listing generated from the payload is not stored, so it has no size. */
 static uint64_t part_bytes(const void *item)
 {
 	const struct part *p = item;
@@ -45,7 +45,7 @@ static uint64_t part_bytes(const void *item)
 	return p->file->stored ? p->file->data.len : 0;
 }
 
-/* A listing that is made from the payload is not stored, so bytes of it mean nothing. */
+/* A listing generated from the payload is not stored, so its bytes are not compared. */
 static struct mpk_diff_code_side code_side(const struct part *p)
 {
 	return (struct mpk_diff_code_side){ p->file->data, p->code,
@@ -53,15 +53,15 @@ static struct mpk_diff_code_side code_side(const struct part *p)
 						    strcmp(p->file->name, "bytecode.txt") == 0 };
 }
 
-/* graph.json has a comparison of its own, node by node. */
+/* graph.json is compared elsewhere, node by node. */
 static void compare_parts(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b)
 {
 	if (!mpk_span_is(name, "graph.json"))
 		mpk_diff_code(d, "part", name, code_side(a), code_side(b));
 }
 
-/* The name as the payload spells it, where there is one: that of a file is changed until a
- * file system takes it. */
+/* Returns the name in the payload if there is one: the part's file name may have been altered to be
+ *         valid in a file system. */
 static struct mpk_span tensor_name(const void *item)
 {
 	const struct part *p = item;
@@ -77,7 +77,7 @@ static void compare_tensors(struct mpk_differ *d, struct mpk_span name, const vo
 	mpk_differ_tensors(d, name, x->file->tensor, y->file->tensor);
 }
 
-/* What was read of a part as code, found by its address: parts and pieces are views of one
+/* Finds the code that was read from a part by its address: parts and code are views of one
  * payload. */
 static const struct mpk_code_info *diff_code_of(const struct mpk_node_info *info,
 						struct mpk_span bytes)
@@ -89,13 +89,14 @@ static const struct mpk_code_info *diff_code_of(const struct mpk_node_info *info
 	return NULL;
 }
 
-/* The parts of a module, and its tensors apart from them. */
+/* The parts of a module, with its tensors in a separate list. */
 struct parts {
 	struct part *items, *tensors;
 	size_t count, tensor_count;
 };
 
-/* Tensors are kept apart, since a model has thousands of them and they are compared by value. */
+/* Tensors are listed separately, since a model has thousands of them and they are compared by
+ * value. */
 static struct parts parts_of(struct mpk_differ *d, const struct node *n)
 {
 	struct mpk_extracted_files files = { 0 };
@@ -123,8 +124,8 @@ static struct parts parts_of(struct mpk_differ *d, const struct node *n)
 
 /* --- kernels and functions of modules -------------------------------------------------- */
 
-/* Compares what the table says of a kernel: its arguments and launch tags. Registers and machine
- * code are those of mpk_diff_kernels. */
+/* Compares the entries of a kernel table: arguments and launch tags. mpk_diff_kernels compares
+ * registers and machine code. */
 static void diff_compare_kernels(struct mpk_differ *d, struct mpk_span name, const void *a,
 				 const void *b)
 {
@@ -144,8 +145,8 @@ static void compare_models(struct mpk_differ *d, struct mpk_span name, const voi
 	(void)mpk_differ_texts(d, "model function", name, &x, &y);
 }
 
-/* From what a caller sees to what only a compiler does: kernels, functions, structure, then
- * files. A row compares only payloads of its own kind. */
+/* The order leads from the caller's view to the compiler's: kernels, functions, structure, then
+ * files. A payload is compared only with one of its own kind. */
 static void compare_payloads(struct mpk_differ *d, const struct node *a, const struct node *b)
 {
 	static const struct mpk_diff_thing kernel = { .what = "kernel",
@@ -178,7 +179,7 @@ static void compare_payloads(struct mpk_differ *d, const struct node *a, const s
 
 	mpk_differ_match(d, &kernel, x ? x->functions : NULL, x ? x->function_count : 0,
 			 y ? y->functions : NULL, y ? y->function_count : 0);
-	/* figures are read from the machine code, which the table of kernels does not have */
+	/* the kernel table has no figures; they are read from the machine code */
 	mpk_diff_kernels(d, MPK_KERNELS_OF_NODE, a->view, a->index, b->view, b->index, first);
 	mpk_differ_match(d, &model, m->items, m->count, n->items, n->count);
 	if (row->diff && row == mpk_view_row(b->node))
@@ -189,7 +190,7 @@ static void compare_payloads(struct mpk_differ *d, const struct node *a, const s
 
 /* --- modules ---------------------------------------------------------------------------- */
 
-/* same: kind and payload are known to be. */
+/* @same    kind and payload are known to be equal */
 static void compare_nodes(struct mpk_differ *d, const struct node *x, const struct node *y,
 			  bool same)
 {
@@ -340,7 +341,7 @@ struct section_names {
 	size_t count;
 };
 
-/* What no program runs: it may differ. */
+/* Whether a section has no effect on a running program, so that it may differ. */
 static bool is_beside_code(const char *name)
 {
 	static const char *const beginnings[] = { ".note",      ".comment",   ".debug",
@@ -354,8 +355,8 @@ static bool is_beside_code(const char *name)
 	return false;
 }
 
-/* A section of type SHT_NOBITS (.bss) has a size and no bytes in the file (ELF gABI, Sections):
- * its offset must not be read. */
+/* A section of type SHT_NOBITS (.bss) has a size but no bytes in the file (ELF gABI, Sections): its
+ * offset must not be read. */
 static bool section_bytes(const struct mpk_elf *e, size_t i, struct mpk_span *out)
 {
 	GElf_Shdr h;
@@ -369,7 +370,8 @@ static bool section_bytes(const struct mpk_elf *e, size_t i, struct mpk_span *ou
 	return true;
 }
 
-/* The sections of two files with as many of them in the same order; false for others. */
+/* Lists the sections that differ. Returns false if the files do not have the same number of
+ * sections in the same order. */
 static bool differing_sections(struct mpk_differ *d, const struct mpk_elf *a,
 			       const struct mpk_elf *b, struct section_names *out, bool *code)
 {
@@ -391,14 +393,14 @@ static bool differing_sections(struct mpk_differ *d, const struct mpk_elf *a,
 		left -= x.len;
 		if (mpk_span_equal(x, y))
 			continue;
-		out->items[out->count++] = mpk_span_str(name); /* of the file */
+		out->items[out->count++] = mpk_span_str(name); /* a name from the file */
 		*code |= !is_beside_code(name);
 	}
 	return out->count > 0;
 }
 
-/* Files that differ and whose meaning does not: names the sections, so that a reader sees whether
- * it is a build ID, debug information or something that a program may run. */
+/* The files differ, but not in meaning: names the sections, so that a reader sees whether the
+ * difference is a build ID, debug information or something that a program may run. */
 static void compare_rest(struct mpk_differ *d, const struct mpk_view *a, struct mpk_span a_bytes,
 			 const struct mpk_view *b, struct mpk_span b_bytes)
 {
@@ -454,7 +456,7 @@ static struct member *members_of(struct mpk_differ *d, const struct mpk_image *i
 	return out;
 }
 
-/* Every member, also one that holds nothing which is compared otherwise. */
+/* Compares every member of two archives, including members that no other comparison covers. */
 static void compare_members(struct mpk_differ *d, const struct mpk_image *a,
 			    const struct mpk_image *b)
 {
@@ -494,7 +496,7 @@ enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 			     const struct mpk_view *b, struct mpk_span b_bytes,
 			     struct mpk_arena *arena, struct mpk_diff *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(diff_free) struct mpk_diff diff = { 0 }; /* while it grows */
+	MPK_CLEANUP(diff_free) struct mpk_diff diff = { 0 }; /* freed unless it is completed */
 	struct mpk_differ d = {
 		&diff, arena, "", "", MPK_DIFF_LINES_MAX, 4 * (uint64_t)a_bytes.len
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host.c - what differs in the library itself: machine, functions and what they take, host code, libraries
- * that it needs */
+/* host.c - compares the library itself: machine, functions and their parameters, host code, needed
+ * libraries */
 #include "diff/internal/compare.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
-/* A bare blob has no machine, which is worth a line when the other file has one. */
+/* A bare blob has no machine, which is reported if the other file has one. */
 static const char *machine_of(const struct mpk_image *image)
 {
 	return image->machine_name ? image->machine_name : "none";
@@ -23,12 +23,12 @@ static const char *generation_of(const struct mpk_image *image)
 	return image->gen_known ? mpk_generation_get(image->gen)->abi : "none";
 }
 
-/* A host function and what it takes. */
+/* A host function and its parameters. */
 struct host_function {
 	const struct mpk_image_function *function;
-	const struct mpk_signature *signature; /* NULL: not known */
+	const struct mpk_signature *signature; /* NULL if not known */
 	struct mpk_host_code *file;
-	const struct mpk_host_function *code; /* NULL: its code is not found */
+	const struct mpk_host_function *code; /* NULL if its code was not found */
 };
 
 static struct mpk_span diff_host_function_name(const void *item)
@@ -46,7 +46,7 @@ static uint64_t host_function_bytes(const void *item)
 	return f->function->alias_of ? 0 : f->function->bytes;
 }
 
-/* A signature that only one file tells is no difference between what the functions take. */
+/* If only one file states the signature, the parameters do not count as different. */
 static bool compare_signatures(struct mpk_differ *d, struct mpk_span name,
 			       const struct mpk_signature *a, const struct mpk_signature *b)
 {
@@ -59,7 +59,7 @@ static bool compare_signatures(struct mpk_differ *d, struct mpk_span name,
 	return mpk_differ_texts(d, "function", name, &x, &y);
 }
 
-/* Bytes that differ at the same offset, up to the end of the shorter one. */
+/* Counts differing bytes at equal offsets, up to the end of the shorter run. */
 static uint64_t count_differing(struct mpk_span a, struct mpk_span b)
 {
 	uint64_t n = 0;
@@ -69,13 +69,13 @@ static uint64_t count_differing(struct mpk_span a, struct mpk_span b)
 	return n;
 }
 
-/* An object has gaps that the linker fills in: its code cannot be compared with a library's. */
+/* An object has gaps that the linker fills, so its code cannot be compared with a library's. */
 static bool are_of_a_kind(const struct mpk_host_code *a, const struct mpk_host_code *b)
 {
 	return (a->elf.header.e_type == ET_REL) == (b->elf.header.e_type == ET_REL);
 }
 
-/* Equal bytes can call another import: calls_others in host_code.c says how. */
+/* Equal bytes may still call different imports: see calls_others in host_code.c. */
 static struct mpk_difference *say_code_differs(struct mpk_differ *d, const char *what,
 					       struct mpk_span name, struct mpk_span a,
 					       struct mpk_span b)
@@ -87,7 +87,7 @@ static struct mpk_difference *say_code_differs(struct mpk_differ *d, const char 
 		     : mpk_differ_change(d, what, name, "the same bytes call another import");
 }
 
-/* An alias has the code of another function, which is shown there. */
+/* An alias shares its code with another function, which is reported instead. */
 static void say_size_differs(struct mpk_differ *d, struct mpk_span name,
 			     const struct host_function *f, const struct host_function *g)
 {
@@ -101,8 +101,8 @@ static void say_size_differs(struct mpk_differ *d, struct mpk_span name,
 				   !f->function->alias_of && !g->function->alias_of;
 }
 
-/* One line per function, of the first thing that differs: what it takes, its size, its alias, its
- * code. A change of the first explains changes of the others. */
+/* Adds one line for each function, with the first thing that differs: parameters, size, alias,
+ * code. A change of one explains the later ones. */
 static void compare_functions(struct mpk_differ *d, struct mpk_span name, const void *a,
 			      const void *b)
 {
@@ -120,8 +120,8 @@ static void compare_functions(struct mpk_differ *d, struct mpk_span name, const 
 					MPK_QUOTE(mpk_span_str(y->alias_of ? y->alias_of : "")));
 	else if (!f->code || !g->code || !are_of_a_kind(f->file, g->file))
 		return;
-	/* symbols of a hostile file may overlap, and would have the same code compared without
-	 * end */
+	/* symbols of a hostile file may overlap, and would have the same code compared again and
+	 * again */
 	else if (f->code->code.len > f->file->bytes_left)
 		(void)mpk_differ_change(d, "function", name,
 					"%zu bytes of code were not compared: functions overlap",
@@ -133,7 +133,8 @@ static void compare_functions(struct mpk_differ *d, struct mpk_span name, const 
 	}
 }
 
-/* One of the two files: its code, which functions have a line of their own, and where each symbol's is. */
+/* One of the two files: its code, the functions with a line of their own, and the code of each
+ * symbol. */
 struct host {
 	struct mpk_host_code code;
 	struct mpk_strmap by_symbol, exported;
@@ -148,7 +149,7 @@ static void host_fini(struct host *h)
 	mpk_strmap_fini(&h->exported);
 }
 
-/* A file whose symbols do not read has no code to compare. */
+/* If the symbols cannot be read, no code is compared. */
 static void host_open(struct mpk_differ *d, const struct mpk_view *v, struct host *h)
 {
 	const struct mpk_image *image = v->image;
@@ -177,11 +178,11 @@ static void host_open(struct mpk_differ *d, const struct mpk_view *v, struct hos
 
 /* --- functions that nobody calls from outside --------------------------------------------- */
 
-enum { INNER_MOST = 32 }; /* that have a line of their own */
+enum { INNER_MOST = 32 }; /* number of local functions with a line of their own */
 
 /* A local function of one file or of both. */
 struct inner {
-	const struct mpk_host_function *older, *newer; /* NULL: it is not there */
+	const struct mpk_host_function *older, *newer; /* NULL if that file does not have it */
 };
 
 struct inners {
@@ -199,7 +200,7 @@ static size_t inner_bytes(const struct mpk_host_function *f)
 	return f ? f->code.len : 0;
 }
 
-/* What gained or lost most first, then in the order of the names. */
+/* Sorts by the change of size, largest first, then by name. */
 static int by_gain(const void *a, const void *b)
 {
 	const struct inner *x = a, *y = b;
@@ -212,7 +213,7 @@ static int by_gain(const void *a, const void *b)
 	return strcmp(inner_symbol(x), inner_symbol(y));
 }
 
-/* "3 removed: a, b, c". Names alone, as local functions have no signature that could be shown. */
+/* Appends "3 removed: a, b, c". Local functions have no signature to show. */
 static void put_group(struct mpk_differ *d, struct mpk_strbuf *out, const struct inners *list,
 		      size_t first, const char *what)
 {
@@ -228,7 +229,8 @@ static void put_group(struct mpk_differ *d, struct mpk_strbuf *out, const struct
 	mpk_put_names(out, names, count);
 }
 
-/* Those of x that y has not, or that differ. Of several of one name the first counts. */
+/* Finds the functions of x that y lacks, and those that differ. If several have one name, the first
+ * counts. */
 static void sort_out(struct host *x, const struct host *y, struct inners *missing,
 		     struct inners *differing)
 {
@@ -274,8 +276,8 @@ static struct inners inners_of(struct mpk_differ *d, size_t most)
 	return list;
 }
 
-/* Those that differ have a line each, up to a bound; the rest, and what came and went, share one: compilers split and
- * clone local functions as they like (f.part.0, f.isra.1). */
+/* Each changed function has a line, up to INNER_MOST. The others, and the removed and added ones,
+ * share one line: compilers split and clone local functions as they like (f.part.0, f.isra.1). */
 static void compare_locals(struct mpk_differ *d, struct host *x, struct host *y)
 {
 	static const char *const words[] = { "more differ", "removed", "added" };
@@ -288,7 +290,7 @@ static void compare_locals(struct mpk_differ *d, struct host *x, struct host *y)
 	if (d->diff->failed)
 		return;
 	sort_out(x, y, &all[1], &all[0]);
-	/* differing ones were found in the first direction */
+	/* the first call has found the functions that differ */
 	sort_out(y, x, &all[2], NULL);
 	for (size_t k = 0; k < MPK_ARRAY_COUNT(all); k++, shown = 0) {
 		if (all[k].count)
@@ -319,8 +321,8 @@ static struct mpk_span diff_host_text_of(const void *item)
 	return mpk_span_str(*text);
 }
 
-/* Functions of the two files are compared before what they need, as a new import is a consequence
- * of changed code and not its cause. */
+/* Functions come before needed libraries: a new import is the consequence of changed code, not its
+ * cause. */
 void mpk_diff_host(struct mpk_differ *d, const struct mpk_view *x, const struct mpk_view *y)
 {
 	static const struct mpk_diff_thing function = { .what = "function",

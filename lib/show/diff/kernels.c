@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels.c - what differs between kernels: those of modules, and those in GPU code of any library, with images of
- * devices that only one has and images that differ beside their kernels
+/* kernels.c - compares kernels, those of modules and those in GPU code of any library; also images
+ * for devices that only one file has, and images that differ outside their kernels
  *
- * Containers follow the order of the linker's objects, and hold as many images as there are devices: a
- * kernel is matched by its name and device in all of them. What is said of a container that is read is
- * kept as digests: two libraries' code would not fit in memory. */
+ * The linker's input order determines the containers, and each holds an image for each device. So a
+ * kernel is matched by name and device over all containers. Each container's kernels are kept as
+ * digests: the code of two libraries would not fit in memory. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 /* --- kernels ------------------------------------------------------------------------------- */
 
-/* Behind the path, that a module which moved has another of. */
+/* The key without the path, which differs if the module moved. */
 static struct mpk_span kernel_key(const void *item)
 {
 	const struct mpk_listed_kernel *k = item;
@@ -25,7 +25,7 @@ static struct mpk_span kernel_key(const void *item)
 	return mpk_span_of(k->key.data + skip, k->key.len - skip);
 }
 
-/* A figure that only one format has is no change of the kernel, so it is left out. */
+/* A figure that only one format has is not a change of the kernel, so it is left out. */
 static size_t changes_of(const struct mpk_listed_kernel *a, const struct mpk_listed_kernel *b,
 			 struct mpk_figure_change out[MPK_FIGURE_COUNT])
 {
@@ -50,7 +50,8 @@ static void put_changes(const struct mpk_figure_change *changes, size_t count,
 	}
 }
 
-/* Bytes that differ between two runs of equal length; the caller compares the lengths. */
+/* Counts the bytes that differ between two runs of equal length; the caller compares the
+ * lengths. */
 static uint64_t count_differing(struct mpk_span a, struct mpk_span b)
 {
 	uint64_t n = 0;
@@ -60,7 +61,7 @@ static uint64_t count_differing(struct mpk_span a, struct mpk_span b)
 	return n;
 }
 
-/* The machine code of a kernel, as far as its format says how much that is. */
+/* Returns the bytes of a kernel's machine code; 0 if its format does not tell. */
 static uint64_t kernel_bytes(const struct mpk_listed_kernel *k)
 {
 	const struct mpk_figure_value *code = k ? &k->figures.values[MPK_FIGURE_CODE] : NULL;
@@ -68,7 +69,8 @@ static uint64_t kernel_bytes(const struct mpk_listed_kernel *k)
 	return code && code->state == MPK_FIGURE_KNOWN ? code->number : 0;
 }
 
-/* How many bytes of code it has, where its format says so; a or b is NULL where it is not there. */
+/* Stores the bytes of a kernel's code, if its format tells them; a or b is NULL if that file lacks
+ * the kernel. */
 static void note_kernel(struct mpk_difference *item, const struct mpk_listed_kernel *a,
 			const struct mpk_listed_kernel *b)
 {
@@ -87,14 +89,14 @@ static void compare_kernel(struct mpk_differ *d, const struct mpk_listed_kernel 
 	struct mpk_strbuf text = { 0 };
 	struct mpk_difference *item;
 
-	/* charged before the comparison: kernels of a hostile file may all share one long run of
+	/* deducted before the comparison: kernels of a hostile file may all share one long run of
 	 * code */
 	d->code_left -= rewritten ? a->code.len : 0;
 	rewritten = rewritten && !mpk_span_equal(a->code, b->code);
 	if (!count && !rewritten && !other)
 		return;
 	put_changes(changes, count, &text);
-	/* a change of the code's size says already that the code differs */
+	/* if the size of the code changed, that line already says that the code differs */
 	if (other && !mpk_figures_differ(&a->figures, &b->figures, MPK_FIGURE_CODE))
 		mpk_strbuf_printf(&text, "%scode differs", count ? ", " : "");
 	if (rewritten)
@@ -120,7 +122,8 @@ static void diff_kernels_compare(struct mpk_differ *d, struct mpk_span key, cons
 	compare_kernel(d, a, b);
 }
 
-/* Adds the code of a kernel for each of its devices to what was said of it as a whole. */
+/* Adds a kernel's code for each of its devices to the difference reported for the kernel as a
+ * whole. */
 static void note_side(struct mpk_differ *d, const struct mpk_strmap *said,
 		      const struct mpk_kernel_list *list, enum mpk_diff_sign sign)
 {
@@ -142,7 +145,7 @@ static void note_side(struct mpk_differ *d, const struct mpk_strmap *said,
 	}
 }
 
-/* Kernels that one module alone has were said before their code was read. */
+/* Kernels that only one module has were reported before their code was read. */
 static void note_whole(struct mpk_differ *d, size_t first, const struct mpk_kernel_list *x,
 		       const struct mpk_kernel_list *y)
 {
@@ -177,16 +180,16 @@ void mpk_diff_kernels(struct mpk_differ *d, enum mpk_kernels_of of, const struct
 
 /* --- GPU code of any library ------------------------------------------------------------- */
 
-/* All images of one sort for one device. */
+/* All images of one kind for one device. */
 struct group {
 	struct mpk_span name;                  /* "cubin sm_80" */
-	const struct mpk_listed_image *images; /* by their content */
+	const struct mpk_listed_image *images; /* sorted by content */
 	size_t count;
 	uint64_t bytes;
 	size_t kernels;
-	bool is_common; /* the other library has some, too */
-	bool opaque;    /* which code is which kernel is not known */
-	bool told;      /* a difference of a kernel is */
+	bool is_common; /* the other library has images of this group too */
+	bool opaque;    /* it is unknown which code belongs to which kernel */
+	bool told;      /* a difference of one of its kernels was reported */
 };
 
 /* One of the two libraries. */
@@ -194,11 +197,11 @@ struct side {
 	struct mpk_kernel_list kernels;
 	struct group *groups;
 	size_t group_count;
-	uint64_t bytes; /* as they stand in the file */
+	uint64_t bytes; /* bytes as stored in the file */
 };
 
-/* Sorts by device first, so that a group is one run, and by digest within it, so that two groups
- * can be merged like sorted lists. */
+/* Sorts by device first, so that a group is one run, then by digest, so that two groups can be
+ * merged like sorted lists. */
 static int by_content(const void *a, const void *b)
 {
 	const struct mpk_listed_image *x = a, *y = b;
@@ -207,8 +210,8 @@ static int by_content(const void *a, const void *b)
 	return order ? order : memcmp(x->digest, y->digest, sizeof x->digest);
 }
 
-/* The images by what they are and for which device, each group a run of one sorted copy. The
- * original order is that of the linker's objects, which means nothing. */
+/* Groups the images by kind and device; each group is a run of one sorted copy. The original order
+ * is that of the linker's input, which has no meaning. */
 static enum mpk_code group_images(struct side *s, struct mpk_arena *arena)
 {
 	const struct mpk_kernel_list *from = &s->kernels;
@@ -237,10 +240,10 @@ static int diff_device_by_name(const void *key, const void *item)
 {
 	const struct group *g = item;
 
-	return strcmp(key, (const char *)g->name.data); /* a C string */
+	return strcmp(key, (const char *)g->name.data); /* the name is NUL-terminated */
 }
 
-/* The groups were made in sorted order of their names, so a binary search finds one. */
+/* Groups are sorted by name, so a binary search finds one. */
 static struct group *find_group(const struct side *s, const char *name)
 {
 	return s->group_count ? bsearch(name, s->groups, s->group_count, sizeof *s->groups,
@@ -248,8 +251,8 @@ static struct group *find_group(const struct side *s, const char *name)
 			      : NULL;
 }
 
-/* Reads one library: its kernels as digests, its images by group. A group is opaque when one of
- * its kernels has no digest, since then equal kernels cannot be proved equal. */
+/* Reads one library: its kernels as digests, its images by group. A group is opaque if one of its
+ * kernels has no digest, since equality of its kernels cannot be proved. */
 static bool read_side(struct mpk_differ *d, const struct mpk_view *view, struct side *s)
 {
 	*s = (struct side){ 0 };
@@ -268,7 +271,7 @@ static bool read_side(struct mpk_differ *d, const struct mpk_view *view, struct 
 	return true;
 }
 
-/* Of a device that one library is not for, its images are named, not each kernel. */
+/* For a device that only one library supports, the images are named, not each kernel. */
 static void diff_device_add_kernel(struct mpk_differ *d, enum mpk_diff_sign sign,
 				   const struct side *s, const struct mpk_listed_kernel *k)
 {
@@ -286,8 +289,8 @@ static void diff_device_add_kernel(struct mpk_differ *d, enum mpk_diff_sign sign
 	note_kernel(item, sign == MPK_DIFF_REMOVED ? k : NULL, sign == MPK_DIFF_ADDED ? k : NULL);
 }
 
-/* Marks the group when a difference was reported, so that compare_group does not report the same
- * change again as one of images. */
+/* Marks the group if a difference was reported, so that compare_group does not report the same
+ * change again as a change of images. */
 static void compare_matched(struct mpk_differ *d, const struct side *a,
 			    const struct mpk_listed_kernel *k,
 			    const struct mpk_listed_kernel *other)
@@ -299,7 +302,7 @@ static void compare_matched(struct mpk_differ *d, const struct side *a,
 		find_group(a, k->image)->told = true;
 }
 
-/* Keys are unique: the list numbers copies of a kernel, and the number is a part of the key. */
+/* Keys are unique: the list numbers the copies of a kernel, and the number is part of the key. */
 static bool index_keys(const struct mpk_kernel_list *list, struct mpk_strmap *out)
 {
 	for (size_t i = 0; i < list->count; i++)
@@ -332,7 +335,7 @@ static void compare_device_kernels(struct mpk_differ *d, const struct side *a, c
 
 /* --- images ------------------------------------------------------------------------------- */
 
-/* Of two sorted lists: those of a that b has not. */
+/* Counts the elements of sorted list a that sorted list b lacks. */
 static size_t count_missing(const struct group *a, const struct group *b)
 {
 	size_t n = 0, k = 0;
@@ -351,8 +354,8 @@ static size_t count_missing(const struct group *a, const struct group *b)
 	return n;
 }
 
-/* Images can differ without a kernel that does, in constants or debug sections. That is said only
- * when every kernel of both groups could be compared. */
+/* Images can differ although no kernel does, in constants or debug sections. This is reported only
+ * if every kernel of both groups could be compared. */
 static void compare_group(struct mpk_differ *d, const struct group *a, const struct group *b)
 {
 	size_t differing = count_missing(a, b);
@@ -379,8 +382,8 @@ static uint64_t group_bytes(const void *item)
 	return ((const struct group *)item)->bytes;
 }
 
-/* Marks the groups that both libraries have before the kernels are looked at: kernels of a group
- * that only one has are covered by the line for the group. */
+/* Marks the groups that both libraries have. This comes before the kernels: kernels of a group that
+ * only one library has are covered by the line for the group. */
 static void match_groups(struct mpk_differ *d, struct side *a, struct side *b)
 {
 	static const struct mpk_diff_thing image = { .what = "image",
@@ -397,8 +400,8 @@ static void match_groups(struct mpk_differ *d, struct side *a, struct side *b)
 	mpk_differ_match(d, &image, a->groups, a->group_count, b->groups, b->group_count);
 }
 
-/* The cheap question first: libraries of gigabytes are often equal here, and then nothing has to
- * be unpacked. */
+/* The cheap test comes first: the containers of large libraries are often equal, and then nothing
+ * has to be unpacked. */
 static bool same_containers(const struct mpk_image *a, const struct mpk_image *b)
 {
 	if (a->device_count != b->device_count)
@@ -409,8 +412,8 @@ static bool same_containers(const struct mpk_image *a, const struct mpk_image *b
 	return true;
 }
 
-/* Groups come before kernels and images after them, because each step relies on what the one
- * before it has marked. */
+/* Groups come before kernels and images after them, because each step relies on the marks of the
+ * one before it. */
 void mpk_diff_devices(struct mpk_differ *d, const struct mpk_view *x, const struct mpk_view *y)
 {
 	size_t before = d->diff->count;

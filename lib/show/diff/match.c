@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One module more shifts the paths of all after it, so a path tells least of what a module is. Each
- * step pairs what the steps before left over; all of them sort and walk, since a hostile file has a
- * hundred thousand modules that look alike. */
+/* An added module shifts the paths of all modules after it, so a path is the weakest sign of
+ * identity. Each step pairs modules that the steps before left over. All steps sort and merge,
+ * since a hostile file has a hundred thousand modules that look alike. */
 #include "diff/internal/compare.h"
 
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 #include "base/vec.h"
 #include "io/digest.h"
 
-/* A module of either file, by what it is sorted by. */
+/* A module of either file, with its sort keys. */
 struct entry {
 	const struct mpk_node *node;
-	size_t index, side; /* side 0: of a, 1: of b */
+	size_t index, side; /* side 0: file a, 1: file b */
 	union {
-		struct mpk_span name; /* of one that it defines */
+		struct mpk_span name; /* a name that the module defines */
 		uint8_t digest[MPK_XXH128_BYTES];
 	} by;
 };
@@ -26,10 +26,10 @@ struct entries {
 	size_t count, cap;
 };
 
-/* Names that one module of each file shares. */
+/* The number of names that two modules, one of each file, share. */
 struct shared {
 	size_t a, b, count;
-	bool is_place; /* both have one path */
+	bool is_place; /* both have the same path */
 };
 
 struct shares {
@@ -39,7 +39,7 @@ struct shares {
 
 struct matcher {
 	const struct mpk_view *a, *b;
-	struct mpk_strmap paths; /* of b */
+	struct mpk_strmap paths; /* paths of b */
 	struct mpk_module_match *match;
 	struct entries entries;
 	struct shares shares;
@@ -60,7 +60,7 @@ static void pair(struct matcher *m, size_t a, size_t b, bool same)
 	m->match->owner[b] = a;
 }
 
-/* A pair is final once it is made: each step may only pair what earlier, surer steps left over. */
+/* A pair is final: each step pairs only modules that the earlier, surer steps left over. */
 static bool is_free(const struct matcher *m, size_t a, size_t b)
 {
 	return m->match->partner[a] == MPK_NO_MODULE && m->match->owner[b] == MPK_NO_MODULE;
@@ -71,7 +71,8 @@ static bool same_kind(const struct matcher *m, size_t a, size_t b)
 	return mpk_span_equal(m->a->nodes[a].node->kind, m->b->nodes[b].node->kind);
 }
 
-/* The module of b at the path of one of a. Paths of deep trees are cut: then the index decides. */
+/* Finds the module of b with the path of a module of a. Paths of deep trees are cut; then the index
+ * decides. */
 static bool at_path(const struct matcher *m, size_t a, size_t *b)
 {
 	const char *path = m->a->nodes[a].path;
@@ -90,7 +91,7 @@ static bool is_place(const struct matcher *m, size_t a, size_t b)
 	return at_path(m, a, &found) && found == b;
 }
 
-/* The entries are one array that every step fills again; it keeps the largest size that it had. */
+/* All steps share one array of entries, which never shrinks. */
 static enum mpk_code add_entry(struct matcher *m, size_t side, size_t index, struct mpk_span name)
 {
 	const struct mpk_view *view = side ? m->b : m->a;
@@ -122,13 +123,13 @@ static int order_of(size_t a, size_t b)
 	return (a > b) - (a < b);
 }
 
-/* By which entries are alike. */
+/* Defines when entries are alike. */
 struct likeness {
 	int (*like)(const struct entry *x, const struct entry *y);
 };
 
-/* Ties are ordered by file and then by position, so that of equal modules the first pairs with
- * the first, and so that qsort, which is not stable, cannot change the answer. */
+/* Ties are broken by file and then by position, so that equal modules pair in order, and so that
+ * qsort, which is not stable, cannot change the result. */
 static int by_likeness(const void *a, const void *b, void *arg)
 {
 	const struct likeness *l = arg;
@@ -139,8 +140,8 @@ static int by_likeness(const void *a, const void *b, void *arg)
 	return order ? order : order_of(x->index, y->index);
 }
 
-/* Sorts entries [at, end), and calls fn for each run of alike ones that both files have: those of a are [at, middle),
- * those of b [middle, next). */
+/* Sorts entries [at, end), and calls fn for each run of entries that are alike and occur in both
+ * files: those of a are [at, middle), those of b [middle, next). */
 static enum mpk_code each_run(struct matcher *m, size_t at, size_t end,
 			      int (*like)(const struct entry *x, const struct entry *y),
 			      enum mpk_code (*fn)(struct matcher *m, size_t at, size_t middle,
@@ -164,8 +165,8 @@ static enum mpk_code each_run(struct matcher *m, size_t at, size_t end,
 
 /* --- 1: equal bytes ----------------------------------------------------------------------- */
 
-/* Kind and length are compared before content: most modules differ in one of them, and then no
- * byte of a payload has to be read. */
+/* Kind and length are compared before content: most modules differ in one of them, so their
+ * payloads need not be read. */
 static int like_length(const struct entry *x, const struct entry *y)
 {
 	int order = mpk_span_compare(x->node->kind, y->node->kind);
@@ -183,8 +184,8 @@ static enum mpk_code match_add_module(struct matcher *m, size_t side, size_t ind
 	return add_entry(m, side, index, (struct mpk_span){ 0 });
 }
 
-/* Modules that neither moved nor changed, which are most of them in most files, are paired
- * without sorting. */
+/* Modules that neither moved nor changed are the majority in most files. They are paired without
+ * sorting. */
 static void match_equal_places(struct matcher *m)
 {
 	size_t b;
@@ -195,7 +196,8 @@ static void match_equal_places(struct matcher *m)
 			pair(m, a, b, true);
 }
 
-/* A digest proves nothing against who made the file: who compares looks again. */
+/* The author of a file can forge equal digests, so the comparison of the modules reads the bytes
+ * again. */
 static enum mpk_code pair_in_order(struct matcher *m, size_t at, size_t middle, size_t next)
 {
 	const struct entry *e = m->entries.items;
@@ -205,8 +207,8 @@ static enum mpk_code pair_in_order(struct matcher *m, size_t at, size_t middle, 
 	return MPK_OK;
 }
 
-/* Payloads of one kind and length: a pair is compared directly, more of them by digest, so that a
- * payload is read a fixed number of times however many look alike. */
+/* Pairs payloads of equal kind and length: two are compared directly, more of them by digest, so
+ * that a payload is read a fixed number of times however many look alike. */
 static enum mpk_code match_lengths(struct matcher *m, size_t at, size_t middle, size_t next)
 {
 	struct entry *e = m->entries.items;
@@ -232,10 +234,10 @@ static enum mpk_code match_equal(struct matcher *m)
 
 /* --- 2: shared names ------------------------------------------------------------------------ */
 
-/* Of how many modules of each file all pairs are looked at that share a name. */
+/* If a name occurs in at most so many modules of each file, all pairs of them are tried. */
 enum { SHARERS = 4 };
 
-/* All names that a module defines. */
+/* Adds an entry for each name that a module defines. */
 static enum mpk_code add_defined(struct matcher *m, size_t side, size_t index)
 {
 	const struct mpk_view_node *n = &(side ? m->b : m->a)->nodes[index];
@@ -249,7 +251,7 @@ static enum mpk_code add_defined(struct matcher *m, size_t side, size_t index)
 	return MPK_OK;
 }
 
-/* Only modules of one kind are candidates: a name that a CUDA module and a host module share is a
+/* Only modules of one kind are candidates: a name shared by a CUDA module and a host module is a
  * kernel and its caller. */
 static int like_name(const struct entry *x, const struct entry *y)
 {
@@ -266,8 +268,8 @@ static int by_pair(const void *a, const void *b)
 	return order ? order : order_of(x->b, y->b);
 }
 
-/* Pairs with the most shared names first. Of equal ones a pair at one path wins, then the order
- * in the files, so that the result does not depend on qsort. */
+/* Sorts pairs by the number of shared names, most first. Among equals, pairs with one path come
+ * first, then the order in the files decides, so that the result does not depend on qsort. */
 static int by_count(const void *a, const void *b)
 {
 	const struct shared *x = a, *y = b;
@@ -290,7 +292,8 @@ static enum mpk_code match_add_shared(struct matcher *m, const struct entry *a,
 	return MPK_OK;
 }
 
-/* Those that share a name: all pairs of few, else the first with the first, the second with the second. */
+/* Adds pairs of modules that share a name: all pairs if there are few, else the first with the
+ * first, the second with the second. */
 static enum mpk_code add_sharers(struct matcher *m, size_t at, size_t middle, size_t end)
 {
 	const struct entry *e = m->entries.items;
@@ -304,7 +307,7 @@ static enum mpk_code add_sharers(struct matcher *m, size_t at, size_t middle, si
 	return MPK_OK;
 }
 
-/* One entry for each pair of modules, with how many names they share. */
+/* Merges the entries of each pair, and counts its shared names. */
 static void count_shared(struct shares *s)
 {
 	size_t n = 0;
@@ -319,8 +322,8 @@ static void count_shared(struct shares *s)
 	s->count = n;
 }
 
-/* Greedy: the pair that shares most is made first and uses up both modules. A best assignment
- * of all pairs would cost n cubed. */
+/* Greedy: the pair with the most shared names is made first, and both its modules are used up. A
+ * best assignment would take cubic time. */
 static enum mpk_code match_names(struct matcher *m)
 {
 	struct shares *s = &m->shares;
@@ -339,7 +342,7 @@ static enum mpk_code match_names(struct matcher *m)
 
 /* --- 3 and 4: kinds and paths --------------------------------------------------------------- */
 
-/* A path alone is a weak sign, so pairs of one kind are made before pairs of any kind. */
+/* A path is a weak sign, so pairs of one kind are made before pairs of any kind. */
 static void match_places(struct matcher *m, bool of_one_kind)
 {
 	size_t b;
@@ -354,7 +357,7 @@ static int like_kind(const struct entry *x, const struct entry *y)
 	return mpk_span_compare(x->node->kind, y->node->kind);
 }
 
-/* Those that define no name. */
+/* Adds a module that defines no name. */
 static enum mpk_code add_nameless(struct matcher *m, size_t side, size_t index)
 {
 	size_t before = m->entries.count;
@@ -366,8 +369,8 @@ static enum mpk_code add_nameless(struct matcher *m, size_t side, size_t index)
 	return MPK_OK;
 }
 
-/* A kind with one module left in each file: it was rewritten so that no name survived, which is
- * still the same module to a reader. */
+/* If each file has one unpaired module of a kind, it was rewritten so that no name survived. To a
+ * reader it is still the same module. */
 static enum mpk_code pair_of_kind(struct matcher *m, size_t at, size_t middle, size_t next)
 {
 	const struct entry *e = m->entries.items;
@@ -377,7 +380,7 @@ static enum mpk_code pair_of_kind(struct matcher *m, size_t at, size_t middle, s
 	return MPK_OK;
 }
 
-/* From the surest sign to the weakest; what comes later sees only what is left. */
+/* Goes from the surest sign to the weakest; each step sees only modules that are still unpaired. */
 static enum mpk_code match_all(struct matcher *m)
 {
 	for (size_t i = 0; i < m->b->count; i++)

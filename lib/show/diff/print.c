@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print.c - differences as text, JSON and Markdown */
+/* print.c - prints differences as text, JSON and Markdown */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static const char *const signs[] = {
 static const char *const green = "\033[32m", *const red = "\033[31m", *const cyan = "\033[36m",
 			 *const off = "\033[0m";
 
-/* The colours of git, which readers of hunks know. */
+/* The colours of git diff. */
 static const char *color_of(char mark)
 {
 	return mark == '+' ? green : mark == '-' ? red : mark == '@' ? cyan : NULL;
@@ -58,7 +58,8 @@ static void put_work(const struct mpk_difference *d, size_t *left, struct mpk_st
 	}
 }
 
-/* Indented, so that no line of a hunk is taken for a difference; patch(1) takes it as it is. */
+/* Hunks are indented, so that none of their lines looks like a difference; patch(1) accepts the
+ * indentation. */
 static void put_hunks(const char *lines, struct mpk_style style, struct mpk_strbuf *out)
 {
 	while (*lines) {
@@ -75,7 +76,7 @@ static void put_hunks(const char *lines, struct mpk_style style, struct mpk_strb
 	}
 }
 
-/* Append "/1", or "/1 -> /2" for what is in a module that moved */
+/* Appends the path: "/1", or "/1 -> /2" if the module moved */
 static void put_place(const struct mpk_difference *d, struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, d->path);
@@ -83,7 +84,7 @@ static void put_place(const struct mpk_difference *d, struct mpk_strbuf *out)
 		mpk_strbuf_printf(out, " -> %s", d->new_path);
 }
 
-/* As patch(1) wants them. */
+/* Appends the file names in the form that patch(1) expects. */
 static void put_names(const struct mpk_diff *diff, struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, "--- ");
@@ -93,7 +94,7 @@ static void put_names(const struct mpk_diff *diff, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, '\n');
 }
 
-/* "2 kernels, 1 image": how many of what are other code. */
+/* Appends the number of things with other code by kind: "2 kernels, 1 image". */
 static void put_counts(const struct mpk_diff *diff, struct mpk_strbuf *out)
 {
 	static const char *const words[] = { "kernel",   "image",           "code",     "module",
@@ -107,7 +108,7 @@ static void put_counts(const struct mpk_diff *diff, struct mpk_strbuf *out)
 			n += strcmp(diff->items[i].what, words[w]) == 0;
 		mpk_strbuf_puts(out, n && shown++ ? ", " : "");
 		if (n && strchr(words[w], ' '))
-			mpk_strbuf_puts(out, words[w]); /* a file has one of these */
+			mpk_strbuf_puts(out, words[w]); /* a file has at most one of these */
 		else if (n)
 			mpk_put_count(out, n, words[w]);
 	}
@@ -131,7 +132,8 @@ static void put_gain(uint64_t older, uint64_t newer, struct mpk_strbuf *out)
 			  MPK_SIZE(newer < older ? older - newer : newer - older));
 }
 
-/* How it changed, and how many bytes that gained or lost: "", "-80 B", "80 -> 96 bytes of code (+16 B)". */
+/* Appends how a thing changed and the bytes it gained or lost: "", "-80 B", "80 -> 96 bytes of code
+ * (+16 B)". */
 static void put_said(const struct mpk_difference *d, const char *said, struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, said);
@@ -142,7 +144,7 @@ static void put_said(const struct mpk_difference *d, const char *said, struct mp
 	mpk_strbuf_puts(out, said[0] ? ")" : "");
 }
 
-/* What things of one sort are called together, and what of them differs takes in both files. */
+/* The name of a kind of things, and the total size of its changed things in both files. */
 struct total {
 	const char *what, *title;
 	uint64_t older, newer;
@@ -150,7 +152,7 @@ struct total {
 
 enum { TOTALS = 6 };
 
-/* Sums of what differs by sort; kernels are within parts, and parts within modules. */
+/* Sums the sizes of changed things by kind. Parts include kernels, and modules include parts. */
 static size_t total_of(const struct mpk_diff *diff, struct total out[TOTALS])
 {
 	static const struct total sorts[TOTALS] = {
@@ -209,11 +211,11 @@ static void put_total(const struct mpk_diff *diff, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, ")\n");
 }
 
-/* How many tensors of two files of weights are what. */
+/* Numbers of tensors, in a comparison of two weight files, by result. */
 struct tensors {
 	size_t changed, added, removed;
-	const struct mpk_difference
-		*furthest; /* by its relative change; NULL: none has a finite one */
+	/* the tensor with the largest finite relative change; NULL if none has one */
+	const struct mpk_difference *furthest;
 };
 
 static struct tensors count_tensors(const struct mpk_diff *diff)
@@ -249,8 +251,8 @@ static void put_tensors(const struct mpk_diff *diff, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, '\n');
 }
 
-/* One line for each difference, then its hunk. Without colours the mark is the first byte of
- * the line, so that grep '^+' finds what was added. */
+/* Prints one line for each difference, then its hunk. Without colours the mark is the first byte of
+ * the line, so that grep '^+' finds added things. */
 static void diff_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_diff *diff = what;
@@ -330,7 +332,7 @@ static void put_work_json(const struct mpk_difference *d, struct mpk_json *j,
 	}
 }
 
-/* Figures as numbers and not as the text has them: a script compares them without parsing units. */
+/* Figures are JSON numbers, not texts, so that scripts need not parse units. */
 static void put_figures(const struct mpk_difference *d, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_object(j, at, "figures"), *o;
@@ -465,7 +467,7 @@ static void diff_json(const void *what, struct mpk_json *j, struct mpk_json_at *
 
 enum {
 	HUNKS_MAX = 32 * 1024, /* bytes of all hunks */
-	ROWS_MAX = 100,        /* of a table */
+	ROWS_MAX = 100,        /* rows of a table */
 };
 
 static void put_bytes(const char *what, uint64_t before, uint64_t after, struct mpk_strbuf *out)
@@ -475,8 +477,8 @@ static void put_bytes(const char *what, uint64_t before, uint64_t after, struct 
 	mpk_strbuf_puts(out, " |\n");
 }
 
-/* Paths go through mpk_markdown_code: names of modules are a stranger's, and could otherwise be
- * links or markup in a pull request. */
+/* Paths go through mpk_markdown_code: names of modules come from an untrusted file, and could
+ * otherwise be links or markup in a pull request. */
 static void put_place_cell(const struct mpk_difference *d, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf place = { 0 };
@@ -488,7 +490,7 @@ static void put_place_cell(const struct mpk_difference *d, struct mpk_strbuf *ou
 
 /* --- kernels: a row for each figure that changed ---------------------------------------- */
 
-/* A row for each figure, so that the column of percentages can be read from top to bottom. */
+/* One row for each figure, so that the column of percentages can be read from top to bottom. */
 static void put_figure_rows(const struct mpk_difference *d, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < d->figure_count; i++) {
@@ -509,8 +511,8 @@ static void put_figure_rows(const struct mpk_difference *d, struct mpk_strbuf *o
 	}
 }
 
-/* Comments on pull requests have a limit of 65536 characters at GitHub, so the tables are cut,
- * and say by how much. */
+/* GitHub limits a comment to 65536 characters, so the tables are cut, with a note that says by how
+ * much. */
 static void put_kernels(const struct mpk_diff *diff, struct mpk_strbuf *out)
 {
 	size_t rows = 0;
@@ -532,7 +534,7 @@ static void put_kernels(const struct mpk_diff *diff, struct mpk_strbuf *out)
 
 /* --- everything else: a row each --------------------------------------------------------- */
 
-/* What has figures is in the table of kernels already. */
+/* Differences with figures are already in the table of kernels. */
 static void put_changes(const struct mpk_diff *diff, struct mpk_strbuf *out)
 {
 	size_t rows = 0;
@@ -577,8 +579,8 @@ static void put_title(const struct mpk_difference *d, struct mpk_strbuf *out)
 	mpk_markdown_html(out, mpk_strbuf_text(&title));
 }
 
-/* Hunks are given room in order, and one that does not fit is left out whole: half a hunk does
- * not apply. A smaller one after it may still fit. */
+/* Hunks are added in order, and a hunk that does not fit is omitted: half a hunk cannot be applied.
+ * A smaller one after it may still fit. */
 static void put_hunk_folds(const struct mpk_diff *diff, struct mpk_strbuf *out)
 {
 	size_t left = HUNKS_MAX, left_out = 0;

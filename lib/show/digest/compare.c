@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare.c - two files by their digests: which kernels, images and modules are other code
+/* compare.c - compares two files by their digests: which kernels, images and modules have different
+ * code
  *
- * Rows of both are in one order. Those that both files have are passed over; of what is left, a row of each file with
- * one name is a change, and any other came or went. */
+ * The rows of both files have the same order. Rows that both files have are skipped. Of the others,
+ * two rows with the same name, one from each file, are a change; the rest were removed or added. */
 #include "digest/digest.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "text/escape.h"
 #include "text/facts.h"
 
-/* By what it is, without the digest. */
+/* Orders rows by everything except the digest. */
 static int by_thing(const struct mpk_code_digest *x, const struct mpk_code_digest *y)
 {
 	int order = strcmp(x->path, y->path);
@@ -30,7 +31,7 @@ static size_t run_length(const struct mpk_code_digests *d, size_t at)
 	return n;
 }
 
-/* Of two sorted runs of one thing: how many of a are not among b. */
+/* Counts the rows of sorted run a that sorted run b lacks. */
 static size_t count_missing(const struct mpk_code_digest *a, size_t a_count,
 			    const struct mpk_code_digest *b, size_t b_count)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - what of a file counts, and its digests
+/* read.c - selects the content of a file that counts, and computes its digests
  *
- * Each thing has a row; the file's digest is that of all rows. So two files have one digest if and only if they have
- * the same rows, and what differs between them are rows. */
+ * Each thing has a row, and the file's digest covers all rows. So two files have the same digest if
+ * and only if they have the same rows, and differing rows show what differs. */
 #include "digest/digest.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 enum { DIGEST = MPK_DIGEST_BYTES };
 
-/* The rows of a file while they are found. */
+/* The rows of a file while they are collected. */
 struct digest_rows {
 	const struct mpk_view *view;
 	struct mpk_arena *arena;
@@ -34,7 +34,7 @@ static void rows_fini(struct digest_rows *r)
 	free(r->items);
 }
 
-/* Add one; MPK_E_NOMEM. */
+/* Adds a row; fails only with MPK_E_NOMEM. */
 static enum mpk_code digest_rows_add(struct digest_rows *r, const struct mpk_code_digest *row)
 {
 	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->items, r->count, r->cap), r->err);
@@ -46,9 +46,9 @@ static enum mpk_code digest_rows_add(struct digest_rows *r, const struct mpk_cod
 
 /* --- functions that TVM calls, and what they share -------------------------------------------- */
 
-/* A library that TVM calls nothing of is code for GPUs with whatever is around it: its host code does not count. Host
- * code that is not taken apart here counts by the bytes of the file: then each build is other code, which is true of
- * some more than of others, and never wrong the other way. */
+/* If TVM calls no function of a library, only its GPU code counts, not its host code. Host code
+ * that cannot be split into functions counts by the bytes of the file. Then two builds may differ
+ * although their code is the same, but different code never counts as the same. */
 
 enum { DATA_FACTOR = 16, DATA_BASE = 1 << 24 };
 
@@ -63,7 +63,8 @@ static enum mpk_code add_function(struct digest_rows *r, const char *what, const
 	return digest_rows_add(r, &row);
 }
 
-/* Not taken apart: an object, a file of another system, or one whose functions overlap. */
+/* Host code that cannot be split: an object, a file of another system, or a file whose functions
+ * overlap. */
 static enum mpk_code digest_host_add_bytes(struct digest_rows *r)
 {
 	struct mpk_canon_hash h;
@@ -73,7 +74,7 @@ static enum mpk_code digest_host_add_bytes(struct digest_rows *r)
 	return add_function(r, "host code", "", &h);
 }
 
-/* All functions by symbol, and which of them are exported to TVM. */
+/* All functions by symbol, with a mark on those exported to TVM. */
 struct functions {
 	struct mpk_host_code code;
 	struct mpk_strmap by_symbol;
@@ -93,7 +94,7 @@ static void functions_fini(struct functions *f)
 static enum mpk_code open_functions(struct digest_rows *r, struct functions *f)
 {
 	MPK_TRY(mpk_host_code_open(r->view->image, r->arena, &f->code, r->err));
-	/* what code refers to is hashed for each place that does */
+	/* referenced data is hashed for each place that refers to it */
 	f->code.data_left = DATA_BASE + DATA_FACTOR * (uint64_t)r->view->image->bytes.len;
 	f->is_exported = calloc(f->code.count + 1, sizeof *f->is_exported);
 	f->inner = calloc(f->code.count + 1, sizeof *f->inner);
@@ -108,23 +109,24 @@ static enum mpk_code open_functions(struct digest_rows *r, struct functions *f)
 
 /* --- host functions: where they and what they refer to lie does not count ---------------------- */
 
-/* As where two functions are compared (compare/host_code.c) no x86 instruction is decoded: four bytes may be a distance
- * where the bytes in front say so, and are one when they lead out of the function to something that is known. */
+/* As in compare/host_code.c, no x86 instruction is decoded. Four bytes count as a distance if the
+ * bytes before them allow it and they lead out of the function to a known target. */
 
-enum { SEGMENTS_MAX = 64 }; /* of a file that a linker made */
+enum { SEGMENTS_MAX = 64 }; /* limit for files that a linker made */
 
 static bool is_inside(const struct mpk_host_function *f, uint64_t address)
 {
 	return address - f->address < f->code.len;
 }
 
-/* The pages that registers hold while a function is read from its beginning to its end. */
+/* The pages that registers hold while a function is read from beginning to end. */
 struct pages {
 	uint64_t x[32];
 	uint32_t known;
 };
 
-/* call, jmp, jcc; or a ModRM byte that says RIP-relative, whose instruction may end with an immediate. */
+/* Handles the distance after call, jmp, jcc, or after a RIP-relative ModRM byte, whose instruction
+ * may end with an immediate. */
 static bool put_distance(struct mpk_host_code *h, const struct mpk_host_function *f, size_t i,
 			 struct mpk_canon_hash *out)
 {
@@ -160,7 +162,8 @@ static void put_x86_64(struct mpk_host_code *h, const struct mpk_host_function *
 	mpk_canon_bytes(out, mpk_span_of(f->code.data + kept, f->code.len - kept));
 }
 
-/* An add, a load or a store relative to a page, as its word without the low part of the address. */
+/* Hashes an add, a load or a store relative to a page: the instruction without the low part of the
+ * address. */
 static bool put_use(struct mpk_host_code *h, const struct pages *p, uint32_t word,
 		    struct mpk_canon_hash *out)
 {
@@ -189,7 +192,7 @@ static bool put_branch(struct mpk_host_code *h, const struct mpk_host_function *
 	return true;
 }
 
-/* Where adr stands for a page and an add, it counts as the address alone. */
+/* An adr instruction can replace adrp and add, so it counts only by its address. */
 static bool put_adr(struct mpk_host_code *h, const struct mpk_host_function *f, uint64_t at,
 		    uint32_t word, struct mpk_canon_hash *out)
 {
@@ -226,10 +229,11 @@ static void put_aarch64(struct mpk_host_code *h, const struct mpk_host_function 
 	}
 }
 
-/* host_hash - add a function's code to a digest, with what distances in it lead to instead of the distances: two
- * files get one digest where functions are the same for mpk_host_same_code, but for rare bytes that only look like a
- * distance. Of x86-64 and AArch64; other code is taken by its bytes.
- * Returns  MPK_OK; MPK_E_CORRUPT: functions overlap, so that they are far more than the file */
+/* host_hash - add a function's code to a digest, with the targets of distances instead of the
+ * distances. Two files get the same digest if mpk_host_same_code says that their functions are the
+ * same, except for rare bytes that only look like a distance. Works for x86-64 and AArch64; other
+ * code is hashed as bytes.
+ * Returns  MPK_OK; MPK_E_CORRUPT: functions overlap so much that their sum far exceeds the file */
 static enum mpk_code host_hash(struct mpk_host_code *h, const struct mpk_host_function *f,
 			       struct mpk_canon_hash *out, struct mpk_error *err)
 {
@@ -249,7 +253,8 @@ static enum mpk_code host_hash(struct mpk_host_code *h, const struct mpk_host_fu
 	return MPK_OK;
 }
 
-/* A function under the name that TVM calls it by. One without code of its own is an alias of another. */
+/* Adds a function under the name by which TVM calls it. A function without code of its own is an
+ * alias of another. */
 static enum mpk_code add_exported(struct digest_rows *r, struct functions *f,
 				  const struct mpk_image_function *fn)
 {
@@ -275,7 +280,7 @@ static int by_digest(const void *a, const void *b)
 	return memcmp(a, b, DIGEST);
 }
 
-/* Compilers split and clone inner functions as they like: all of them are one row. */
+/* Compilers split and clone local functions as they like, so all of them share one row. */
 static enum mpk_code add_inner(struct digest_rows *r, struct functions *f)
 {
 	struct mpk_canon_hash h;
@@ -316,7 +321,7 @@ static enum mpk_code add_functions(struct digest_rows *r)
 	return add_inner(r, &f);
 }
 
-/* Add those of the host code of a library that TVM calls
+/* Adds the rows of the host code if TVM calls the library
  * Returns  MPK_OK; MPK_E_NOMEM; as mpk_canon_end */
 static enum mpk_code digest_rows_host(struct digest_rows *r)
 {
@@ -341,7 +346,8 @@ static const char *word_of(enum mpk_canon_what what)
 	return words[what];
 }
 
-/* @key     of the one kernel of its module that the code is for; NULL: it is for all of them */
+/* @key     key of the module's only kernel, to which the code belongs; NULL if the code is for all
+ * kernels */
 static enum mpk_code digest_add_code(struct digest_rows *r, const char *path,
 				     const struct mpk_code_info *code, const struct mpk_span *key)
 {
@@ -375,7 +381,7 @@ static enum mpk_code digest_add_code(struct digest_rows *r, const char *path,
 
 /* --- modules --------------------------------------------------------------------------------------- */
 
-/* The table of kernels, by which host code launches them. */
+/* Hashes the table by which host code launches kernels. */
 static void put_table(struct mpk_canon_hash *h, const struct mpk_kernels *k)
 {
 	mpk_canon_u64(h, k->layout);
@@ -406,8 +412,8 @@ static void put_table(struct mpk_canon_hash *h, const struct mpk_kernels *k)
 	}
 }
 
-/* A module is its kind, how many modules it imports, and its payload; of a device module the table, as its code has
- * rows of its own. */
+/* Hashes a module: its kind, its number of imports and its payload. For a device module, hash the
+ * kernel table instead of the payload, since its code has rows of its own. */
 static enum mpk_code digest_add_node(struct digest_rows *r, size_t index)
 {
 	const struct mpk_view_node *n = &r->view->nodes[index];
@@ -442,7 +448,8 @@ static enum mpk_code digest_add_container(const struct mpk_view_code *c, void *a
 
 /* --- all of it ------------------------------------------------------------------------------------- */
 
-/* In a library's GPU code there are rows that are equal but for their digest: objects have templates in common. */
+/* Orders rows by all fields. GPU code has rows that are equal except for their digest: objects
+ * share templates. */
 static int by_all(const void *a, const void *b)
 {
 	const struct mpk_code_digest *x = a, *y = b;

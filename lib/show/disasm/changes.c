@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* changes.c - instructions of kernels and host functions that differ between two files
+/* changes.c - shows the instructions of kernels and host functions that differ between two files
  *
- * A comparison knows which kernels have other code, by path, name, device and copy. Each file is walked once in the
- * order in which its kernels were numbered; where one of those is, it is disassembled. The first file's
- * instructions are kept, those of the second are compared as they come. */
+ * A comparison lists the kernels whose code differs, by path, name, device and copy. Each file is
+ * walked once in the order in which its kernels were numbered, and the listed kernels are
+ * disassembled. The first file's instructions are kept, and those of the second are compared with
+ * them at once. */
 #include "disasm/changes.h"
 
 #include <inttypes.h>
@@ -18,46 +19,47 @@
 #include "model/node_info.h"
 #include "text/table.h"
 
-/* Host functions come first, and would bury what follows. */
+/* Host functions come first, so their hunks are shorter: they would crowd out the rest. */
 enum { CHANGES_MOST = 64, HUNKS_MOST = 16 << 10, HOST_HUNKS_MOST = 2 << 10 };
 static const uint64_t IMAGE_BYTES_MOST = UINT64_C(64) << 20;
 
-/* A kernel, an image or a host function that has other code. */
+/* A kernel, an image or a host function whose code differs. */
 struct change {
 	struct mpk_difference *item;
 	struct mpk_disasm_lines older, newer;
-	bool is_found[2]; /* in each file */
+	bool is_found[2]; /* for each file: the code was found */
 	/* of a kernel whose instructions are counted */
 	bool is_counted[2];
 	struct mpk_work work[2];
 	struct mpk_work_lines sources[2]; /* files without their folders, sorted */
 };
 
-/* What is shown of a comparison. */
+/* The changes of a comparison that are shown. */
 struct chosen {
 	struct change items[CHANGES_MOST];
-	size_t count, more;      /* that are shown, and that are not */
-	struct mpk_arena *arena; /* of the comparison */
-	const char *failure;     /* the first of a disassembler, or NULL */
+	size_t count, more;      /* number of changes that are shown, and that are not */
+	struct mpk_arena *arena; /* arena of the comparison */
+	const char *failure;     /* the first failure of a disassembler; NULL if none failed */
 };
 
 /* The walk through one of the two files. */
 struct pass {
 	struct mpk_disasm_job job;
-	struct mpk_arena *arena; /* of keys */
+	struct mpk_arena *arena; /* holds the keys */
 	struct change *changes;
 	size_t count;
-	size_t side;      /* 0 the older file, 1 the newer one */
-	const char *path; /* that kernels have: MPK_DEVICE_PATH for all GPU code beside modules */
-	struct mpk_strmap wanted;      /* keys of kernels and images, to changes */
-	struct mpk_strmap host;        /* names of host functions, to changes */
-	struct mpk_strmap inner;       /* symbols of those that are not exported, to changes */
-	struct mpk_span *symbols;      /* the same as a list */
-	struct mpk_strmap numbers;     /* keys without their copy, to places in seen */
-	size_t *seen;                  /* how many of a key there were */
-	struct mpk_disasm_lines *into; /* NULL: of no interest */
-	uint64_t bytes_left;           /* of images */
-	struct mpk_arena *kept;        /* of the comparison */
+	size_t side; /* 0: the older file, 1: the newer one */
+	/* path in the keys of kernels; MPK_DEVICE_PATH for all GPU code outside modules */
+	const char *path;
+	struct mpk_strmap wanted;      /* maps keys of kernels and images to changes */
+	struct mpk_strmap host;        /* maps names of host functions to changes */
+	struct mpk_strmap inner;       /* maps symbols of local host functions to changes */
+	struct mpk_span *symbols;      /* the same symbols as a list */
+	struct mpk_strmap numbers;     /* maps keys without their copy number to indexes in seen */
+	size_t *seen;                  /* for each such key: how many were found so far */
+	struct mpk_disasm_lines *into; /* receives the listing; NULL if the code is not wanted */
+	uint64_t bytes_left;           /* bytes of images that may still be disassembled */
+	struct mpk_arena *kept;        /* arena of the comparison */
 };
 
 /* --- which kernels --------------------------------------------------------------------------------------- */
@@ -67,7 +69,8 @@ static const char *changes_path_of(const struct pass *p, const struct mpk_differ
 	return p->side && item->new_path[0] ? item->new_path : item->path;
 }
 
-/* What a kernel is called in one of the files. An image is called as a kernel of no name. */
+/* Makes the key of a kernel in one of the files. An image has the key of a kernel with an empty
+ * name. */
 static struct mpk_span key_of(const struct pass *p, const struct mpk_difference *item, size_t copy)
 {
 	bool is_image = strcmp(item->what, "kernel") != 0;
@@ -77,7 +80,7 @@ static struct mpk_span key_of(const struct pass *p, const struct mpk_difference 
 			      is_image ? mpk_span_of("", 0) : item->name, copy);
 }
 
-/* Where host functions are looked up that are called as this one; NULL: it is none. */
+/* Returns the map that lists a host function under its name; NULL if it is not a host function. */
 static struct mpk_strmap *host_names(struct pass *p, const struct mpk_difference *item)
 {
 	if (strcmp(item->what, "function") == 0)
@@ -113,8 +116,9 @@ static enum mpk_code index_changes(struct pass *p)
 	return MPK_OK;
 }
 
-/* The change that a kernel, or an image where name is empty, is a side of; NULL: it is of no interest. The first of
- * several is copy 0, the next ones 2 and on, as mpk_kernel_list_read counts them. */
+/* Finds the change of a kernel, or of an image if name is empty; NULL if it is not wanted. The
+ * first of several copies is copy 0, the next ones 2 and up, as mpk_kernel_list_read counts
+ * them. */
 static struct change *changes_find(struct pass *p, struct mpk_arena *scratch, const char *target,
 				   struct mpk_span name)
 {
@@ -177,7 +181,7 @@ static enum mpk_code count_change(struct pass *p, struct change *c, struct mpk_s
 	return MPK_OK;
 }
 
-/* Listings of one kernel, or of all that an image has where name is empty. */
+/* Lists one kernel, or the whole image if name is empty. */
 static enum mpk_code list_change(struct pass *p, struct change *c, struct mpk_span name,
 				 const struct mpk_code_info *code)
 {
@@ -205,7 +209,7 @@ static enum mpk_code visit_kernels(struct pass *p, const struct mpk_code_info *c
 		if (c)
 			MPK_TRY(list_change(p, c, code->kernels[i].name, code));
 	}
-	/* the next code may be where this one was */
+	/* the next code may have the same address as this one */
 	mpk_disasm_forget(&p->job);
 	p->bytes_left -= found && code->bytes.len <= p->bytes_left ? code->bytes.len : 0;
 	return MPK_OK;
@@ -264,7 +268,7 @@ static enum mpk_code visit_node(struct pass *p, size_t index)
 	return MPK_OK;
 }
 
-/* What is a part without kernels is known already, and needs no key. */
+/* A part without kernels is already known, so it needs no key. */
 static enum mpk_code visit_parts(struct pass *p)
 {
 	for (size_t i = 0; i < p->count; i++) {
@@ -279,8 +283,8 @@ static enum mpk_code visit_parts(struct pass *p)
 	return MPK_OK;
 }
 
-/* Of several functions of one name, which an archive may have, the first, as they are matched. A large one comes in
- * pieces. */
+/* If several functions have one name, as in an archive, the first counts, as in the comparison. A
+ * large function comes in pieces. */
 static enum mpk_code put_host(const struct mpk_listing *listing, void *arg, struct mpk_error *err)
 {
 	struct pass *p = arg;
@@ -318,7 +322,7 @@ static enum mpk_code visit_host(struct pass *p)
 	return code;
 }
 
-/* In the order in which mpk_kernel_list_read numbers kernels. */
+/* Visits kernels in the order in which mpk_kernel_list_read numbers them. */
 static enum mpk_code walk(struct pass *p)
 {
 	const struct mpk_view *view = p->job.view;
@@ -372,7 +376,7 @@ static enum mpk_code read_side(struct chosen *all, struct mpk_disasm *d,
 
 /* --- both files ---------------------------------------------------------------------------------------------- */
 
-/* Hunks show what a reader sees, and were found without numbers of registers. */
+/* Hunks show instructions with register numbers, but were computed without them. */
 static void show_window(struct mpk_text_window *w, const struct mpk_disasm_lines *l)
 {
 	uint32_t from = w->first && w->first <= l->count ? l->ends[w->first - 1] : 0;
@@ -389,7 +393,7 @@ static struct mpk_span line_of(const struct mpk_disasm_lines *l, size_t i)
 	return mpk_span_of(l->shown.data + from, l->ends[i] - from);
 }
 
-/* Instructions that are matched and have other registers, labels or values. */
+/* Counts matched instructions with different registers, labels or values. */
 static size_t count_renamed(const struct change *c, const struct mpk_text_diff *text)
 {
 	size_t x = 0, y = 0, n = 0, at = 0;
@@ -438,9 +442,9 @@ static enum mpk_code fill(struct change *c, struct mpk_arena *arena, struct mpk_
 				 mpk_span_of(c->newer.plain.data, c->newer.plain.len), &text, err));
 	if (text.is_too_large)
 		return MPK_OK;
-	/* addresses of what has moved are no change */
+	/* addresses differ after every change, so they do not count */
 	renamed = c->older.is_host ? 0 : count_renamed(c, &text);
-	/* nothing but registers: then those are what there is to see */
+	/* only registers differ, so show them */
 	if (text.is_equal && renamed) {
 		mpk_text_diff_fini(&text);
 		MPK_TRY(mpk_text_compare(mpk_span_of(c->older.shown.data, c->older.shown.len),
@@ -534,7 +538,7 @@ static enum mpk_code fill_work(struct change *c, struct mpk_arena *arena, struct
 	return MPK_OK;
 }
 
-/* Those that have other code, in order, as many as are shown. */
+/* Chooses the changes to show, in order, up to the limit. */
 static void choose(struct chosen *all, struct mpk_diff *diff)
 {
 	for (size_t i = 0; i < diff->count; i++) {

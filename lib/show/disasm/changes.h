@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* changes.h - what --diff says of kernels and host functions whose code differs, instruction by instruction */
+/* changes.h - instruction hunks for kernels and host functions whose code differs in --diff */
 #ifndef MPK_DISASM_CHANGES_H
 #define MPK_DISASM_CHANGES_H
 
 #include "compare/differ.h"
 #include "disasm/listing.h"
 
-/* mpk_disasm_changes - put hunks of instructions into what of a comparison has other code: kernels, images and
- * host functions
- * Addresses do not count, nor do numbers of registers, labels and values: how many instructions differ in those
- * alone is counted. Registers of host functions do. Of at most 64 of all, and images of 64 MiB; a hunk list has 16 KiB,
- * 2 KiB of a host function.
- * @a, @b   the views that were compared, the older first
- * @diff    receives hunks and counts in items that have none; and why some have none (no_instructions)
- * Returns  MPK_OK, also where there is no disassembler; MPK_E_NOMEM */
+/* mpk_disasm_changes - add hunks of instructions to the differences of kernels, images and host
+ * functions
+ * Addresses and the numbers of registers, labels and values do not count; instructions that differ
+ * only in those are counted separately. In host functions, registers do count. Limits: 64
+ * differences, images of 64 MiB, hunks of 16 KiB for each kernel or image and 2 KiB for each host
+ * function.
+ * @a, @b   the compared views, the older first
+ * @diff    its items receive hunks and counts; no_instructions tells why some have none
+ * Returns  MPK_OK, also without a disassembler; MPK_E_NOMEM */
 enum mpk_code mpk_disasm_changes(struct mpk_disasm *d, const struct mpk_view *a,
 				 const struct mpk_view *b, struct mpk_arena *arena,
 				 struct mpk_diff *diff, struct mpk_error *err) MPK_MUST_CHECK;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code.c - machine code as text: what the disassembler is asked for, by function and by object
+/* code.c - disassembles machine code: asks LLVM's helper by function and by object
  *
- * LLVM runs in a helper process (helpers.c), so that code which makes it crash costs a listing and no more. */
+ * LLVM runs in a helper process (helpers.c), so that code which crashes it costs only one
+ * listing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,8 @@
 #include "text/escape.h"
 #include "llvm/llvm.h"
 
-/* A file does not say which extensions its functions use, so those that LLVM does not decode by
- * itself are on. A step is the least length of an instruction, bytes. */
+/* A file does not say which extensions its functions use, so all extensions are enabled that LLVM
+ * does not enable by itself. step is the minimum length of an instruction in bytes. */
 static const struct row {
 	uint16_t machine;
 	unsigned bits; /* 0: any */
@@ -45,10 +46,10 @@ static const struct row {
 	{ EM_QDSP6, 0, false, false, "hexagon-unknown-elf", "", "", 4 },
 };
 
-/* What LLVM calls the machine of a file, and how far to go on where it knows no
+/* Finds LLVM's name for the machine of a file, and the step to skip when it does not know an
  * instruction
- * @out     triple, cpu, features and step are filled, the rest is left alone
- * Returns  MPK_OK; MPK_E_UNSUPPORTED: no name is known here */
+ * @out     triple, cpu, features and step are set, the rest is unchanged
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: the machine is not in the table */
 static enum mpk_code disasm_code_target_of(const struct mpk_code_file *f, bool thumb,
 					   struct mpk_llvm_code *out, struct mpk_error *err)
 {
@@ -82,7 +83,7 @@ static enum mpk_code disasm_code_target_of(const struct mpk_code_file *f, bool t
 
 struct reader {
 	struct mpk_span code;
-	uint64_t address; /* of its first byte */
+	uint64_t address; /* address of the first byte */
 	struct mpk_arena *arena;
 	struct mpk_llvm_instruction *list; /* malloc'ed while it grows */
 	size_t count, cap;
@@ -93,7 +94,7 @@ static void disasm_code_reader_fini(struct reader *r)
 	free(r->list);
 }
 
-/* Texts end where the next row begins: each gets its own end. */
+/* Copies a text, since it is not NUL-terminated: the next row follows it. */
 static const char *safe_text(struct mpk_arena *arena, struct mpk_span text)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
@@ -102,7 +103,7 @@ static const char *safe_text(struct mpk_arena *arena, struct mpk_span text)
 	return out.failed ? NULL : mpk_arena_copy(arena, mpk_strbuf_text(&out), out.len);
 }
 
-/* Bytes that are no instruction, as the directive with which an assembler makes them. */
+/* Formats undecoded bytes as the assembler directive that produces them. */
 static const char *byte_text(struct mpk_arena *arena, struct mpk_span bytes)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
@@ -112,8 +113,8 @@ static const char *byte_text(struct mpk_arena *arena, struct mpk_span bytes)
 	return out.failed ? NULL : mpk_arena_copy(arena, mpk_strbuf_text(&out), out.len);
 }
 
-/* The helper has seen hostile code and may be taken over. So a row must lie within the code that
- * was asked about, and its text is made safe to print. */
+/* Hostile code may have taken over the helper. So a row must lie within the code that was sent, and
+ * its text is made safe to print. */
 static enum mpk_code read_row(struct reader *r, struct mpk_cursor *c, struct mpk_error *err)
 {
 	struct mpk_llvm_instruction *i;
@@ -139,10 +140,10 @@ static enum mpk_code read_row(struct reader *r, struct mpk_cursor *c, struct mpk
 	return MPK_OK;
 }
 
-/* The instructions of a run of code, in arena; their texts live until the next question, are safe to print, and
- * say ".byte 0x0f, 0x0b" where no instruction is.
- * Returns  MPK_OK; MPK_E_LOAD: there is no LLVM; MPK_E_UNSUPPORTED: it does not know the machine;
- *          MPK_E_TOOL: it crashed, or took too long; MPK_E_NOMEM */
+/* Disassembles a run of code into arena. The texts live until the next request, are safe to print,
+ * and say ".byte 0x0f, 0x0b" for bytes that are not an instruction.
+ * Returns  MPK_OK; MPK_E_LOAD: LLVM is not installed; MPK_E_UNSUPPORTED: LLVM does not know the
+ *          machine; MPK_E_TOOL: it crashed or timed out; MPK_E_NOMEM */
 static enum mpk_code ask_llvm(struct mpk_disasm *d, const struct mpk_llvm_code *code,
 			      struct mpk_arena *arena, struct mpk_llvm_instruction **out,
 			      size_t *count, struct mpk_error *err)
@@ -177,8 +178,8 @@ enum mpk_code mpk_disasm_put(struct mpk_disasm_job *j, const struct mpk_listing 
 	return j->sink->put(l, j->sink->arg, j->err);
 }
 
-/* A failure ends its own listing only, as other images may well
- * be readable. The first one is kept. */
+/* Notes a failure, which ends only its own listing, since other images may be readable. Only the
+ * first failure is kept. */
 enum mpk_code mpk_disasm_note(struct mpk_disasm_job *j, enum mpk_code code,
 			      const struct mpk_error *err)
 {
@@ -194,8 +195,8 @@ enum mpk_code mpk_disasm_note(struct mpk_disasm_job *j, enum mpk_code code,
 	return MPK_OK;
 }
 
-/* A large function goes piece by piece, so that its text takes no more memory than that of a piece. An
- * instruction may reach beyond one; what begins after its end is left to the next. */
+/* A large function is processed in pieces, so that its text takes no more memory than that of one
+ * piece. An instruction may reach beyond the end of a piece; the next piece begins after it. */
 enum { PIECE_BYTES = 1 << 17, INSTRUCTION_MOST = 16 };
 
 static enum mpk_code put_piece(struct mpk_disasm_job *j, struct mpk_listing *l,
@@ -226,7 +227,7 @@ static enum mpk_code put_piece(struct mpk_disasm_job *j, struct mpk_listing *l,
 			break;
 		l->bytes += list[l->count].bytes;
 	}
-	/* without progress this would not end */
+	/* ensures progress, so that the loop ends */
 	*at = l->bytes ? *at + l->bytes : all.len;
 	return mpk_disasm_put(j, l);
 }
@@ -250,7 +251,7 @@ enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, st
 	enum mpk_code status = disasm_code_target_of(file, function->thumb, &code, &err);
 	uint64_t at = 0;
 
-	/* symbols may all span the same code, and would have it disassembled once for each */
+	/* symbols may all span the same code, which would be disassembled for each of them */
 	if (status == MPK_OK && function->bytes.len > file->code_left)
 		status = mpk_fail(&err, MPK_E_CORRUPT,
 				  "functions overlap: '%s' and those before it have more than "
@@ -259,7 +260,7 @@ enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, st
 	if (status != MPK_OK)
 		return mpk_disasm_note(j, status, &err);
 	file->code_left -= function->bytes.len;
-	/* source lines are read once, for all pieces */
+	/* source lines are read once for all pieces */
 	MPK_TRY(mpk_code_file_lines(file, function, &arena, &l.lines, &l.line_count, j->err));
 	while (at < function->bytes.len) {
 		MPK_TRY(put_piece(j, &l, code, &at));

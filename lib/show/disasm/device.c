@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - device code by its format: what is text is shown, of one kernel where its reader can cut that out; cubins
- * go to nvdisasm and SPIR-V to spirv-dis, whose text is cut; machine code in ELF files goes to LLVM. */
+/* device.c - disassembles device code by format. Text is shown as it is, one kernel of it if the
+ * reader can cut that out. nvdisasm disassembles cubins and spirv-dis SPIR-V, and their output is
+ * cut. LLVM disassembles machine code in ELF files. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,9 +45,10 @@ static enum mpk_code disasm_device_put_text(struct mpk_disasm_job *j, const char
 	return mpk_disasm_put(j, &l);
 }
 
-/* What a tool prints of a whole file, not made safe to print; it lives until the next question.
- * Returns  MPK_OK; MPK_E_LOAD: it is not installed; MPK_E_TOOL: what it complained about, or that it crashed or took
- *          too long; MPK_E_NOMEM */
+/* Returns the output of a tool for a whole file. It is not safe to print, and lives until the next
+ *         request.
+ * Returns  MPK_OK; MPK_E_LOAD: the tool is not installed; MPK_E_TOOL: it reported an error, crashed
+ *          or timed out; MPK_E_NOMEM */
 static enum mpk_code run_tool(struct mpk_disasm_job *j, enum mpk_disasm_tool tool,
 			      struct mpk_span file, struct mpk_span *out, struct mpk_error *err)
 {
@@ -64,7 +66,7 @@ static enum mpk_code run_tool(struct mpk_disasm_job *j, enum mpk_disasm_tool too
 
 /* --- texts that are cut ------------------------------------------------------------------------------- */
 
-/* The next line of a text, its end included; empty after the last. */
+/* Returns the next line of a text, with its line feed; empty at the end. */
 static struct mpk_span line_at(struct mpk_span text, size_t at)
 {
 	const uint8_t *end = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
@@ -74,7 +76,8 @@ static struct mpk_span line_at(struct mpk_span text, size_t at)
 								: text.len - at);
 }
 
-/* "//------- .text.NAME ------": a line of nvdisasm in front of each function's section. */
+/* Whether a line is "//------- .text.NAME ------", which nvdisasm prints before each function's
+ * section. */
 static bool begins_section(struct mpk_span line, const char *section)
 {
 	size_t len = strlen(section);
@@ -83,12 +86,12 @@ static bool begins_section(struct mpk_span line, const char *section)
 	if (!mpk_span_starts(line, "//-----"))
 		return false;
 	at = memmem(line.data, line.len, section, len);
-	/* a whole word: ".text.f" also begins ".text.f_1" */
+	/* must be a whole word: ".text.f" also begins ".text.f_1" */
 	return at && (size_t)(at - line.data) + len < line.len && at[-1] == ' ' && at[len] <= ' ';
 }
 
-/* nvdisasm prints all of a cubin. A kernel is what is between the line
- * of its section and that of the next one. */
+/* nvdisasm prints the whole cubin. The kernel is the text between the line of its section and the
+ * line of the next one. */
 static struct mpk_span cut_sass(struct mpk_span text, const char *section)
 {
 	struct mpk_span line;
@@ -104,7 +107,7 @@ static struct mpk_span cut_sass(struct mpk_span text, const char *section)
 				: mpk_span_of(text.data + from, text.len - from);
 }
 
-/* The tool is started only for a cubin that has the kernel: a file may have hundreds. */
+/* Starts the tool only if the cubin has the kernel: a file may have hundreds of cubins. */
 static enum mpk_code cubin(struct mpk_disasm_job *j, const char *path,
 			   const struct mpk_code_info *code)
 {
@@ -125,7 +128,7 @@ static enum mpk_code cubin(struct mpk_disasm_job *j, const char *path,
 	MPK_TRY_ALLOC(section, j->err);
 	text = cut_sass(text, section);
 	if (!text.len) {
-		/* the cubin has the kernel, so an empty listing would not be true */
+		/* the cubin has the kernel, so an empty listing would be wrong */
 		status = mpk_fail(&err, MPK_E_TOOL, "nvdisasm did not print '%s'",
 				  MPK_QUOTE(j->wanted.name));
 		return mpk_disasm_note(j, status, &err);
@@ -133,7 +136,7 @@ static enum mpk_code cubin(struct mpk_disasm_job *j, const char *path,
 	return disasm_device_put_text(j, path, j->wanted.name, code, text);
 }
 
-/* The first word of a line, after its blanks. */
+/* Returns the first word of a line, after its blanks. */
 static struct mpk_span disasm_device_word_at(struct mpk_span line, size_t *at)
 {
 	size_t from;
@@ -146,7 +149,7 @@ static struct mpk_span disasm_device_word_at(struct mpk_span line, size_t *at)
 	return mpk_span_of(line.data + from, *at - from);
 }
 
-/* OpEntryPoint MODEL %id "name": the id. */
+/* Returns the id in OpEntryPoint MODEL %id "name". */
 static struct mpk_span entry_id(struct mpk_span text, struct mpk_span name)
 {
 	struct mpk_span line, id;
@@ -168,7 +171,7 @@ static struct mpk_span entry_id(struct mpk_span text, struct mpk_span name)
 	return (struct mpk_span){ 0 };
 }
 
-/* "%id = OpFunction ..." to its OpFunctionEnd */
+/* Cuts out the text from "%id = OpFunction ..." to its OpFunctionEnd. */
 static struct mpk_span cut_spirv(struct mpk_span text, struct mpk_span name)
 {
 	struct mpk_span id = entry_id(text, name), line;
@@ -188,7 +191,7 @@ static struct mpk_span cut_spirv(struct mpk_span text, struct mpk_span name)
 	return (struct mpk_span){ 0 };
 }
 
-/* The tool gets the module as a whole: a function without the types around it is no SPIR-V. */
+/* The tool gets the whole module: a function is not valid SPIR-V without the types around it. */
 static enum mpk_code spirv(struct mpk_disasm_job *j, const char *path,
 			   const struct mpk_code_info *code)
 {
@@ -202,7 +205,7 @@ static enum mpk_code spirv(struct mpk_disasm_job *j, const char *path,
 	status = run_tool(j, MPK_DISASM_SPIRV_DIS, code->bytes, &text, &err);
 	if (status != MPK_OK)
 		return mpk_disasm_note(j, status, &err);
-	/* of a module for one kernel, the types and constants that it uses belong to it */
+	/* if a module has one kernel, its types and constants are listed with the kernel */
 	if (j->wanted.name.len && code->kernel_count > 1)
 		text = cut_spirv(text, j->wanted.name);
 	return text.len ? disasm_device_put_text(j, path, j->wanted.name, code, text) : MPK_OK;
@@ -215,7 +218,7 @@ static void file_fini(struct mpk_code_file *f)
 	mpk_code_file_close(f);
 }
 
-/* Functions by their symbols, as no table of such a file says which of them are kernels. */
+/* Lists every function symbol, since no table of such a file says which functions are kernels. */
 static enum mpk_code every_function(struct mpk_disasm_job *j, const char *path,
 				    const struct mpk_code_info *code, struct mpk_code_file *file)
 {
@@ -227,14 +230,14 @@ static enum mpk_code every_function(struct mpk_disasm_job *j, const char *path,
 	MPK_TRY_ALLOC(names, j->err);
 	count = mpk_code_file_symbols(file, names, file->symbol_count);
 	for (size_t i = 0; i < count; i++) {
-		/* the name ends with a NUL, as all of a file's symbols */
+		/* names end with a NUL, as do all symbols of a file */
 		const char *symbol = (const char *)names[i].data;
 
 		mpk_part_names_add(&j->names, names[i]);
 		if (j->wanted.name.len && !mpk_span_equal(j->wanted.name, names[i]))
 			continue;
 		if (i && mpk_span_equal(names[i], names[i - 1]))
-			continue; /* in both symbol tables */
+			continue; /* listed in both symbol tables */
 		if (mpk_code_file_find(file, symbol, &function))
 			MPK_TRY(mpk_disasm_function(
 				j, path, names[i], disasm_device_format_of(code), file, &function));
@@ -262,13 +265,14 @@ static enum mpk_code cannot(struct mpk_disasm_job *j, const struct mpk_code_info
 	enum mpk_code status;
 
 	if (j->wanted.name.len)
-		return MPK_OK; /* it may be somewhere else */
+		return MPK_OK; /* other code may have it */
 	status = mpk_fail(&err, MPK_E_UNSUPPORTED, "no disassembler is known for %s",
 			  code->format ? code->format->name : "this code");
 	return mpk_disasm_note(j, status, &err);
 }
 
-/* A kernel of a text is its definition, or where no reader finds that, the program of its name. */
+/* A kernel of a text is its definition; if no reader finds that, it is the program with its
+ * name. */
 static enum mpk_code text_code(struct mpk_disasm_job *j, const char *path,
 			       const struct mpk_code_info *code)
 {
@@ -290,7 +294,7 @@ static enum mpk_code text_code(struct mpk_disasm_job *j, const char *path,
 	return MPK_OK;
 }
 
-/* All of an image that is wanted by its target. */
+/* Lists the whole image if its target was asked for. */
 static enum mpk_code image(struct mpk_disasm_job *j, const char *path,
 			   const struct mpk_code_info *code)
 {
@@ -310,7 +314,7 @@ enum mpk_code mpk_disasm_device(struct mpk_disasm_job *j, const char *path,
 
 	if (f && code->problem)
 		return mpk_disasm_note(j, code->problem->code, code->problem);
-	/* images without bytes are of the host, whose code is elsewhere */
+	/* images without bytes are for the host, whose code is elsewhere */
 	for (size_t i = 0; i < code->image_count; i++)
 		if (code->images[i].bytes.len)
 			MPK_TRY(mpk_disasm_device(j, path, &code->images[i]));
@@ -324,8 +328,8 @@ enum mpk_code mpk_disasm_device(struct mpk_disasm_job *j, const char *path,
 		return cubin(j, path, code);
 	if (f == &mpk_format_spirv)
 		return spirv(j, path, code);
-	/* code objects of AMD and plain objects: both begin with
-	 * the magic number of the ELF gABI */
+	/* AMD code objects and plain object files both begin with
+	 * the ELF magic number (ELF gABI) */
 	if (mpk_span_starts(code->bytes, "\177ELF"))
 		return elf(j, path, code);
 	return f->is_text ? text_code(j, path, code) : cannot(j, code);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* helpers.c - the two helper processes, in which strangers' code meets LLVM and the tools of GPU vendors
+/* helpers.c - the two helper processes, in which LLVM and the tools of GPU vendors read untrusted
+ * code
  *
- * One opens LLVM at its first question and then gives up all files and nearly all system calls. The other starts a
- * program for each question. It gets the file under a name in /proc, so that nothing is written to a disk; it
- * may read libraries, start itself, and write to its standard output. */
+ * One helper opens LLVM at its first request and then gives up all files and nearly all system
+ * calls. The other starts a program for each request. The program gets its input under a name in
+ * /proc, so that nothing is written to disk. It may read libraries, start itself, and write to its
+ * standard output. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,10 +24,10 @@
 #include "text/escape.h"
 #include "llvm/llvm.h"
 
-/* of LLVM's helper, and of each start of another program */
+/* limits for LLVM's helper, and for each started program */
 enum { MEMORY_BYTES = 1 << 30, CPU_SECONDS = 120 };
 
-/* No more memory and time than a disassembler needs, for this process. */
+/* Limits the memory and CPU time of this process to what a disassembler needs. */
 static void limit_helper(void)
 {
 	const struct rlimit memory = { MEMORY_BYTES, MEMORY_BYTES };
@@ -33,14 +35,14 @@ static void limit_helper(void)
 
 	(void)setrlimit(RLIMIT_CORE, &core);
 	(void)setrlimit(RLIMIT_CPU, &cpu);
-	/* shadow memory counts as data and is larger than any limit */
+	/* sanitizer shadow memory counts as data and exceeds any limit */
 	if (!MPK_IS_SANITIZED)
 		(void)setrlimit(RLIMIT_DATA, &memory);
 }
 
 /* --- LLVM --------------------------------------------------------------------------------------------- */
 
-/* A row without a text is one that LLVM knew no instruction for. */
+/* A row without text marks bytes that LLVM could not decode. */
 static void put_llvm_row(const struct mpk_llvm_instruction *i, void *arg)
 {
 	size_t len = i->text ? strlen(i->text) : 0;
@@ -57,7 +59,8 @@ static void put_llvm_row(const struct mpk_llvm_instruction *i, void *arg)
 	mpk_strbuf_put(arg, i->text, row.text_bytes);
 }
 
-/* Before the first question is looked at: what it holds may take the process over. */
+/* LLVM is opened before the first request is read: the contents of the request may take over the
+ * process. */
 static enum mpk_code open_llvm(const struct mpk_disasm_setup *setup, const struct mpk_llvm **out,
 			       struct mpk_error *err)
 {
@@ -88,7 +91,7 @@ static enum mpk_code answer_code(void *data, struct mpk_span bytes, struct mpk_s
 	if (bytes.len < sizeof q)
 		return mpk_fail(err, MPK_E_INTERNAL, "a question without its head");
 	memcpy(&q, bytes.data, sizeof q);
-	/* they came through a pipe: that they end is not taken for granted */
+	/* the strings came through a pipe, so their terminators are not trusted */
 	q.triple[sizeof q.triple - 1] = q.cpu[sizeof q.cpu - 1] = '\0';
 	q.features[sizeof q.features - 1] = '\0';
 	MPK_TRY(open_llvm(data, &llvm, err));
@@ -105,13 +108,13 @@ static enum mpk_code answer_code(void *data, struct mpk_span bytes, struct mpk_s
 
 /* --- programs: in the program's process ---------------------------------------------------------------- */
 
-/* for one file; a tool that takes longer hangs */
+/* time limit for one file; a tool that takes longer hangs */
 static const double SECONDS = 60;
 
 static const struct tool {
 	const char *name, *option;
 	const char *
-		lines; /* an option, behind the file: source lines, where debug information has them */
+		lines; /* option that follows the file: print source lines from debug information */
 	const char *install;
 } known[] = {
 	[MPK_DISASM_NVDISASM] = { "nvdisasm", "-c", "-g",
@@ -126,11 +129,10 @@ struct job {
 	const struct mpk_disasm_setup *setup;
 	const struct tool *tool;
 	char program[PATH_MAX];
-	int input, output, messages; /* files without a name */
+	int input, output, messages; /* unnamed files */
 };
 
-/* The real path, as the sandbox lets the program read the folder
- * that it is in and not one of links. */
+/* Resolves links, since the sandbox allows the program to read the folder of the real path only. */
 static bool find_program(struct job *j, const char *const *paths)
 {
 	for (; paths && *paths; paths++)
@@ -139,8 +141,8 @@ static bool find_program(struct job *j, const char *const *paths)
 	return false;
 }
 
-/* A kernel without Landlock gives no sandbox. That is no reason to refuse: the limits of
- * limit_helper hold in any case. */
+/* A kernel without Landlock provides no sandbox. The program runs all the same: the limits of
+ * limit_helper still hold. */
 static void enter_sandbox(const struct job *j)
 {
 	char folder[PATH_MAX];
@@ -166,14 +168,15 @@ static enum mpk_code become_program(struct mpk_process_self *self, void *data,
 	const struct job *j = data;
 	char file[40];
 	const char *const argv[] = { j->tool->name, j->tool->option, file, j->tool->lines, NULL };
-	/* nothing of the user's environment reaches a program that reads a hostile file */
+	/* a program that reads a hostile file gets nothing of the user's environment */
 	const char *const environment[] = { "LC_ALL=C", "PATH=/usr/bin:/bin", NULL };
 
 	(void)self;
-	/* opened by this name, the file is read from its beginning, wherever j->input is */
+	/* opening by this name reads the file from its beginning, whatever the offset of
+	 * j->input */
 	(void)snprintf(file, sizeof file, "/proc/self/fd/%d", j->input);
 	limit_helper();
-	/* of the files, the program keeps the input, which loses its close-on-exec flag */
+	/* the program inherits only the input, whose close-on-exec flag is cleared */
 	if (dup2(j->output, STDOUT_FILENO) < 0 || dup2(j->messages, STDERR_FILENO) < 0 ||
 	    fcntl(j->input, F_SETFD, 0) < 0)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot give a program its files");
@@ -185,7 +188,7 @@ static enum mpk_code become_program(struct mpk_process_self *self, void *data,
 
 /* --- programs: in the helper ---------------------------------------------------------------------------- */
 
-/* The descriptor shares its offset with the program, which left it at the end of what it wrote. */
+/* The program shares the descriptor's offset and left it at the end of its output. */
 static enum mpk_code tool_load(int fd, struct mpk_strbuf *out, struct mpk_error *err)
 {
 	char piece[4096];
@@ -198,8 +201,8 @@ static enum mpk_code tool_load(int fd, struct mpk_strbuf *out, struct mpk_error 
 	return mpk_strbuf_status(out, err);
 }
 
-/* The reason in words: our own failure before the program began, the time,
- * a signal, or the first line of its messages. */
+/* Says in words why the program failed: a failure before it started, a timeout, a signal, or the
+ * first line of its messages. */
 static enum mpk_code say_failure(const struct job *j, const struct mpk_process_end *end,
 				 struct mpk_error *err)
 {
@@ -239,7 +242,7 @@ static enum mpk_code tool_run(struct job *j, struct mpk_span file, struct mpk_st
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot hand the code to %s",
 				      j->tool->name);
 	MPK_TRY(mpk_process_run(&p, 1, 1, &end, err));
-	/* what a program does that run became is what run did */
+	/* the exit status is that of the program, since exec replaced the child process */
 	if (end.how != MPK_PROCESS_QUIT || end.status != 0)
 		return say_failure(j, &end, err);
 	return tool_load(j->output, out, err);
@@ -264,7 +267,7 @@ static enum mpk_code answer_tool(void *data, struct mpk_span bytes, struct mpk_s
 
 	if (tool >= MPK_DISASM_TOOLS)
 		return mpk_fail(err, MPK_E_INTERNAL, "a question without its head");
-	/* the question has a number and no path: who asks has read
+	/* the request holds a number, not a path: the sender has read
 	 * the file and may be taken over */
 	j.tool = &known[tool];
 	if (!find_program(&j, setup->tools[tool]))
@@ -282,7 +285,7 @@ static enum mpk_code answer_tool(void *data, struct mpk_span bytes, struct mpk_s
 enum mpk_code mpk_disasm_start(const struct mpk_disasm_setup *setup, struct mpk_disasm *out,
 			       struct mpk_error *err)
 {
-	void *data = (void *)(uintptr_t)setup; /* the answers change nothing of it */
+	void *data = (void *)(uintptr_t)setup; /* the functions only read it */
 
 	*out = (struct mpk_disasm){ 0 };
 	MPK_TRY(mpk_helper_start(answer_code, data, &out->llvm, err));

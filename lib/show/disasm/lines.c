@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lines.c - what a disassembler printed, without what differs between any two builds
+/* lines.c - normalises the output of a disassembler, so that two builds of the same source compare
+ * equal
  *
- * Addresses change below each instruction that was added, and numbers of registers, labels and values do, too.
- * Text of nvdisasm and spirv-dis and PTX is read word by word; instructions of LLVM come one by one. */
+ * An added instruction changes all addresses after it, and the numbers of registers, labels and
+ * values. Text of nvdisasm, spirv-dis and PTX is read word by word; instructions from LLVM come one
+ * by one. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,7 @@
 #include "disasm/internal/job.h"
 #include "text/escape.h"
 
-/* How numbers in the words of a language are recognised. */
+/* The language decides how numbers in words are recognised. */
 enum language { TEXT, SASS, PTX, SPIRV, AMD, HOST };
 
 static enum language language_of(const struct mpk_listing *l)
@@ -35,7 +37,7 @@ static bool is_word_byte(uint8_t c)
 	       c == '%' || c == '$';
 }
 
-/* The word that begins at a place; one byte, where none does. */
+/* Returns the word that begins at a place; one byte if none does. */
 static struct mpk_span word_at(struct mpk_span line, size_t at)
 {
 	size_t n = 0;
@@ -45,14 +47,15 @@ static struct mpk_span word_at(struct mpk_span line, size_t at)
 	return mpk_span_of(line.data + at, n ? n : 1);
 }
 
-/* "L_x_12" of nvdisasm. */
+/* Whether a word is a label of nvdisasm, "L_x_12". */
 static bool is_sass_label(struct mpk_span word)
 {
 	return word.len > 2 && word.data[0] == 'L' && word.data[1] == '_' &&
 	       mpk_is_digit(word.data[word.len - 1]);
 }
 
-/* "%r12" and "$L__BB0_2" of PTX, "%12" and "%_struct_7" of SPIR-V: other names there have a meaning. */
+/* Whether a word is a value: "%r12" and "$L__BB0_2" of PTX, "%12" and "%_struct_7" of SPIR-V. Other
+ * names have a meaning. */
 static bool is_value(enum language language, struct mpk_span word, size_t stem)
 {
 	static const char numbered[] = "_struct_";
@@ -64,7 +67,8 @@ static bool is_value(enum language language, struct mpk_span word, size_t stem)
 	       (stem == 1 || (stem > len && memcmp(word.data + stem - len, numbered, len) == 0));
 }
 
-/* How much of a word is there before its number; all of it, where it is no register, label or value. */
+/* Returns the length of a word without its number; the whole length if it is no register, label or
+ * value. */
 static size_t stem_of(enum language language, struct mpk_span word)
 {
 	static const char *const sass[] = { "R", "UR", "P", "UP", "B", "SB" };
@@ -85,7 +89,7 @@ static size_t stem_of(enum language language, struct mpk_span word)
 	return word.len;
 }
 
-/* "[36:39]" after the "s" of several registers. */
+/* Returns the length of "[36:39]" after the "s" of a register range. */
 static size_t range_length(struct mpk_span line, size_t at)
 {
 	size_t n = at;
@@ -103,7 +107,7 @@ static bool is_range_of_registers(struct mpk_span word)
 	       mpk_span_is(word, "ttmp");
 }
 
-/* Without numbers of registers, labels and values. */
+/* Writes a line without the numbers of registers, labels and values. */
 static void put_without_numbers(enum language language, struct mpk_span line,
 				struct mpk_strbuf *out)
 {
@@ -122,7 +126,8 @@ static void put_without_numbers(enum language language, struct mpk_span line,
 	mpk_strbuf_putc(out, '\n');
 }
 
-/* Labels of nvdisasm count through a whole cubin: here from the kernel's beginning. */
+/* nvdisasm numbers labels through the whole cubin; they are renumbered from the kernel's
+ * beginning. */
 static void put_shown(struct mpk_strmap *labels, struct mpk_span line, struct mpk_strbuf *out)
 {
 	for (size_t at = 0; at < line.len;) {
@@ -140,7 +145,7 @@ static void put_shown(struct mpk_strmap *labels, struct mpk_span line, struct mp
 	mpk_strbuf_putc(out, '\n');
 }
 
-/* One line in both forms. */
+/* Adds one line in both forms. */
 static void put_both(struct mpk_disasm_lines *l, enum language language, struct mpk_strmap *labels,
 		     struct mpk_span shown, struct mpk_span compared)
 {
@@ -157,7 +162,7 @@ static void put_both(struct mpk_disasm_lines *l, enum language language, struct 
 
 /* --- texts ------------------------------------------------------------------------------------------------ */
 
-/* The address "/" "*0040*" "/" in front of an instruction of nvdisasm. */
+/* Skips the address "/" "*0040*" "/" that nvdisasm prints before an instruction. */
 static struct mpk_span skip_address(struct mpk_span line)
 {
 	const uint8_t *end;
@@ -169,7 +174,8 @@ static struct mpk_span skip_address(struct mpk_span line)
 		   : line;
 }
 
-/* Directives of assemblers, comments, source lines; and of nvdisasm the labels that a kernel begins with. */
+/* Whether a line is a directive, a comment, a source line, or the label with which nvdisasm begins
+ * a kernel. */
 static bool says_nothing(enum language language, struct mpk_span line)
 {
 	bool is_label = line.len && line.data[line.len - 1] == ':';
@@ -184,7 +190,8 @@ static bool says_nothing(enum language language, struct mpk_span line)
 	return is_label ? !mpk_span_starts(line, ".L") : line.data[0] == '.';
 }
 
-/* What fills the end of a kernel of NVIDIA up to a multiple of 128 bytes. */
+/* Returns the length without the padding at the end of an NVIDIA kernel, which fills it to a
+ * multiple of 128 bytes. */
 static size_t without_padding(struct mpk_span text)
 {
 	for (;;) {
@@ -227,8 +234,8 @@ static void add_text(struct mpk_disasm_lines *l, enum language language, struct 
 
 /* --- instructions of LLVM --------------------------------------------------------------------------------- */
 
-/* Where an instruction leads is a distance, and it goes with the name of what is there: within the kernel both
- * change whenever something between does. */
+/* Cuts the target off an instruction: it is a distance and a name with an offset, and both change
+ * whenever code between them does. */
 static struct mpk_span before_target(const struct mpk_listing *l,
 				     const struct mpk_llvm_instruction *i, struct mpk_span text)
 {
@@ -237,15 +244,15 @@ static struct mpk_span before_target(const struct mpk_listing *l,
 	bool is_here = i->has_target && i->target >= l->function->address &&
 		       i->target - l->function->address < l->function->bytes.len;
 
-	/* LLVM does not say where branches of AMD's GPUs lead, and these lead nowhere else */
+	/* LLVM gives no target for AMD GPU branches, but they only lead within the kernel */
 	if (is_here || mpk_span_starts(text, "s_cbranch") || mpk_span_starts(text, "s_branch"))
 		len = strcspn((const char *)text.data, " \t");
 	return mpk_span_of(text.data, len);
 }
 
-/* What an instruction of a processor refers to has its name in angle brackets, or its text behind '#': the address
- * or distance of that is another in any build. AArch64 gets to it by its page, which is named after whatever is
- * there, or by its distance. */
+/* Removes addresses and distances from a CPU instruction: what it refers to stays as a name in
+ * angle brackets, or as text behind '#'. AArch64 reaches it by its page, which is named after
+ * whatever symbol is there, or by a distance. */
 static void put_without_addresses(struct mpk_span text, struct mpk_strbuf *out)
 {
 	bool refers =
@@ -254,7 +261,7 @@ static void put_without_addresses(struct mpk_span text, struct mpk_strbuf *out)
 	for (size_t at = 0; at < text.len;) {
 		struct mpk_span word = word_at(text, at);
 
-		/* "$0x4" is a number of x86 */
+		/* "$0x4" is an immediate number of x86 */
 		if (!refers || !mpk_span_starts(word, "0x"))
 			mpk_strbuf_put_span(out, word);
 		at += word.len;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* listing.c - --disasm: what a name means, and its listings
+/* listing.c - --disasm: finds what a name means, and lists it
  *
- * A name may be that of several things: of a function of byte code and of the host function that it
- * calls, of a kernel in several images. All of them are listed, modules in the order of the tree. */
+ * A name may mean several things: a function of byte code and the host function that it calls, or a
+ * kernel in several images. All are listed, modules in the order of the tree. */
 #include "disasm/internal/job.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "model/node_info.h"
 #include "text/escape.h"
 
-enum { NAMES_MOST = 20000 }; /* of symbols, for "did you mean" */
+enum { NAMES_MOST = 20000 }; /* maximum number of symbols searched for "did you mean" */
 
 static bool listing_is_here(const struct mpk_disasm_job *j, const char *path)
 {
@@ -29,14 +29,14 @@ static bool is_wanted(const struct mpk_disasm_job *j, struct mpk_span name)
 
 /* --- host code ------------------------------------------------------------------------------------ */
 
-/* The files that host functions are in: of an archive, its members, each opened once; after them the image's
- * own. */
+/* The files that contain host functions: for an archive its members, each opened once; then the
+ * image itself. */
 struct host {
 	const char *path;
-	struct mpk_code_file **files; /* member_count and one; NULL: not open yet */
+	struct mpk_code_file **files; /* member_count + 1 files; NULL: not open yet */
 	size_t count;
 	struct mpk_strmap by_member;
-	uint64_t line_budget; /* of all of them */
+	uint64_t line_budget; /* shared by all files */
 };
 
 static void host_fini(struct host *h)
@@ -47,7 +47,7 @@ static void host_fini(struct host *h)
 	mpk_strmap_fini(&h->by_member);
 }
 
-/* Members are found by name, as an archive may have thousands of them. */
+/* Members are found by name with a hash table, as an archive may have thousands of them. */
 static enum mpk_code host_init(struct mpk_disasm_job *j, struct host *h)
 {
 	const struct mpk_image *image = j->view->image;
@@ -64,8 +64,8 @@ static enum mpk_code host_init(struct mpk_disasm_job *j, struct host *h)
 	return MPK_OK;
 }
 
-/* The file that has a function: a member of the archive, or the image itself. It is opened once, as
- * each of its functions asks for it. */
+/* Returns the file that contains a function: a member of the archive, or the image itself. Each
+ *         file is opened once for all its functions. */
 static enum mpk_code open_host(struct mpk_disasm_job *j, struct host *h, const char *member,
 			       struct mpk_code_file **out)
 {
@@ -87,21 +87,22 @@ static enum mpk_code open_host(struct mpk_disasm_job *j, struct host *h, const c
 	return mpk_code_file_open(bytes, format, j->view->arena, *out, j->err);
 }
 
-/* The same lines may be read for each function of each file. */
+/* Lists a function. The budget limits the source lines, since many functions may read the same
+ * ones. */
 static enum mpk_code listing_put_function(struct mpk_disasm_job *j, struct host *h,
 					  struct mpk_code_file *file, struct mpk_span name,
 					  const struct mpk_code_function *found)
 {
 	enum mpk_code code;
 
-	/* one budget for all files goes along with the one that is read */
+	/* the shared budget moves along with the current file */
 	file->line_budget = h->line_budget;
 	code = mpk_disasm_function(j, h->path, name, j->view->image->machine_name, file, found);
 	h->line_budget = file->line_budget;
 	return code;
 }
 
-/* A symbol whose bytes are somewhere else, such as a descriptor of big-endian PowerPC. */
+/* Reports a symbol whose bytes are elsewhere, such as a descriptor of big-endian PowerPC. */
 static enum mpk_code no_code(struct mpk_disasm_job *j, struct mpk_span name)
 {
 	struct mpk_error err = { 0 };
@@ -121,7 +122,7 @@ static bool is_function_wanted(const struct mpk_disasm_job *j, struct mpk_span n
 		       : is_wanted(j, name) || mpk_span_is(j->wanted.name, symbol);
 }
 
-/* Functions that the file exports, by the name that users know or by its symbol.
+/* Lists exported functions, by the name that users know or by symbol.
  * An alias has no code of its own. */
 static enum mpk_code exported(struct mpk_disasm_job *j, struct host *h)
 {
@@ -145,7 +146,7 @@ static enum mpk_code exported(struct mpk_disasm_job *j, struct host *h)
 	return MPK_OK;
 }
 
-/* A function that is not exported, by its symbol. */
+/* Lists a local function by its symbol. */
 static enum mpk_code internal(struct mpk_disasm_job *j, struct host *h)
 {
 	const char *symbol = mpk_arena_text(j->view->arena, j->wanted.name);
@@ -158,7 +159,7 @@ static enum mpk_code internal(struct mpk_disasm_job *j, struct host *h)
 	MPK_TRY(open_host(j, h, NULL, &file));
 	if (mpk_code_file_find(file, symbol, &found))
 		return listing_put_function(j, h, file, j->wanted.name, &found);
-	/* there is no such function: what is spelled almost so is offered */
+	/* no such function: offer symbols with similar spelling */
 	MPK_TRY_ARRAY(names, j->view->arena, NAMES_MOST, j->err);
 	count = mpk_code_file_symbols(file, names, NAMES_MOST);
 	for (size_t i = 0; i < count; i++)
@@ -166,7 +167,7 @@ static enum mpk_code internal(struct mpk_disasm_job *j, struct host *h)
 	return MPK_OK;
 }
 
-/* A bare blob has no host code, nor has code for GPUs by itself, and C is not compiled yet. */
+/* A bare blob has no host code, nor has a file of GPU code, and C source is not compiled yet. */
 static bool has_machine_code(const struct mpk_image *image)
 {
 	return image->format != MPK_FILE_BLOB && image->format != MPK_FILE_C &&
@@ -199,20 +200,20 @@ static enum mpk_code host_code(struct mpk_disasm_job *j, const char *path)
 			&err, MPK_E_UNSUPPORTED,
 			"the host code is C, which no compiler has seen; it stands in the file");
 
-		/* a name may still be that of a kernel */
+		/* the name may still be a kernel's */
 		return j->wanted.name.len ? MPK_OK : mpk_disasm_note(j, code, &err);
 	}
 	if (!has_machine_code(j->view->image))
 		return MPK_OK;
 	MPK_TRY(host_init(j, &h));
 	MPK_TRY(exported(j, &h));
-	/* symbols that are not exported come last: a name means what can be called */
+	/* local symbols come last: a name should mean what can be called */
 	return j->found == before && j->wanted.name.len ? internal(j, &h) : MPK_OK;
 }
 
 /* --- modules ------------------------------------------------------------------------------------------ */
 
-/* @index   MPK_ALL_FUNCTIONS with an empty name: all of it */
+/* @index   index of the function; MPK_ALL_FUNCTIONS with an empty name means all of them */
 static enum mpk_code put_bytecode(struct mpk_disasm_job *j, const struct mpk_view_node *n,
 				  struct mpk_span name, size_t index)
 {
@@ -238,7 +239,7 @@ static enum mpk_code bytecode(struct mpk_disasm_job *j, const struct mpk_view_no
 	if (!j->wanted.name.len)
 		return put_bytecode(j, n, (struct mpk_span){ 0 }, MPK_ALL_FUNCTIONS);
 	for (size_t i = 0; row->function(n->payload, i, &f); i++) {
-		/* functions that are only called are the host's or the machine's */
+		/* imported functions are in the host code or in the virtual machine */
 		if (f.kind == MPK_FUNCTION_IMPORTED)
 			continue;
 		mpk_part_names_add(&j->names, f.name);
@@ -248,7 +249,7 @@ static enum mpk_code bytecode(struct mpk_disasm_job *j, const struct mpk_view_no
 	return MPK_OK;
 }
 
-/* Objects of a static library that was packed as a module. */
+/* Lists the objects of a static library that was packed as a module. */
 static enum mpk_code library(struct mpk_disasm_job *j, const char *path,
 			     const struct mpk_code_info *code)
 {
@@ -266,7 +267,8 @@ static enum mpk_code library(struct mpk_disasm_job *j, const char *path,
 	return MPK_OK;
 }
 
-/* The library's own module has host code; others have byte code, device code or objects. */
+/* Lists a module. The library's own module has host code; others have byte code, device code or
+ * objects. */
 static enum mpk_code module(struct mpk_disasm_job *j, size_t index)
 {
 	const struct mpk_view_node *n = &j->view->nodes[index];
@@ -292,7 +294,7 @@ static enum mpk_code module(struct mpk_disasm_job *j, size_t index)
 	return MPK_OK;
 }
 
-/* GPU code of any library is read one container at a time, and forgotten before the next. */
+/* GPU code of any library is read one container at a time, and freed before the next. */
 static enum mpk_code disasm_container(struct mpk_disasm_job *j, const struct mpk_image_device *d)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -305,7 +307,7 @@ static enum mpk_code disasm_container(struct mpk_disasm_job *j, const struct mpk
 		return MPK_OK;
 	MPK_TRY(mpk_device_container(d, &scratch, &c, j->err));
 	j->arena = &scratch;
-	/* names of a miss are printed in the end, when this container is gone */
+	/* names for "did you mean" are printed at the end, when this container has been freed */
 	j->names.keep = j->view->arena;
 	status = mpk_disasm_device(j, c.path, &c.code);
 	mpk_part_names_add_code(&j->names, &c.code);
@@ -322,10 +324,10 @@ static bool has_host_node(const struct mpk_view *view)
 	return false;
 }
 
-/* In the order of the answer: the tree, code beside it, GPU code of any library. */
+/* Lists in the order of the output: the tree, code outside it, GPU code of any library. */
 static enum mpk_code modules(struct mpk_disasm_job *j)
 {
-	/* a library without a blob has host code and no module for it */
+	/* a library without a blob has host code but no module for it */
 	if (!j->wanted.path.len && !has_host_node(j->view))
 		MPK_TRY(host_code(j, ""));
 	for (size_t i = 0; i < j->view->count; i++)
@@ -344,7 +346,7 @@ static enum mpk_code modules(struct mpk_disasm_job *j)
 	return MPK_OK;
 }
 
-/* The module under which host code is listed; "" where the file has none. */
+/* Returns the path of the module under which host code is listed; "" if there is none. */
 static const char *host_path(const struct mpk_view *view)
 {
 	for (size_t i = 0; i < view->count; i++)
@@ -353,7 +355,8 @@ static const char *host_path(const struct mpk_view *view)
 	return "";
 }
 
-/* With nothing named, host functions are listed; modules and kernels are where there are none. */
+/* If the user names nothing, host functions are listed; without host functions, modules and
+ * kernels. */
 static enum mpk_code disassemble(struct mpk_disasm_job *j, const char *text)
 {
 	const struct mpk_image *image = j->view->image;
@@ -372,7 +375,7 @@ static enum mpk_code disassemble(struct mpk_disasm_job *j, const char *text)
 			text ? "this module holds no code" : "there is no code in this file");
 }
 
-/* All that could be listed was: the first failure is the answer now. */
+/* After all listings: if nothing was listed, the first failure is the result. */
 static enum mpk_code end_job(struct mpk_disasm_job *j, enum mpk_code code)
 {
 	mpk_part_names_fini(&j->names);

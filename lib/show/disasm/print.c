@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print.c - a listing as text and JSON
+/* print.c - prints a listing as text and JSON
  *
- * LLVM prints operands as the encoding has them. What a reader wants to know, where a branch leads, which
- * function or which text an address is, is added here from the symbols and sections of the file. */
+ * LLVM prints operands as they are encoded. This file adds the target of a branch and the function
+ * or text at an address, from the symbols and sections of the file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #include "disasm/internal/job.h"
 #include "text/escape.h"
 
-/* Machines whose branches LLVM prints as a distance: the last operand is that. */
+/* Whether LLVM prints the target of this branch as a distance in the last operand, which depends on
+ * the machine. */
 static bool is_branch(uint16_t machine, const char *text)
 {
 	static const char *const riscv[] = {
@@ -33,7 +34,7 @@ static bool is_branch(uint16_t machine, const char *text)
 	return false;
 }
 
-/* Where the last operand begins, when it is a distance from the instruction; NULL: it is none. */
+/* Returns the last operand if it is a distance from the instruction; else NULL. */
 static const char *distance_of(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
 			       uint64_t *target)
 {
@@ -53,7 +54,8 @@ static const char *distance_of(const struct mpk_listing *l, const struct mpk_llv
 	return end != number && !*end ? last : NULL;
 }
 
-/* Code of ARM has constants among its instructions, which LLVM would take for more of them. */
+/* Whether bytes are data: ARM code has constants among its instructions, which LLVM would
+ * decode. */
 static bool is_data(const struct mpk_listing *l, const struct mpk_llvm_instruction *i)
 {
 	return mpk_code_file_is_data(l->file, l->function->section, i->address);
@@ -65,7 +67,7 @@ static const uint8_t *disasm_print_bytes_of(const struct mpk_listing *l,
 	return l->function->bytes.data + (i->address - l->function->address);
 }
 
-/* As LLVM has it, with an address for a distance, and bytes for what is no code. */
+/* Writes LLVM's text, with an address instead of a distance, and with bytes for data. */
 static void disasm_print_put_text(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
 				  struct mpk_strbuf *out)
 {
@@ -78,7 +80,7 @@ static void disasm_print_put_text(const struct mpk_listing *l, const struct mpk_
 					  disasm_print_bytes_of(l, i)[k]);
 		return;
 	}
-	/* on LoongArch the distance is what its assembler takes, too */
+	/* LoongArch assemblers take the distance too */
 	if (!distance || l->file->machine == EM_LOONGARCH) {
 		mpk_strbuf_puts(out, i->text);
 		return;
@@ -87,7 +89,8 @@ static void disasm_print_put_text(const struct mpk_listing *l, const struct mpk_
 	mpk_strbuf_printf(out, "0x%" PRIx64, target);
 }
 
-/* Where an instruction leads: what LLVM says, or what is computed from a distance. */
+/* Returns the target of an instruction: the one that LLVM gives, or one computed from a
+ * distance. */
 static bool disasm_print_target_of(const struct mpk_listing *l,
 				   const struct mpk_llvm_instruction *i, uint64_t *out)
 {
@@ -95,7 +98,8 @@ static bool disasm_print_target_of(const struct mpk_listing *l,
 	return !is_data(l, i) && (i->has_target || distance_of(l, i, out));
 }
 
-/* What an instruction refers to, unless it is in the function itself and says so already. */
+/* Writes what an instruction refers to, unless it is within the function and the text already says
+ * so. */
 static bool put_reference(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
 			  struct mpk_strbuf *out)
 {
@@ -112,10 +116,10 @@ static bool put_reference(const struct mpk_listing *l, const struct mpk_llvm_ins
 	return true;
 }
 
-/* The text that constants hold at an address, as far as it is one. */
+/* Returns the text at an address of constant data; empty if it is not a text. */
 static struct mpk_span disasm_print_text_at(const struct mpk_listing *l, uint64_t address)
 {
-	/* fewer than 4 printable bytes are as likely a number: strings(1) has the same bound */
+	/* fewer than 4 printable bytes are as likely a number; strings(1) has the same limit */
 	enum { TEXT_LEAST = 4, TEXT_MOST = 60 };
 	struct mpk_span bytes, text;
 	uint64_t off;
@@ -130,7 +134,7 @@ static struct mpk_span disasm_print_text_at(const struct mpk_listing *l, uint64_
 	return mpk_span_of(text.data, text.len < TEXT_MOST ? text.len : TEXT_MOST);
 }
 
-/* Where nothing has a name: the address that the operand does not say, and the text there. */
+/* The target has no name: writes its address unless the operand shows it, and the text there. */
 static void put_unnamed(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
 			struct mpk_strbuf *out)
 {
@@ -140,7 +144,7 @@ static void put_unnamed(const struct mpk_listing *l, const struct mpk_llvm_instr
 	if (!i->has_target || l->file->relocatable || is_data(l, i))
 		return;
 	(void)snprintf(said, sizeof said, "0x%" PRIx64, i->target);
-	/* an absolute operand has the address in it */
+	/* an absolute operand already contains the address */
 	if (strstr(i->text, said))
 		return;
 	mpk_strbuf_printf(out, " # %s", said);
@@ -154,18 +158,18 @@ static void put_unnamed(const struct mpk_listing *l, const struct mpk_llvm_instr
 
 /* --- source lines ------------------------------------------------------------------------------------ */
 
-/* The source line of an address. Rows are sorted by where they begin,
- * and there may be gaps between them. */
+/* Returns the source line of an address. Rows are sorted by their first address, and there may be
+ *         gaps between them. */
 static const struct mpk_dwarf_row *row_at(const struct mpk_listing *l, uint64_t address)
 {
-	/* of the last address there is none after it, and none ends after it either */
+	/* the last address has no successor, and no row ends after it */
 	size_t next = mpk_first_from(l->lines, l->line_count, sizeof *l->lines,
 				     offsetof(struct mpk_dwarf_row, from), address + 1);
 
 	return next && l->lines[next - 1].to > address ? &l->lines[next - 1] : NULL;
 }
 
-/* The line of instruction `index`, where it is another than that of the instruction before. */
+/* Writes the source line of an instruction if it differs from that of the previous instruction. */
 static bool disasm_print_put_line(const struct mpk_listing *l, size_t index, struct mpk_strbuf *out)
 {
 	const struct mpk_dwarf_row *row = row_at(l, l->instructions[index].address);
@@ -181,7 +185,7 @@ static bool disasm_print_put_line(const struct mpk_listing *l, size_t index, str
 
 /* --- text ------------------------------------------------------------------------------------------------ */
 
-/* In the order of memory, as objdump prints them for x86-64. */
+/* Writes bytes in memory order, as objdump does for x86-64. */
 static void disasm_print_put_bytes(const struct mpk_listing *l,
 				   const struct mpk_llvm_instruction *i, struct mpk_strbuf *out)
 {
@@ -203,7 +207,8 @@ void mpk_disasm_put_instruction(const struct mpk_listing *l, size_t index, struc
 	out->failed |= reference.failed;
 }
 
-/* Laid out as by objdump: address, bytes, instruction, and in angle brackets what it refers to. */
+/* Prints in the layout of objdump: address, bytes, instruction, and the target in angle
+ * brackets. */
 static void put_instruction(const struct mpk_listing *l, size_t index, bool bytes,
 			    struct mpk_strbuf *out)
 {
@@ -221,7 +226,7 @@ static void put_instruction(const struct mpk_listing *l, size_t index, bool byte
 	mpk_strbuf_putc(out, '\n');
 }
 
-/* Where code is, and for which device: several images have kernels of one name. */
+/* Prints the path and the device of the code, since several images may have kernels of one name. */
 static void disasm_print_put_head(const struct mpk_listing *l, struct mpk_strbuf *out)
 {
 	mpk_escape(out, mpk_span_str(l->path));
@@ -252,7 +257,7 @@ static void listing_text(const void *what, struct mpk_style style, struct mpk_st
 		mpk_disasm_put_code(l, style.verbose, out);
 		return;
 	}
-	/* texts end with line feeds, or PTX with a NUL: a listing has one line feed at its end */
+	/* texts end with line feeds, and PTX with a NUL; a listing ends with one line feed */
 	while (text.len && text.data[text.len - 1] <= ' ')
 		text.len--;
 	mpk_escape_lines(out, text);

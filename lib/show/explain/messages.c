@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* messages.c - --explain: the catalogue of messages, made from messages.def and drivers.def, and the nearest word to one that
- * is not in it */
+/* messages.c - --explain: the catalogue of messages, made from messages.def and drivers.def, and
+ * the search for the word nearest to an unknown one */
 #include "explain/messages.h"
 
 #include <ctype.h>
@@ -19,9 +19,10 @@ enum { COLUMNS = 78, INDENT = 14 };
 #define VERIFY MPK_MESSAGE_VERIFY
 #define CHECK MPK_MESSAGE_CHECK
 #define EDIT MPK_MESSAGE_EDIT
-/* A class of errors has a status and nobody who prints it alone: both in one number. */
+/* A class of errors has an exit status, and no program prints only the class: one number holds
+ * both. */
 #define STATUS(status) ((status) * 0x100)
-/* What the statuses of one sort have in common: what they mean, what causes them, what helps. */
+/* The common meaning, causes and remedies of the statuses of one class. */
 #define CALLS_HELP                                                                                 \
 	"The program's own message or a debugger tells which call it was; documentation of that call lists its statuses."
 #define SUCCESS_TEXTS "The call did what it was asked to.", "None.", "There is nothing to do."
@@ -120,7 +121,7 @@ const struct mpk_message mpk_messages[] = {
 
 enum { MESSAGES = MPK_ARRAY_COUNT(mpk_messages) - 1 };
 
-/* One name of a driver's error, and its number; false at the end of the list. */
+/* Reads the next name of a driver's error, and its number; false at the end of the list. */
 static bool next_name(const char **list, struct mpk_span *name, const char **number)
 {
 	const char *at = *list + strspn(*list, " ");
@@ -131,7 +132,7 @@ static bool next_name(const char **list, struct mpk_span *name, const char **num
 	return name->len > 0;
 }
 
-/* A number that is an exit status, too, is meant as one. */
+/* Whether a number is also an exit status, which then takes precedence. */
 static bool is_exit_status(long long number)
 {
 	for (const struct mpk_message *m = mpk_messages; m->name; m++)
@@ -140,7 +141,7 @@ static bool is_exit_status(long long number)
 	return number == 0;
 }
 
-/* "-30", "0x78000004": all of a word */
+/* Parses "-30" or "0x78000004"; the whole word must be a number. */
 static bool parse_number(const char *word, long long *out)
 {
 	char *end;
@@ -151,7 +152,7 @@ static bool parse_number(const char *word, long long *out)
 	return end != word && !*end;
 }
 
-/* A text without case, and with a blank for whatever no name has. */
+/* Writes a text in lower case, with a blank for each character that cannot be in a name. */
 static bool put_plain(const char *text, struct mpk_strbuf *out)
 {
 	mpk_strbuf_putc(out, ' ');
@@ -166,7 +167,7 @@ static bool put_plain(const char *text, struct mpk_strbuf *out)
 	return !out->failed;
 }
 
-/* Whether a text has a sentence in it, however either is punctuated. */
+/* Whether a text contains a sentence, ignoring punctuation. */
 static bool has_sentence(const char *text, const char *sentence)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf plain = { 0 }, wanted = { 0 };
@@ -184,7 +185,7 @@ static size_t count_words(const char *text)
 	return n;
 }
 
-/* Whether a text has a name in it that does not go on; in any case of letters, as people type it. */
+/* Whether a text contains a name as a whole word, ignoring case. */
 static bool mentions(const char *text, struct mpk_span name)
 {
 	for (; *text; text++)
@@ -205,12 +206,13 @@ static bool driver_error_is(const struct mpk_message *m, const char *word)
 		if (is_number ? strtoll(number, NULL, 0) == wanted && !is_exit_status(wanted)
 			      : mentions(word, name))
 			return true;
-	/* a few words, as many statuses have, may stand in any sentence: they have to be all of it */
+	/* many statuses have sentences of a few words, which may be part of any text: these must
+	 * match the whole text */
 	return !is_number && has_sentence(word, m->name) &&
 	       (!m->is_status || count_words(m->name) > 2 || has_sentence(m->name, word));
 }
 
-/* By identifier, or by the number of an exit status, which is what a script has in hand. */
+/* Finds a message by its id, or by the number of an exit status, which scripts have. */
 bool mpk_message_is(const struct mpk_message *m, const char *word)
 {
 	char number[12];
@@ -221,7 +223,7 @@ bool mpk_message_is(const struct mpk_message *m, const char *word)
 	return strcmp(m->id, word) == 0 || (m->status && strcmp(number, word) == 0);
 }
 
-/* The whole table is compared: it has about a hundred rows, and this runs once. */
+/* Compares with the whole table: it has about a hundred rows, and this runs once. */
 const char *mpk_message_nearest(const char *word)
 {
 	struct mpk_span names[MESSAGES];
@@ -234,7 +236,7 @@ const char *mpk_message_nearest(const char *word)
 	return near < count ? (const char *)names[near].data : NULL;
 }
 
-/* The command whose line ends with the word in brackets. */
+/* The commands whose messages end with the id in brackets. */
 static const struct {
 	enum mpk_message_who who;
 	const char *word, *sentence;
@@ -248,7 +250,7 @@ static const struct {
 	  "minspect run and whatever else loads or launches kernels" },
 };
 
-/* In full for one message; a line of the list has room for the words alone. */
+/* In full for one message; a row of the list has room only for the words. */
 static void put_printers(const struct mpk_message *m, bool in_full, struct mpk_strbuf *out)
 {
 	const char *comma = "";
@@ -266,7 +268,7 @@ static void put_printers(const struct mpk_message *m, bool in_full, struct mpk_s
 	}
 }
 
-/* A paragraph after its heading; a line ends where the next word would not fit. */
+/* Writes a paragraph after its heading, broken into lines. */
 static void put_paragraph(const char *heading, const char *text, struct mpk_strbuf *out)
 {
 	size_t column = INDENT;
@@ -289,7 +291,8 @@ static void put_paragraph(const char *heading, const char *text, struct mpk_strb
 	mpk_strbuf_putc(out, '\n');
 }
 
-/* "CUDA_ERROR_NO_BINARY_FOR_GPU", the first; the others with their numbers */
+/* Returns the first name, "CUDA_ERROR_NO_BINARY_FOR_GPU"; the others are shown with their
+ * numbers. */
 static struct mpk_span first_name(const struct mpk_message *m)
 {
 	return m->id ? mpk_span_str(m->id) : mpk_span_of(m->names, strcspn(m->names, "="));

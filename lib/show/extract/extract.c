@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* extract.c - which files --extract writes, and what is in them
+/* extract.c - plans the files that --extract writes, and their contents
  *
- * The plan is made before anything is written, so that names are known to be unique, and --show finds a part
- * under the name that --extract gives it. What is packed in a container is unpacked only when its file is
- * written. */
+ * The plan is made before any file is written, so that names are known to be unique, and --show
+ * finds a part under the name that --extract gives it. Packed images are unpacked only when their
+ * file is written. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "npy/npy.h"
 #include "text/facts.h"
 
-/* A device's name as a part of a file's: "gfx90a-xnack+". */
+/* Makes a device name usable in a file name: "gfx90a-xnack+". */
 static const char *plain(const char *target, struct mpk_arena *arena)
 {
 	char *name = mpk_arena_text(arena, mpk_span_str(target));
@@ -24,7 +24,7 @@ static const char *plain(const char *target, struct mpk_arena *arena)
 	return name;
 }
 
-/* Whether bytes are a piece of the file or were unpacked, in which case they end with the
+/* Whether bytes are a piece of the file. If not, they were unpacked, and are freed with the
  * container. */
 static bool lies_in(struct mpk_span inner, struct mpk_span outer)
 {
@@ -33,8 +33,8 @@ static bool lies_in(struct mpk_span inner, struct mpk_span outer)
 
 /* --- content of an image that is packed --------------------------------------------------- */
 
-/* Unpacks the container again for one image: the plan keeps none of them, as all together would
- * not fit in memory. */
+/* Unpacks the container again for one image: the plan keeps no unpacked images, as together they
+ * would not fit in memory. */
 static enum mpk_code extract_make(const struct mpk_view *view, struct mpk_extract_file *file,
 				  struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -53,8 +53,8 @@ static enum mpk_code extract_make(const struct mpk_view *view, struct mpk_extrac
 	return mpk_rope_status(&file->content, err);
 }
 
-/* The PTX that a cubin was made of is in its debug information: a NUL ends each line, and several in a row where
- * lines were blank. */
+/* Makes the PTX from which a cubin was compiled: it is in the debug information, where a NUL ends
+ * each line, and blank lines give several NULs in a row. */
 static enum mpk_code make_ptx(const struct mpk_view *view, struct mpk_extract_file *file,
 			      struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -78,19 +78,20 @@ static enum mpk_code make_ptx(const struct mpk_view *view, struct mpk_extract_fi
 
 /* --- the plan ---------------------------------------------------------------------------- */
 
-/* The functions of a library as a document. They are the library's and not a module's: when several modules
- * are host code, and a hostile file has thousands, one file is for all of them. */
+/* The list of a library's functions as a JSON file. The functions belong to the library, not to a
+ * module. All modules of host code share one file, since a hostile file has thousands of such
+ * modules. */
 struct host {
 	struct mpk_arena *arena;
-	const struct mpk_extract_file *file; /* NULL until a module shows it; in arena */
+	const struct mpk_extract_file *file; /* in arena; NULL until a module needs it */
 };
 
 struct planner {
 	const struct mpk_view *view;
 	struct mpk_arena *arena;
 	struct host *host;
-	struct mpk_span path;            /* of what is planned; empty: all */
-	struct mpk_extract_file **files; /* malloc'ed while it grows; each in the arena */
+	struct mpk_span path;            /* path of the module to plan; empty means all */
+	struct mpk_extract_file **files; /* malloc'ed while it grows; each file is in the arena */
 	size_t count, cap;
 	struct mpk_error *err;
 };
@@ -105,7 +106,7 @@ static bool is_at(const struct planner *p, const char *own)
 	return !p->path.len || mpk_span_is(p->path, own);
 }
 
-/* Room for one more file; its rope makes what it needs in the arena. */
+/* Adds a file; its rope allocates in the arena. */
 static struct mpk_extract_file *extract_add(struct planner *p, const struct mpk_view_node *node,
 					    const char *name)
 {
@@ -125,7 +126,7 @@ static struct mpk_extract_file *extract_add(struct planner *p, const struct mpk_
 	return file;
 }
 
-/* A payload that nothing reads is written as it is, which is better than leaving it out. */
+/* A payload that cannot be decoded is written unchanged rather than omitted. */
 static enum mpk_code add_raw(struct planner *p, const struct mpk_view_node *n,
 			     const char *directory)
 {
@@ -141,8 +142,8 @@ static enum mpk_code add_raw(struct planner *p, const struct mpk_view_node *n,
 	return mpk_rope_status(&f->content, p->err);
 }
 
-/* The header of an .npy file of t, without the room that a rope of its own would keep after each of the
- * hundred thousand that a file can have; empty where NumPy has no such type. */
+/* Makes the header of an .npy file for t without a rope of its own, whose spare room would be too
+ * much for a hundred thousand tensors. Empty if NumPy has no such type. */
 static enum mpk_code make_header(struct planner *p, const struct mpk_tensor_record *t,
 				 struct mpk_span *out)
 {
@@ -210,7 +211,7 @@ static enum mpk_code make_host(const struct mpk_image *image, struct mpk_arena *
 	return MPK_OK;
 }
 
-/* The file outlives those of its module: the next module that is host code names it, too. */
+/* The file outlives its module, since the next module of host code uses it too. */
 static enum mpk_code add_first_host(struct planner *p, const struct mpk_view_node *n,
 				    const char *directory)
 {
@@ -228,7 +229,7 @@ static enum mpk_code add_first_host(struct planner *p, const struct mpk_view_nod
 	return mpk_rope_status(&f->content, p->err);
 }
 
-/* Host code cannot be cut out of a library; its functions can be named. */
+/* Host code cannot be cut out of a library, so a file lists its functions. */
 static enum mpk_code add_host(struct planner *p, const struct mpk_view_node *n,
 			      const char *directory)
 {
@@ -244,8 +245,8 @@ static enum mpk_code add_host(struct planner *p, const struct mpk_view_node *n,
 	return MPK_OK;
 }
 
-/* Host code, decoded files, or the raw payload where there is no file. A decoded payload of no
- * bytes makes nothing. */
+/* Plans host code, decoded files, or the raw payload if there are no files. An empty decoded
+ * payload gives no file. */
 static enum mpk_code plan_node(struct planner *p, size_t index)
 {
 	const struct mpk_view_node *n = &p->view->nodes[index];
@@ -267,7 +268,7 @@ static enum mpk_code plan_node(struct planner *p, size_t index)
 	return MPK_OK;
 }
 
-/* Names of symbols are C's; one that is not is shown by the index alone. */
+/* Whether a symbol is a C identifier; others are shown by index only. */
 static bool extract_is_plain(const char *name)
 {
 	return *name &&
@@ -302,7 +303,7 @@ static enum mpk_code plan_embedded(struct planner *p, size_t index)
 
 /* --- GPU code of any library -------------------------------------------------------------- */
 
-/* A file of one image; its content is still to be given. */
+/* Adds a file for one image; the caller sets its content. */
 static enum mpk_code add_image(struct planner *p, const struct mpk_view_code *c, const char *name,
 			       size_t container, size_t image, struct mpk_extract_file **out)
 {
@@ -319,8 +320,8 @@ static enum mpk_code add_image(struct planner *p, const struct mpk_view_code *c,
 	return MPK_OK;
 }
 
-/* Bytes that are in the file get their offset, which --json shows; what is packed gets a function
- * that makes it. */
+/* Bytes that are in the file get their offset, which --json shows. Packed bytes get a function that
+ * unpacks them. */
 static enum mpk_code extract_add_bytes(struct planner *p, const struct mpk_view_code *c,
 				       const char *name, size_t container, size_t image,
 				       struct mpk_span bytes)
@@ -349,7 +350,7 @@ static enum mpk_code add_debug_ptx(struct planner *p, const struct mpk_view_code
 	return MPK_OK;
 }
 
-/* The name has the numbers of container and image, so that it is unique without a look at
+/* The name contains the numbers of container and image, so it is unique without comparing it with
  * others. */
 static enum mpk_code plan_image(struct planner *p, const struct mpk_view_code *c, size_t container,
 				size_t i)
@@ -358,7 +359,7 @@ static enum mpk_code plan_image(struct planner *p, const struct mpk_view_code *c
 	const char *target = plain(mpk_device_target(image), p->arena);
 
 	if (!image->bytes.len)
-		return MPK_OK; /* of the host, whose code is elsewhere */
+		return MPK_OK; /* for the host, whose code is elsewhere */
 	MPK_TRY_ALLOC(target, p->err);
 	if (image->debug_ptx.len)
 		MPK_TRY(add_debug_ptx(p, c,
@@ -420,7 +421,7 @@ enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_span path
 	return MPK_OK;
 }
 
-/* The files of one module, or of one run of code, are there while they are handed over. */
+/* The files of one module, or of one image outside modules, exist only during the call. */
 static enum mpk_code hand_over(const struct mpk_view *view,
 			       enum mpk_code (*plan)(struct planner *p, size_t index), size_t index,
 			       struct host *host, mpk_extract_fn *fn, void *arg,

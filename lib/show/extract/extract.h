@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* extract.h - minspect --extract: the files that a module tree consists of */
+/* extract.h - minspect --extract: the files into which a module tree is split */
 #ifndef MPK_EXTRACT_EXTRACT_H
 #define MPK_EXTRACT_EXTRACT_H
 
@@ -9,47 +9,50 @@
 
 struct mpk_extract_file;
 
-/* Makes the content of a file when it is written: what is packed would not fit in memory otherwise.
- * @arena   receives it, and is freed when the file is written */
+/* Makes the content of a file when it is written: the unpacked contents of all files would not fit
+ * in memory.
+ * @arena   receives the content, and is freed when the file is written */
 typedef enum mpk_code (*mpk_extract_make)(const struct mpk_view *view,
 					  struct mpk_extract_file *file, struct mpk_arena *arena,
 					  struct mpk_error *err);
 
 struct mpk_extract_file {
-	const char *name; /* "1-cuda/kernels.ptx": safe, and unique in the list, but for same */
-	const struct mpk_extract_file
-		*same;           /* the file in the list that this is, of another module:
-					      * to be written once; or NULL */
-	const char *path;        /* of its module, "cubin:NAME", ".nv_fatbin:3" */
-	struct mpk_span kind;    /* of its module */
+	/* "1-cuda/kernels.ptx": a safe path, unique in the list except for files with `same` */
+	const char *name;
+	/* the listed file of another module that is identical to this one and is written once; NULL
+	 * if there is none */
+	const struct mpk_extract_file *same;
+	const char *path;        /* path of its module, "cubin:NAME" or ".nv_fatbin:3" */
+	struct mpk_span kind;    /* kind of its module */
 	struct mpk_span title;   /* the name in the payload; may be empty */
-	struct mpk_rope content; /* views of the blob and what was made for it */
-	bool stored;             /* data is stored in the blob as it is; else it was made */
-	uint64_t off, bytes;     /* stored: where in the blob, and how long; of embedded code in the
-				  * file */
-	const struct mpk_tensor_record *tensor; /* what an .npy file holds, or NULL */
-	mpk_extract_make make;                  /* NULL: content is there */
-	bool is_device;                         /* GPU code of the library */
-	size_t container, image;                /* of GPU code: what it is made of */
-	const char *digest; /* of content, as text; set by who writes it, or NULL */
+	struct mpk_rope content; /* views of the blob and of generated data */
+	bool stored;             /* the content is a piece of the file; else it was generated */
+	/* if stored: offset and length in the blob; for code outside modules, in the file */
+	uint64_t off, bytes;
+	const struct mpk_tensor_record *tensor; /* the tensor in an .npy file; else NULL */
+	mpk_extract_make make;                  /* NULL if content is already set */
+	bool is_device;                         /* GPU code of the library outside modules */
+	size_t container, image; /* GPU code only: indexes of its container and image */
+	/* digest of content as text, set by the writer of the file; NULL if none */
+	const char *digest;
 };
 
 struct mpk_extract {
-	const struct mpk_view *view; /* what the files are of */
+	const struct mpk_view *view; /* the inspected file */
 	struct mpk_extract_file **files;
 	size_t count;
-	enum mpk_digest_kind digest; /* which one the files have; set by who writes them */
+	enum mpk_digest_kind digest; /* kind of digest in files; set by the writer */
 };
 
-/* mpk_extract_plan - one directory a module, "<index>-<kind>", and its files in stored order
- * Tensors become .npy files where NumPy has the type, else .bin; a payload that does not
- * decode, or of unknown kind, is "payload.bin"; host code "functions.json", one for all modules that
- * are host code, as it tells what the library has. Code beside the tree
- * is "embedded/<index>-<name>.cubin", .fatbin or .ptx; images of a library's GPU code are
+/* mpk_extract_plan - plan one directory for each module, "<index>-<kind>", with its files in stored
+ * order Tensors become .npy files if NumPy has the type, else .bin. A payload that cannot be
+ * decoded, or of unknown kind, becomes "payload.bin". All modules of host code share one
+ * "functions.json", which describes the library. Code outside the module tree becomes
+ * "embedded/<index>-<name>.cubin", .fatbin or .ptx. Images of a library's GPU code become
  * "gpu/<container>-<image>-<device>.cubin", .ptx, .hsaco, unpacked.
- * @path    of one module, or one run of code beside the tree: "/0/1", "cubin:NAME", ".nv_fatbin:3";
- *          empty: all
- * @arena   receives the list and what was made
+ * @path    of one module or image outside the tree: "/0/1", "cubin:NAME", ".nv_fatbin:3"; empty:
+ *          all
+ * @arena   receives the list and generated contents
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_span path,
 			       struct mpk_arena *arena, struct mpk_extract *out,
@@ -58,14 +61,15 @@ enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_span path
 typedef enum mpk_code mpk_extract_fn(struct mpk_extract_file *file, void *arg,
 				     struct mpk_error *err);
 
-/* mpk_extract_each - call fn for each file of mpk_extract_plan, in its order, without a list of all
- * @fn      the file is its own for the call
- * Returns  what fn says; MPK_E_NOMEM */
+/* mpk_extract_each - call fn for each file of mpk_extract_plan, in order, without keeping a list of
+ * all
+ * @fn      may use the file only during the call
+ * Returns  what fn returns; MPK_E_NOMEM */
 enum mpk_code mpk_extract_each(const struct mpk_view *view, mpk_extract_fn *fn, void *arg,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* of struct mpk_extract: the index, one entry a file, with a member for each kind of digest; null is one that it
- * has not */
+/* Printers of struct mpk_extract: the index, one entry for each file, with a member for each kind
+ * of digest; null if the file does not have that digest */
 extern const struct mpk_answer mpk_answer_extract;
 
 #endif

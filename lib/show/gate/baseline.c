@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* baseline.c - the file of --baseline: sizes and figures of kernels that a library is held to, read, measured, brought up
- * to date, written and compared. It is JSON that people review in a commit: it is sorted, and has only what counts. */
+/* baseline.c - the file of --baseline: limits on the sizes and kernel figures of a library; parses,
+ * measures, updates, writes and compares it. People review this JSON in commits, so it is sorted
+ * and holds only what counts. */
 #include "gate/gate.h"
 
 #include <math.h>
@@ -27,14 +28,14 @@ struct parser {
 	struct mpk_error *err;
 };
 
-/* One form for all mistakes of structure; JSON that does not parse has a line and column from its
- * reader. */
+/* One message for all mistakes of structure; the JSON reader reports syntax errors with line and
+ * column. */
 static enum mpk_code no_baseline(const struct parser *p, const char *why)
 {
 	return mpk_fail(p->err, MPK_E_CORRUPT, "this is no baseline: %s", why);
 }
 
-/* A number, or its digits as a string, as they are written beyond 2^53.
+/* Reads a number. Numbers above 2^53 are written as strings of digits.
  * Returns  MPK_OK; MPK_E_CORRUPT: no_baseline(why); MPK_E_NOMEM */
 static enum mpk_code number_of(const struct parser *p, struct mpk_json_value value, const char *why,
 			       uint64_t *out)
@@ -52,7 +53,7 @@ static enum mpk_code number_of(const struct parser *p, struct mpk_json_value val
 	return MPK_OK;
 }
 
-/* Each name must be there: an empty default would match a kernel that has none. */
+/* Each name is mandatory: an empty default would match a kernel without one. */
 static enum mpk_code parse_text(const struct parser *p, struct mpk_json_value object,
 				const char *key, const char **out)
 {
@@ -62,8 +63,8 @@ static enum mpk_code parse_text(const struct parser *p, struct mpk_json_value ob
 	return MPK_OK;
 }
 
-/* A missing figure is one that the format does not have; null is one that nobody could know,
- * which is worse than any number. */
+/* A missing figure does not exist in the format. A figure of null is unknown, which is worse than
+ * any number. */
 static enum mpk_code parse_kernel(const struct parser *p, struct mpk_json_value value,
 				  struct mpk_listed_kernel *out)
 {
@@ -118,7 +119,7 @@ static enum mpk_code parse_file(const struct parser *p, struct mpk_json_value va
 	return MPK_OK;
 }
 
-/* What an object of a baseline gives each measure by its name. */
+/* The objects of a baseline that map each measure's name to a value. */
 enum rule { RULE_TOLERANCE, RULE_LEAST, RULE_MOST, RULE_COUNT };
 
 static const char *const rules[] = { "tolerance", "least", "most" };
@@ -139,7 +140,7 @@ static enum mpk_code parse_measure(const struct parser *p, enum rule rule, unsig
 	return MPK_OK;
 }
 
-/* Unknown names are refused: a misspelt one would otherwise allow nothing and say nothing. */
+/* Refuses unknown names: a misspelt limit would otherwise be silently ignored. */
 static enum mpk_code parse_rule(const struct parser *p, enum rule rule, struct mpk_json_value value,
 				struct mpk_baseline *out)
 {
@@ -192,7 +193,7 @@ static enum mpk_code parse_keep(const struct parser *p, struct mpk_json_value va
 	return MPK_OK;
 }
 
-/* By name, each of which is there once. */
+/* Whether the files are sorted by name, without duplicates. */
 static bool are_sorted(const struct mpk_baseline_file *files, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
@@ -201,8 +202,8 @@ static bool are_sorted(const struct mpk_baseline_file *files, size_t count)
 	return true;
 }
 
-/* The version comes first, so that a file of a later one is refused for that and not for a member
- * that changed. */
+/* Reads the version first, so that a file of a later version is refused for its version, not for a
+ * member that changed. */
 enum mpk_code mpk_baseline_parse(struct mpk_span text, struct mpk_arena *arena,
 				 struct mpk_baseline *out, struct mpk_error *err)
 {
@@ -237,8 +238,8 @@ enum mpk_code mpk_baseline_parse(struct mpk_span text, struct mpk_arena *arena,
 
 /* --- measuring ----------------------------------------------------------------------------- */
 
-/* The list's names are views of the file: copies outlive it. Names that are no UTF-8 are compared as they
- * are written, escaped. */
+/* Copies a kernel, since its names are views of the file and must outlive it. Names in invalid
+ * UTF-8 are compared as they are written, escaped. */
 static enum mpk_code keep_kernel(const struct mpk_listed_kernel *from, struct mpk_arena *arena,
 				 struct mpk_listed_kernel *out, struct mpk_error *err)
 {
@@ -273,7 +274,7 @@ enum mpk_code mpk_baseline_measure(const struct mpk_view *view, struct mpk_arena
 		f.blob_bytes = mpk_image_blob(view->image).len;
 	MPK_TRY(mpk_kernel_list_read(view, MPK_KERNELS_OF_FILE, 0, &scratch, &now, err));
 	list = mpk_arena_array(arena, now.count, sizeof *list);
-	/* builds are in different folders on different machines; the name of the file is what stays */
+	/* builds are in different folders on different machines, so only the file name is kept */
 	f.name = mpk_arena_text(arena, mpk_span_str(slash && slash[1] ? slash + 1 : view->name));
 	MPK_TRY_ALLOC(list && f.name, err);
 	for (size_t i = 0; i < now.count; i++)
@@ -290,7 +291,7 @@ static int baseline_by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Documents that a person edited may be in any order. */
+/* Searches linearly: an edited document may be in any order. */
 static const struct mpk_baseline_file *find_file(const struct mpk_baseline *b, const char *name)
 {
 	const struct mpk_baseline_file key = { .name = name };
@@ -319,7 +320,8 @@ static enum mpk_code make_room(struct mpk_baseline *b, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* A list in no order, of which a person may have made two files of one name, without all of the given one. */
+/* Sorts an unsorted list, in which an edit may have duplicated names, and removes the file of the
+ * given name. */
 static void sort_files(struct mpk_baseline *b, const char *without)
 {
 	size_t n = 0;
@@ -333,8 +335,9 @@ static void sort_files(struct mpk_baseline *b, const char *without)
 	b->is_sorted = are_sorted(b->files, n);
 }
 
-/* Sorted by name, so that an update changes as few lines of the committed file as possible. Thousands of files come in
- * the order of their names: the place of a new one is looked for from the end. */
+/* Keeps the files sorted by name, so that an update changes few lines of the committed file.
+ * Thousands of files are added in the order of their names, so the search for the place begins at
+ * the end. */
 enum mpk_code mpk_baseline_update(struct mpk_baseline *b, const struct mpk_baseline_file *file,
 				  struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -358,8 +361,8 @@ enum mpk_code mpk_baseline_update(struct mpk_baseline *b, const struct mpk_basel
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-/* Figures that the format does not have are left out by mpk_figure_json, so that reading the file
- * gives what was measured. */
+/* mpk_figure_json omits figures that the format does not have, so that reading the file gives the
+ * measured values. */
 static void kernel_json(const struct mpk_listed_kernel *k, struct mpk_json *j,
 			struct mpk_json_at *at)
 {
@@ -372,7 +375,7 @@ static void kernel_json(const struct mpk_listed_kernel *k, struct mpk_json *j,
 		mpk_figure_json(j, at, measure_word(i), k->figures.values[i]);
 }
 
-/* Whole percents stay whole numbers: what a person wrote comes out as it went in. */
+/* Writes whole percents as integers, so that an edited value is written unchanged. */
 static void put_percent(struct mpk_json *j, struct mpk_json_at *at, const char *key, double percent)
 {
 	if (percent == floor(percent) && percent < 1e9)
@@ -431,7 +434,7 @@ struct judge {
 	bool failed;
 };
 
-/* A failed allocation is remembered and reported once at the end, as in the list of --diff. */
+/* Remembers a failed allocation, which is reported once at the end, as in --diff. */
 static void gate_add(struct judge *j, struct mpk_gate_finding f)
 {
 	struct mpk_gate *g = j->gate;
@@ -450,17 +453,17 @@ static void gate_add_whole(struct judge *j, enum mpk_gate_verdict verdict,
 			    .verdict = verdict, .kernel = k, .measure = MPK_MEASURE_COUNT });
 }
 
-/* A tolerance in the file, which was reviewed, comes before the one of the command line. */
+/* A tolerance in the file, which was reviewed, overrides the one on the command line. */
 static double tolerance_of(const struct judge *j, unsigned measure)
 {
 	return j->baseline->has_tolerance[measure] ? j->baseline->tolerance[measure] : j->tolerance;
 }
 
-/* What is unknown is more than any number, and no tolerance allows it. */
+/* An unknown value is worse than any number, and no tolerance allows it. */
 static enum mpk_gate_verdict verdict_of(struct mpk_figure_value before,
 					struct mpk_figure_value after, bool is_gain, double allowed)
 {
-	/* 64 bits of mantissa where there are that many: a double would round differences of
+	/* 64 bits of mantissa where long double has them: double would round differences between
 	 * large files */
 	long double grown = (long double)after.number - (long double)before.number;
 
@@ -474,7 +477,7 @@ static enum mpk_gate_verdict verdict_of(struct mpk_figure_value before,
 									       : MPK_GATE_GROWN;
 }
 
-/* Of values that differ; returns whether it is worse. */
+/* Judges two different values; returns whether the new one is worse. */
 static bool gate_judge(struct judge *j, const struct mpk_listed_kernel *kernel, unsigned measure,
 		       struct mpk_figure_value before, struct mpk_figure_value after)
 {
@@ -495,7 +498,8 @@ static bool gate_judge(struct judge *j, const struct mpk_listed_kernel *kernel, 
 	return worse;
 }
 
-/* Of a value, whatever it was before; what nobody knows is within no limit. Returns whether it is beyond one. */
+/* Judges a value against absolute limits; an unknown value exceeds every limit. Returns whether a
+ * limit is exceeded. */
 static bool judge_limits(struct judge *j, const struct mpk_listed_kernel *kernel, unsigned measure,
 			 struct mpk_figure_value now)
 {
@@ -518,7 +522,7 @@ static bool judge_limits(struct judge *j, const struct mpk_listed_kernel *kernel
 	return true;
 }
 
-/* Bytes of files are always known, so that they go through the same rule as figures. */
+/* File sizes are always known, so they follow the same rule as figures. */
 static void judge_size(struct judge *j, unsigned measure, uint64_t before, uint64_t after)
 {
 	if (before != after)
@@ -526,8 +530,8 @@ static void judge_size(struct judge *j, unsigned measure, uint64_t before, uint6
 	(void)judge_limits(j, NULL, measure, mpk_figure_of(after));
 }
 
-/* Only figures that are a cost or a gain: more registers are worse, but not every number of a kernel is
- * better when it is smaller. */
+/* Judges only figures that are a cost or a gain: more registers are worse, but a smaller value is
+ * not better for every figure. */
 static void judge_kernel(struct judge *j, const struct mpk_listed_kernel *before,
 			 const struct mpk_listed_kernel *now)
 {
@@ -547,8 +551,8 @@ static void judge_kernel(struct judge *j, const struct mpk_listed_kernel *before
 	j->gate->worse_kernels += worse;
 }
 
-/* Findings come out in the order of the new list, with removed kernels at the end; the printers
- * rely on findings of one kernel being adjacent. */
+/* Findings are in the order of the new list, with removed kernels at the end. The printers rely on
+ * the findings of one kernel being adjacent. */
 static void judge_kernels(struct judge *j, const struct mpk_kernel_list *before,
 			  const struct mpk_kernel_list *now)
 {
@@ -573,7 +577,7 @@ static void judge_kernels(struct judge *j, const struct mpk_kernel_list *before,
 	}
 }
 
-/* Devices that had code and have none: they come before the kernels, as all that is said of the file. */
+/* Devices that no longer have code come before the kernels, like all findings about the file. */
 static void judge_targets(struct judge *j, const struct mpk_kernel_list *before,
 			  const struct mpk_kernel_list *now)
 {
@@ -600,7 +604,8 @@ enum mpk_code mpk_gate_compare(const struct mpk_baseline *b, const struct mpk_ba
 			       struct mpk_error *err)
 {
 	const struct mpk_baseline_file *before = find_file(b, now->name);
-	struct mpk_gate gate = { .file = now->name, .now = &now->kernels }; /* while it grows */
+	/* freed unless it is completed */
+	struct mpk_gate gate = { .file = now->name, .now = &now->kernels };
 	struct judge j = { .baseline = b, .tolerance = tolerance, .gate = &gate };
 
 	if (!before)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate.c - what a library measures against the limits that it is held to, as text, JSON and tests of a CI */
+/* gate.c - prints how a library compares with its baseline as text, JSON and JUnit tests */
 #include <inttypes.h>
 
 #include "gate/gate.h"
@@ -21,7 +21,7 @@ static bool fails(const struct mpk_gate_finding *f)
 	       f->verdict == MPK_GATE_LOST;
 }
 
-/* The words of tables for figures, and two of the gate's own for sizes. */
+/* Words for figures as in the tables, and two words for the sizes of files. */
 static const char *label(unsigned measure)
 {
 	return measure < MPK_FIGURE_COUNT          ? mpk_figure_row((enum mpk_figure)measure)->label
@@ -37,8 +37,8 @@ static void put_value(unsigned measure, struct mpk_figure_value value, struct mp
 		mpk_strbuf_printf(out, "%" PRIu64 " B", value.number);
 }
 
-/* Append "registers 24 -> 32 (+33.3%)" or "registers 130, at most 128", and with no measure nothing. Sizes are exact
- * bytes and not "1.2 MiB": a limit that is exceeded by one byte must be visible. */
+/* Appends "registers 24 -> 32 (+33.3%)" or "registers 130, at most 128"; nothing if there is no
+ * measure. Sizes are exact bytes, not "1.2 MiB": a limit exceeded by one byte must be visible. */
 static void put_gate_change(const struct mpk_gate_finding *f, struct mpk_strbuf *out)
 {
 	if (f->measure == MPK_MEASURE_COUNT) {
@@ -66,7 +66,7 @@ static void put_gate_change(const struct mpk_gate_finding *f, struct mpk_strbuf 
 	}
 }
 
-/* No kernel: the finding is about the size of the file or of its blob, or a device. */
+/* Without a kernel, the finding is about the size of the file or blob, or about a device. */
 static void gate_put_kernel(const struct mpk_listed_kernel *k, const char *target,
 			    struct mpk_strbuf *out)
 {
@@ -75,13 +75,13 @@ static void gate_put_kernel(const struct mpk_listed_kernel *k, const char *targe
 		return;
 	}
 	mpk_strbuf_printf(out, "%s ", k->path);
-	mpk_escape_controls(out, k->name); /* escaped when it was measured */
+	mpk_escape_controls(out, k->name); /* the name was escaped when it was measured */
 	if (k->target[0])
 		mpk_strbuf_printf(out, " (%s)", k->target);
 }
 
-/* Findings of one thing and verdict are one line; they follow one another but for others in
- * between. */
+/* Prints the findings of one kernel with one verdict as one line. They are consecutive, except for
+ * findings with other verdicts in between. */
 static void gate_put_lines(const struct mpk_gate *g, size_t begin, size_t end,
 			   struct mpk_style style, struct mpk_strbuf *out)
 {
@@ -161,7 +161,7 @@ static void gate_text(const void *what, struct mpk_style style, struct mpk_strbu
 
 /* --- for a pull request ------------------------------------------------------------------- */
 
-/* What is allowed is for the text: a reviewer asks what to change. */
+/* Omits allowed changes, which the text shows: a reviewer looks for what to fix. */
 static void gate_markdown(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	enum { ROWS_MAX = 50 };
@@ -232,7 +232,8 @@ static void gate_json(const void *what, struct mpk_json *j, struct mpk_json_at *
 
 /* --- for a CI --------------------------------------------------------------------------- */
 
-/* Findings of one kernel follow one another, and those of kernels in their order: one walk does. */
+/* The findings of one kernel are consecutive and in the order of the kernels, so one walk is
+ * enough. */
 static void put_test(const struct mpk_gate *g, const struct mpk_listed_kernel *kernel, size_t *at,
 		     struct mpk_strbuf *out)
 {
@@ -262,7 +263,7 @@ static void put_test(const struct mpk_gate *g, const struct mpk_listed_kernel *k
 	mpk_strbuf_puts(out, "/>\n    </testcase>\n");
 }
 
-/* Findings about sizes come before those of kernels, so that the walk ends at the first kernel. */
+/* Findings about sizes come first, so the walk ends at the first kernel. */
 static bool size_is_worse(const struct mpk_gate *g)
 {
 	for (size_t i = 0; i < g->count && !g->items[i].kernel; i++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dot.c - the graphs of the models in a file, and them or the tree of modules for Graphviz
+/* dot.c - collects the graphs of the models in a file, and prints them or the module tree for
+ * Graphviz
  *
- * Names come from the file. Within quotes Graphviz reads backslashes and quotes, so both are escaped once more
- * after control characters are. */
+ * Names come from the file. Graphviz interprets backslashes and quotes in strings, so both are
+ * escaped once more after control characters are. */
 #include "graph/dot.h"
 
 #include <stdlib.h>
@@ -12,8 +13,8 @@
 #include "text/escape.h"
 #include "text/table.h"
 
-/* Within double quotes. What was escaped before has no control characters, but backslashes, which
- * Graphviz would read; line feeds are ours. */
+/* Writes text for double quotes. Escaped text has no control characters, but it has backslashes,
+ * which Graphviz would interpret. Line feeds are our own. */
 static void put_quoted(const char *text, struct mpk_strbuf *out)
 {
 	mpk_strbuf_putc(out, '"');
@@ -29,8 +30,8 @@ static void put_quoted(const char *text, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, '"');
 }
 
-/* Two steps: the first makes backslashes of control characters,
- * and the second keeps Graphviz from reading those. */
+/* First turns control characters into backslash escapes, then keeps Graphviz from interpreting
+ * those. */
 static void put_escaped(struct mpk_span text, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
@@ -53,7 +54,7 @@ static void dot_begin(const struct mpk_view *view, struct mpk_strbuf *out)
 
 /* --- the tree ------------------------------------------------------------------------------- */
 
-/* A color for each role. A module that is broken keeps it and has a red border. */
+/* Each role has a colour. A broken module keeps its colour and has a red border. */
 static const char *color_of(const struct mpk_view_node *n)
 {
 	static const char *const colors[] = {
@@ -84,7 +85,7 @@ static void dot_put_module(const struct mpk_view *view, size_t index, struct mpk
 	out->failed |= label.failed;
 	mpk_strbuf_printf(out, "  n%zu [label=", index);
 	put_quoted(mpk_strbuf_text(&label), out);
-	/* a path has slashes, digits, dots and '#' only: it needs no escape */
+	/* a path has only slashes, digits, dots and '#', so it needs no escaping */
 	mpk_strbuf_printf(out, ", tooltip=\"%s\", fillcolor=\"%s\"%s]\n", n->path, color_of(n),
 			  n->problem ? ", color=\"#b3261e\"" : "");
 	mpk_strbuf_pass(out);
@@ -133,8 +134,8 @@ static void put_node(const struct mpk_model_node *n, size_t graph, size_t index,
 	mpk_strbuf_pass(out);
 }
 
-/* Graphviz draws a box around a subgraph whose name begins with "cluster". Nodes are known in all
- * of a digraph, so their names have the number of the graph. */
+/* Graphviz draws a box around a subgraph whose name begins with "cluster". Node names are global in
+ * a digraph, so they contain the number of the graph. */
 static void put_graph(const struct mpk_model_graph *g, size_t index, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
@@ -152,7 +153,7 @@ static void put_graph(const struct mpk_model_graph *g, size_t index, struct mpk_
 		const struct mpk_model_edge *e = &g->edges[i];
 
 		mpk_strbuf_printf(out, "    g%zun%zu -> g%zun%zu", index, e->from, index, e->to);
-		/* labels of edges are words of this program: they need no escape */
+		/* edge labels are words of this program, so they need no escaping */
 		if (e->label[0])
 			mpk_strbuf_printf(out, " [label=\"%s\"]", e->label);
 		mpk_strbuf_putc(out, '\n');
@@ -186,7 +187,7 @@ static void dot_list_fini(struct list *list)
 	free(list->items);
 }
 
-/* A graph without nodes has nothing to draw and is left out. */
+/* Adds a graph unless it has no nodes to draw. */
 static enum mpk_code add_graph(struct list *list, const struct mpk_view_node *n,
 			       struct mpk_model_graph graph, struct mpk_error *err)
 {
@@ -198,7 +199,7 @@ static enum mpk_code add_graph(struct list *list, const struct mpk_view_node *n,
 	return MPK_OK;
 }
 
-/* The graphs of one module, as its payload's row makes them; most kinds have none. */
+/* Reads the graphs of one module by its kind; most kinds have none. */
 static enum mpk_code dot_read_node(const struct mpk_view_node *n, struct mpk_arena *arena,
 				   struct list *list, struct mpk_error *err)
 {

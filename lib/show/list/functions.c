@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* functions.c - --functions: what can be called, by whom it is called, with a command line to paste */
+/* functions.c - --functions: lists what can be called, by whom, with a command line to paste */
 #include <string.h>
 
 #include "list/list.h"
@@ -8,7 +8,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
-/* Line by line, as it was written. */
+/* Writes the text line by line, unchanged. */
 static void put_doc(struct mpk_span doc, struct mpk_strbuf *out)
 {
 	while (doc.len) {
@@ -23,8 +23,8 @@ static void put_doc(struct mpk_span doc, struct mpk_strbuf *out)
 	}
 }
 
-/* A function and, below it, the command line that calls it. Where --run takes the name for that of
- * an executor's function, no command line calls this one. */
+/* Writes a function and, below it, the command line that calls it. If an executor has a function of
+ * the same name, --run calls that one, so there is no command line. */
 static void functions_put_function(const struct mpk_view *view, size_t index,
 				   struct mpk_style style, struct mpk_strbuf *out)
 {
@@ -53,8 +53,8 @@ static void functions_put_function(const struct mpk_view *view, size_t index,
 		put_doc(mpk_view_doc(view, index), out);
 }
 
-/* How many texts of metadata belong to some function, but nothing tells to which. Where each function is told in
- * another way, as those of standalone libraries are, they say nothing new. */
+/* Counts metadata texts that belong to an unknown function. If every function is described in
+ * another way, as in standalone libraries, these texts add nothing. */
 static size_t count_unassigned(const struct mpk_view *view)
 {
 	size_t told = 0;
@@ -65,7 +65,8 @@ static size_t count_unassigned(const struct mpk_view *view)
 								 : 0;
 }
 
-/* As types, which was possible when they were found; what they read to is for once. */
+/* Writes the texts as types. They could be parsed when they were found, so the parsed form is only
+ * needed here. */
 static void put_unassigned(const struct mpk_view *view, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -84,15 +85,15 @@ static void put_unassigned(const struct mpk_view *view, struct mpk_strbuf *out)
 	}
 }
 
-/* Asks for the module only where all of it is shown:
- * the second question notes which filter chose it. */
+/* Asks whether the module is chosen only if all of it is shown:
+ * asking notes which filter chose it. */
 static bool is_whole(const struct mpk_view_node *n)
 {
 	return mpk_view_shows_whole(n) && mpk_view_shows_node(n);
 }
 
-/* In front of the first thing that is shown of a module; with it, where all of it is shown, what is said of the
- * module as a whole. */
+/* Writes a module's title before the first item shown; if the whole module is shown, also the text
+ * about the module. */
 static void functions_put_title(const struct mpk_view_node *n, const char *what,
 				struct mpk_strbuf *out)
 {
@@ -103,8 +104,8 @@ static void functions_put_title(const struct mpk_view_node *n, const char *what,
 		mpk_node_lines(n, "  ", out);
 }
 
-/* A module that is chosen as a whole has its title in any case,
- * another before the first kernel that is shown. */
+/* If the whole module is chosen, its title is always printed;
+ * else it is printed before the first kernel shown. */
 static void functions_put_kernels(const struct mpk_view *view, const struct mpk_view_node *n,
 				  struct mpk_strbuf *out)
 {
@@ -143,8 +144,8 @@ static void functions_put_uses(const struct mpk_signature *s, struct mpk_strbuf 
 	mpk_strbuf_puts(out, s->uses ? "\n" : "");
 }
 
-/* The same for functions of executors. Those that --run cannot interpret are listed,
- * too: what they take is known. */
+/* Lists the functions of executors, also those that --run cannot interpret: their parameters are
+ * known. */
 static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,
 		       struct mpk_strbuf *out)
 {
@@ -173,7 +174,7 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 	}
 }
 
-/* Code of modules that have neither a table of kernels nor functions to call. */
+/* Lists the code of modules that have neither a kernel table nor functions. */
 static void put_other_code(const struct mpk_view_node *n, struct mpk_strbuf *out)
 {
 	if (!n->show_info || !n->info->piece_count || mpk_view_kernels(n) ||
@@ -221,7 +222,7 @@ static void functions_text(const void *what, struct mpk_style style, struct mpk_
 	for (size_t i = 0; i < view->count; i++)
 		put_models(view, &view->nodes[i], out);
 	functions_put_functions(view, style, out);
-	/* without a function it has no name that a filter could choose */
+	/* without a function there is no name that a filter could choose */
 	if (!view->choice)
 		put_unassigned(view, out);
 	for (size_t i = 0; i < view->count; i++) {
@@ -244,7 +245,7 @@ static void put_kernel_call_json(const struct mpk_view *view, const struct mpk_v
 	mpk_json_take(j, at, "call", &call);
 }
 
-/* What is known of those modules that hold code or run it. */
+/* Writes the details of modules that hold or run code. */
 static void put_known(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_array(j, at, "modules"), *o;
@@ -276,7 +277,7 @@ static void functions_json(const void *what, struct mpk_json *j, struct mpk_json
 	if (count_unassigned(view))
 		mpk_json_spans(j, at, "unassigned_metadata", view->texts->unassigned,
 			       count_unassigned(view));
-	/* one list for all modules: who looks for a name need not walk the tree */
+	/* one list for all modules, so that a search for a name need not walk the tree */
 	list = mpk_json_array(j, at, "models");
 	for (size_t n = 0; n < view->count; n++) {
 		const struct mpk_models *m = &view->nodes[n].models;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declarations are written for names and texts of strangers: a name is used when it is an identifier,
- * other names are made one, and a text is in a comment that it cannot end. */
+/* Names and texts come from untrusted files. A name that is an identifier is used unchanged, other
+ * names are converted to identifiers, and texts are written in comments that they cannot end. */
 #include "list/list.h"
 
 #include <ctype.h>
@@ -13,9 +13,10 @@
 
 enum { NAMED_MAX = 512 };
 
-/* Words of C and of Python that no parameter can be called. */
+/* Whether a name is a keyword of C or Python, and cannot name a parameter. */
 static bool is_reserved(struct mpk_span name)
 {
+	/* names that the typed function itself uses */
 	static const char words[] =
 		" False None True and as assert async auto await bool break case char "
 		"class const continue def default del do double elif else enum except "
@@ -23,7 +24,7 @@ static bool is_reserved(struct mpk_span name)
 		"lambda long nonlocal not or pass raise register restrict return short "
 		"signed sizeof static struct switch try typedef union unsigned void "
 		"volatile while with yield "
-		"args codes result code mpk_any mpk_tensor self "; /* of the typed function itself */
+		"args codes result code mpk_any mpk_tensor self ";
 	const char *at = words;
 
 	while (name.len && (at = memmem(at, strlen(at), name.data, name.len)) != NULL) {
@@ -34,7 +35,7 @@ static bool is_reserved(struct mpk_span name)
 	return false;
 }
 
-/* Letters, digits and underscores: what C and Python allow beyond them is not the same. */
+/* Allows letters, digits and underscores: beyond them, C and Python differ. */
 static bool is_identifier(struct mpk_span name)
 {
 	for (size_t i = 0; i < name.len; i++)
@@ -43,8 +44,8 @@ static bool is_identifier(struct mpk_span name)
 	return name.len && !isdigit(name.data[0]);
 }
 
-/* Parameter `index` as an identifier that no other parameter has. Each is compared with all: those of a function
- * with more than any program has are numbered. */
+/* Writes parameter `index` as an identifier that no other parameter has. Each is compared with all
+ * others; in a function with very many parameters they are numbered instead. */
 static void header_put_name(const struct mpk_signature *s, size_t index, struct mpk_strbuf *out)
 {
 	struct mpk_span name = s->inputs[index].name;
@@ -58,7 +59,7 @@ static void header_put_name(const struct mpk_signature *s, size_t index, struct 
 		mpk_strbuf_printf(out, "arg%zu_", index);
 }
 
-/* What cannot end a comment: controls are escaped, and a star never comes before a slash. */
+/* Makes a text safe for a comment: escapes controls, and never writes a star before a slash. */
 static void header_put_comment(const struct mpk_strbuf *text, struct mpk_strbuf *out)
 {
 	const char *t = mpk_strbuf_text(text);
@@ -71,7 +72,8 @@ static void header_put_comment(const struct mpk_strbuf *text, struct mpk_strbuf 
 	out->failed |= text->failed;
 }
 
-/* As a comment above each declaration, also where no typed one can be written. */
+/* Writes the signature as a comment above each declaration, also if no typed declaration can be
+ * written. */
 static void header_put_signature(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
@@ -82,7 +84,7 @@ static void header_put_signature(const struct mpk_view *view, size_t index, stru
 		mpk_strbuf_puts(out, ", of the host code: run calls an executor's");
 }
 
-/* The file's name without its folder, so that the header does not depend on where it was made. */
+/* Writes the file's name without its folder, so that the header does not depend on the folder. */
 static void header_put_title(const struct mpk_view *view, const char *open, const char *close,
 			     struct mpk_strbuf *out)
 {
@@ -99,7 +101,7 @@ static void header_put_title(const struct mpk_view *view, const char *open, cons
 
 enum c_class { C_TENSOR, C_INT, C_BOOL, C_FLOAT, C_POINTER, C_UNKNOWN };
 
-/* Widths are not kept: both calling conventions pass every integer as int64_t and every float as
+/* Ignores widths: both calling conventions pass every integer as int64_t and every float as
  * double. */
 static enum c_class header_class_of(const struct mpk_type *t)
 {
@@ -120,7 +122,7 @@ static enum c_class header_class_of(const struct mpk_type *t)
 
 static const struct {
 	const char *declared, *member, *python;
-	int ffi, legacy; /* type index, type code */
+	int ffi, legacy; /* type index of tvm-ffi, type code of legacy TVM */
 } classes[] = {
 	[C_TENSOR] = { "mpk_tensor *", ".p = (void *)", "Tensor", MPK_FFI_DLTENSOR,
 		       MPK_TVM_DLTENSOR },
@@ -130,7 +132,7 @@ static const struct {
 	[C_POINTER] = { "void *", ".p = ", "Any", MPK_FFI_OPAQUE, MPK_TVM_HANDLE },
 };
 
-/* Whether every argument has a type of C. */
+/* Whether every argument has a C type. */
 static bool is_typed(const struct mpk_signature *s)
 {
 	for (size_t i = 0; s && i < s->input_count; i++)
@@ -139,7 +141,7 @@ static bool is_typed(const struct mpk_signature *s)
 	return s != NULL;
 }
 
-/* An array of no elements is no C: there is one more than needed. */
+/* C forbids empty arrays, so the array has one spare element. */
 static void put_arguments(const struct mpk_signature *s, bool legacy, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out,
@@ -164,8 +166,8 @@ static void put_arguments(const struct mpk_signature *s, bool legacy, struct mpk
 	mpk_strbuf_puts(out, "0 }, code;\n");
 }
 
-/* A wrapper that packs its arguments as the convention wants; the library's own symbol is called
- * directly, without a runtime. */
+/* Writes a wrapper that packs its arguments by the library's calling convention. It calls the
+ * library's symbol directly, without a runtime. */
 static void put_typed(const struct mpk_image_function *f, const struct mpk_signature *s,
 		      bool legacy, struct mpk_strbuf *out)
 {
@@ -186,7 +188,7 @@ static void put_typed(const struct mpk_image_function *f, const struct mpk_signa
 				  s->input_count);
 }
 
-/* A symbol is declared once: an alias gets its comment alone. */
+/* Declares each symbol once: an alias gets only its comment. */
 static void put_c_function(const struct mpk_view *view, size_t index, bool legacy,
 			   struct mpk_strbuf *out)
 {
@@ -210,7 +212,8 @@ static void put_c_function(const struct mpk_view *view, size_t index, bool legac
 		put_typed(f, s, legacy, out);
 }
 
-/* A library that carries its executor shows functions of its model alone, to tvm-ffi whatever their own generation is. */
+/* A library that contains its executor exports only the functions of its model, always in tvm-ffi's
+ * convention. */
 static void put_c_models(const struct mpk_view *view, struct mpk_strbuf *out)
 {
 	for (size_t n = 0; n < view->count; n++)
@@ -266,8 +269,8 @@ static void c_text(const void *what, struct mpk_style style, struct mpk_strbuf *
 
 /* --- Python ----------------------------------------------------------------------------- */
 
-/* Methods of a Protocol, which type checkers read and nothing runs. A result is None, as compiled
- * functions write to their arguments. */
+/* Writes methods of a Protocol, which type checkers read and nothing executes. The result is None,
+ * as compiled functions write to their arguments. */
 static void put_python_function(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
 {
 	const struct mpk_image_function *f = &view->image->functions[index];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c - what the documents of the summary and of --functions have in common (minspect.schema.json,
- * minspect-functions.schema.json): functions, kernels, models, and what is known of a module */
+/* json.c - the parts shared by the JSON documents of the summary and of --functions
+ * (minspect.schema.json, minspect-functions.schema.json): functions, kernels, models, and details
+ * of modules */
 #include <elf.h>
 #include <inttypes.h>
 
@@ -35,7 +36,7 @@ static const char *const conventions[] = {
 	[MPK_CONV_FFI] = "ffi",
 };
 
-/* The note with the name and the digest of the blob; null where the file has none. */
+/* Writes the note with the name and digest of the blob; null if the file has none. */
 static void put_note(const struct mpk_note *note, struct mpk_json *j, struct mpk_json_at *at)
 {
 	char digits[MPK_DIGEST_TEXT];
@@ -60,7 +61,7 @@ static const struct mpk_fact blob_facts[] = {
 	{ MPK_FACT(COUNT, "bytes", struct mpk_image, blob.len) },
 };
 
-/* null for a file without a blob: a member that is always there spares readers a case. */
+/* Writes null for a file without a blob: the member is always present. */
 static void put_blob_json(const struct mpk_view *v, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_image *image = v->image;
@@ -72,7 +73,7 @@ static void put_blob_json(const struct mpk_view *v, struct mpk_json *j, struct m
 	}
 	o = mpk_json_object(j, at, "blob");
 	mpk_facts_json(MPK_FACTS(blob_facts), image, j, o);
-	/* what the tree takes of "bytes"; less where something follows it */
+	/* bytes of the blob that the tree uses; less than "bytes" if data follows the tree */
 	mpk_json_u64(j, o, "used", v->tree ? v->tree->used : 0);
 	put_note(&image->note, j, o);
 }
@@ -86,7 +87,7 @@ static const struct mpk_fact elf_facts[] = {
 	{ MPK_FACT_WORDS("byte_order", struct mpk_image, big_endian, byte_orders) },
 };
 
-/* null for files of other formats, which "format" and "machine" describe. */
+/* Writes null for non-ELF files, which "format" and "machine" describe. */
 static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *o;
@@ -110,7 +111,7 @@ static const char *const formats[] = {
 	[MPK_FILE_WASM] = "wasm", [MPK_FILE_DEVICE] = NULL,
 };
 
-/* The page has all of it, and lists functions and modules in its own way. */
+/* The page needs all of it, but lists functions and modules in its own way. */
 void mpk_list_about_json(const struct mpk_view *view, bool in_full, struct mpk_json *j,
 			 struct mpk_json_at *at)
 {
@@ -142,7 +143,7 @@ void mpk_list_about_json(const struct mpk_view *view, bool in_full, struct mpk_j
 
 /* --- signatures -------------------------------------------------------------------------- */
 
-/* Extents are numbers, symbolic ones their names. */
+/* Known extents are numbers, symbolic extents are strings. */
 static void put_shape(const struct mpk_type *t, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *array;
@@ -180,13 +181,13 @@ static void put_params(const struct mpk_param *list, size_t count, const char *k
 		o = mpk_json_object(j, array, NULL);
 		mpk_json_span(j, o, "name", list[i].name);
 		mpk_json_text(j, o, "kind", kinds[t->kind]);
-		/* a type of 0 bits is one that is not known */
+		/* a type of 0 bits is unknown */
 		mpk_json_text(j, o, "dtype",
 			      t->dtype.bits ? mpk_dtype_print(t->dtype, name) : NULL);
 		put_shape(t, j, o);
 		if (t->kind == MPK_TYPE_NAMED)
 			mpk_json_span(j, o, "title", t->title);
-		/* only OpenCL images have a scope; null where the kernel does not say which */
+		/* only OpenCL images have a scope; null if the kernel does not tell it */
 		if (t->scope)
 			mpk_json_text(j, o, "scope", *t->scope ? t->scope : NULL);
 		if (t->kind == MPK_TYPE_TUPLE)
@@ -194,7 +195,7 @@ static void put_params(const struct mpk_param *list, size_t count, const char *k
 	}
 }
 
-/* The line of the listing, for those who show a signature and do not take it apart. */
+/* Writes the signature as one line, for programs that only display it. */
 static void put_text(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_strbuf text = { 0 };
@@ -215,8 +216,8 @@ void mpk_list_call_json(const struct mpk_view *view, struct mpk_span function,
 	mpk_json_take(j, at, "call", &call);
 }
 
-/* "signature", "inputs" and "device" are null where the file does not tell them. --run takes a name for an executor's
- * function first: the call has its arguments. */
+/* "signature", "inputs" and "device" are null if the file does not tell them. --run prefers an
+ * executor's function of the same name, so "call" has that function's arguments. */
 void mpk_list_function_json(const struct mpk_view *view, size_t index, unsigned details,
 			    struct mpk_json *j, struct mpk_json_at *list)
 {
@@ -250,8 +251,8 @@ void mpk_list_function_json(const struct mpk_view *view, size_t index, unsigned 
 			   model ? model : s, j, o);
 }
 
-/* A kernel as its table has it. Launch tags stay texts, so that tags which
- * are new to this program are shown, too. */
+/* Writes a kernel from its table. Launch tags are texts, so that tags unknown to this program are
+ * shown too. */
 struct mpk_json_at *mpk_list_kernel_json(const struct mpk_function_info *f, struct mpk_json *j,
 					 struct mpk_json_at *list)
 {
@@ -269,9 +270,9 @@ struct mpk_json_at *mpk_list_kernel_json(const struct mpk_function_info *f, stru
 	return o;
 }
 
-/* A function of an executor. Returns the object, to which
+/* Writes a function of an executor. Returns the object, to which
  * --functions adds the module and a call. */
-/* Nothing where there is none. */
+/* Writes nothing if the function uses none. */
 static void put_uses(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = s->uses ? mpk_json_array(j, at, "uses") : NULL;
@@ -292,7 +293,7 @@ struct mpk_json_at *mpk_list_model_json(const struct mpk_signature *m, struct mp
 	mpk_json_bool(j, o, "named_inputs", m->named_inputs);
 	put_uses(m, j, o);
 	put_params(m->inputs, m->input_count, "inputs", j, o);
-	/* null: not known; an empty list would say that nothing is returned */
+	/* null if unknown; an empty list means that nothing is returned */
 	if (m->outputs_known)
 		put_params(m->outputs, m->output_count, "outputs", j, o);
 	else
@@ -302,7 +303,7 @@ struct mpk_json_at *mpk_list_model_json(const struct mpk_signature *m, struct mp
 
 /* --- modules ------------------------------------------------------------------------------- */
 
-/* Modules without GPU code have no "targets". */
+/* Modules without GPU code have no member "targets". */
 static void put_targets(const struct mpk_view *view, const struct mpk_view_node *n,
 			struct mpk_json *j, struct mpk_json_at *at)
 {
@@ -317,7 +318,7 @@ static void put_targets(const struct mpk_view *view, const struct mpk_view_node 
 	for (size_t i = 0; i < count; i++) {
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "name", targets[i].name);
-		/* the version of the PTX language, which decides whether a driver can compile it */
+		/* version of the PTX language, which decides whether a driver can compile it */
 		if (targets[i].kind == MPK_TARGET_PTX)
 			mpk_json_printf(j, o, "ptx", "%u.%u", targets[i].ptx_major,
 					targets[i].ptx_minor);
@@ -353,7 +354,7 @@ void mpk_list_module_json(const struct mpk_view *view, const struct mpk_view_nod
 
 /* --- code --------------------------------------------------------------------------- */
 
-/* Kernels that the code lists and the table does not. */
+/* Lists kernels that are in the code but not in the table. */
 static void put_unlisted(const struct mpk_node_info *info, const struct mpk_code_info *code,
 			 struct mpk_json *j, struct mpk_json_at *at)
 {
@@ -372,7 +373,8 @@ static void put_unlisted(const struct mpk_node_info *info, const struct mpk_code
 	}
 }
 
-/* An object for each run of code; "kernel" is null where it is for all kernels of the table. */
+/* Writes an object for each piece of code; "kernel" is null if it is for all kernels of the
+ * table. */
 static void put_pieces(const struct mpk_node_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_array(j, at, "code"), *o;
@@ -386,13 +388,13 @@ static void put_pieces(const struct mpk_node_info *info, struct mpk_json *j, str
 		else
 			mpk_json_null(j, o, "kernel");
 		mpk_code_info_json(&p->code, j, o);
-		/* a piece for one kernel is described with that kernel alone */
+		/* a piece for one kernel is described in that kernel's object */
 		if (!p->key && !p->code.problem)
 			put_unlisted(info, &p->code, j, o);
 	}
 }
 
-/* What --verify found of this kernel, so that its readers need no second document. */
+/* Adds the findings of --verify about this kernel, so that readers need no second document. */
 static void put_findings(const struct mpk_view_node *node, size_t index, struct mpk_json *j,
 			 struct mpk_json_at *at)
 {
@@ -429,7 +431,7 @@ void mpk_node_kernel_json(const struct mpk_view_node *node, size_t index, struct
 
 /* --- tensors ------------------------------------------------------------------------ */
 
-/* null when there is no number to give */
+/* Writes null if there is no number. */
 static void put_range(const struct mpk_stats *s, struct mpk_json *j, struct mpk_json_at *o)
 {
 	if (s->kind == MPK_STATS_NONE || s->count == s->nans + s->infs) {
@@ -438,7 +440,7 @@ static void put_range(const struct mpk_stats *s, struct mpk_json *j, struct mpk_
 		mpk_json_null(j, o, "mean");
 		return;
 	}
-	/* integers stay integers: a double would round those of 64 bits */
+	/* integers stay integers: a double would round 64-bit values */
 	if (s->kind == MPK_STATS_FLOAT) {
 		mpk_json_f64(j, o, "min", s->range.f.min);
 		mpk_json_f64(j, o, "max", s->range.f.max);
@@ -452,7 +454,7 @@ static void put_range(const struct mpk_stats *s, struct mpk_json *j, struct mpk_
 	mpk_json_f64(j, o, "mean", s->mean);
 }
 
-/* NaNs and infinities are counted apart, as JSON has no numbers for them (RFC 8259, 6). */
+/* Counts NaNs and infinities separately, as JSON has no numbers for them (RFC 8259, 6). */
 static void put_tensors(const struct mpk_node_info *info, struct mpk_json *j,
 			struct mpk_json_at *at)
 {

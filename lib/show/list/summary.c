@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* summary.c - what a file is, in a page; and in half a line, for the list of an archive */
+/* summary.c - describes a file on one page, or in one short line for the list of an archive */
 #include <elf.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "text/phrase.h"
 #include "text/table.h"
 
-/* By the header alone a position-independent program is ET_DYN,
- * as a library is, and is called one (ELF gABI). */
+/* The ELF header alone says ET_DYN for a position-independent program,
+ * which is reported as a library (ELF gABI). */
 static const char *kind_of_file(const struct mpk_image *image)
 {
 	const char *title;
@@ -57,7 +57,7 @@ static const char *kind_of_file(const struct mpk_image *image)
 }
 
 /* Names come from the file and the command line, so they are
- * escaped before a terminal gets them. */
+ * escaped before they are printed. */
 static void summary_put_head(const struct mpk_view *v, struct mpk_style style,
 			     struct mpk_strbuf *out)
 {
@@ -80,7 +80,7 @@ static void summary_put_head(const struct mpk_view *v, struct mpk_style style,
 	}
 }
 
-/* What the file is written in. What that alone does not say, which modules can be loaded, is on
+/* Writes the format. Which modules can be loaded is on
  * a line of its own: a TVM that reads the format may lack a loader for them. */
 static void put_format(const struct mpk_image *image, struct mpk_strbuf *out)
 {
@@ -126,7 +126,7 @@ static void put_loaders(const struct mpk_view *v, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, '\n');
 }
 
-/* The place is the offset in the file and not an address: there a hex dump shows the blob. */
+/* The place is a file offset, not an address: a hex dump shows the blob there. */
 static void put_blob(const struct mpk_view *v, struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = v->image;
@@ -149,8 +149,8 @@ static void put_blob(const struct mpk_view *v, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, '\n');
 }
 
-/* Libraries that the dynamic linker loads with this one,
- * as many as a line holds: DT_NEEDED of ELF. */
+/* Lists the libraries that the dynamic linker loads with this one (DT_NEEDED of ELF), as many as
+ * fit on a line. */
 static void put_needed(const struct mpk_image *image, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < image->needed_count && i < MPK_NAMES_SHOWN; i++) {
@@ -161,7 +161,7 @@ static void put_needed(const struct mpk_image *image, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, image->needed_count ? "\n" : "");
 }
 
-/* On one line while names are all there is to say, else a line each. */
+/* Writes only names on one line; if there is more to say, one line for each function. */
 static void summary_put_functions(const struct mpk_view *v, struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = v->image;
@@ -183,7 +183,7 @@ static void summary_put_functions(const struct mpk_view *v, struct mpk_strbuf *o
 	mpk_strbuf_puts(out, count ? "\n" : "");
 }
 
-/* What a module of WebAssembly wants of whoever runs it. */
+/* Lists the imports of a WebAssembly module. */
 static void put_imports(const struct mpk_image *image, struct mpk_strbuf *out)
 {
 	if (image->container != MPK_CONTAINER_WASM_SO || !image->undefined_count)
@@ -197,13 +197,14 @@ static void put_imports(const struct mpk_image *image, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, '\n');
 }
 
-/* Any library may have code for GPUs, and is shown for that alone. */
+/* Whether the file belongs to TVM. Any library may have GPU code, and is then shown for that
+ * only. */
 static bool is_of_tvm(const struct mpk_image *image)
 {
 	return image->has_blob || image->function_count || image->embedded_count;
 }
 
-/* What the file is for, then kernels with what they need, in the place of a tree. */
+/* Writes the target devices, then the kernels with the resources they need, instead of a tree. */
 static void put_device_code(const struct mpk_view *view, struct mpk_style style,
 			    struct mpk_strbuf *out)
 {
@@ -212,7 +213,7 @@ static void put_device_code(const struct mpk_view *view, struct mpk_style style,
 	mpk_answer_device_code.text(view, style, out);
 }
 
-/* From the whole to its parts. The tree comes last, as it may be long. */
+/* Goes from the whole to its parts. The tree comes last, as it may be long. */
 static void summary_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_view *view = what;
@@ -249,8 +250,8 @@ static void summary_text(const void *what, struct mpk_style style, struct mpk_st
 
 /* --- JSON --------------------------------------------------------------------------------- */
 
-/* "index" and "children" count in the file: a filter hides modules,
- * but gives none another number. */
+/* "index" and "children" are numbers in the file: a filter hides modules
+ * but does not renumber them. */
 static void put_node(const struct mpk_view *view, size_t index, struct mpk_json *j,
 		     struct mpk_json_at *list)
 {
@@ -273,7 +274,7 @@ static void put_node(const struct mpk_view *view, size_t index, struct mpk_json 
 			if (mpk_view_shows_part(n, n->models.items[i].name))
 				(void)mpk_list_model_json(&n->models.items[i], j, sub);
 	}
-	/* where a part was chosen, nothing is said of the whole */
+	/* if only a part is chosen, members about the whole module are omitted */
 	if (mpk_view_shows_whole(n))
 		mpk_node_json(n, j, o);
 	if (n->problem)
@@ -310,7 +311,7 @@ static void summary_json(const void *what, struct mpk_json *j, struct mpk_json_a
 		if (mpk_view_shows_node(&view->nodes[i]))
 			put_node(view, i, j, list);
 	mpk_answer_embedded.json(view, j, at);
-	/* devices alone: the containers may be gigabytes, and --functions is what reads them */
+	/* only the devices: the containers may be gigabytes, and --functions reads them */
 	mpk_device_rows_json(view, j, at);
 	if (image->format == MPK_FILE_DEVICE)
 		mpk_answer_device_code.json(view, j, at);
@@ -324,7 +325,7 @@ const struct mpk_answer mpk_answer_summary = { .text = summary_text,
 
 /* --- in half a line ----------------------------------------------------------------------- */
 
-/* The kinds of the first four modules that need a loader: the line is one of many. */
+/* Writes the kinds of the first four modules that need a loader: the line is one of many. */
 static void put_kinds(const struct mpk_view *view, struct mpk_strbuf *out)
 {
 	size_t shown = 0;
@@ -342,7 +343,7 @@ static void put_kinds(const struct mpk_view *view, struct mpk_strbuf *out)
 
 enum { FAMILY_NAMES = 3 };
 
-/* How long the part is that devices of a family have alike: "sm_", "compute_", "gfx11"; 0: it is of none */
+/* Returns the length of a device's family prefix: "sm_", "compute_", "gfx11"; 0 if it has none. */
 static size_t family_length(const char *target)
 {
 	size_t digits;
@@ -362,13 +363,14 @@ static int by_target(const void *a, const void *b)
 	const char *const *x = a, *const *y = b;
 	size_t m = family_length(*x), n = family_length(*y);
 
-	/* machine code of CUDA, what is compiled from, then those of other makers */
+	/* CUDA machine code first, then code that drivers compile, then other makers */
 	if ((m == 3) != (n == 3))
 		return m == 3 ? -1 : 1;
 	return mpk_natural_compare(*x, *y);
 }
 
-/* Some of one family that follow each other: "sm_60-sm_90 (7)", "gfx11.. 8", and few by their names */
+/* Writes consecutive devices of one family: "sm_60-sm_90 (7)", "gfx11.. 8"; if there are few, their
+ * names. */
 static void put_family(const char *const *names, size_t count, struct mpk_strbuf *out)
 {
 	size_t len = family_length(names[0]);
@@ -411,7 +413,7 @@ static void put_families(const char **names, size_t count, struct mpk_strbuf *ou
 		mpk_strbuf_printf(out, " and %zu more", n - at);
 }
 
-/* Devices alone, without counts and sizes, as the line is one of many. */
+/* Writes only devices, without counts and sizes, as the line is one of many. */
 static void put_gpu(const struct mpk_view *view, const char *before, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -427,7 +429,7 @@ static void put_gpu(const struct mpk_view *view, const char *before, struct mpk_
 	title = mpk_device_title(view->image);
 	mpk_strbuf_printf(out, "%s%s", before, title ? title : "GPU code");
 	if (!rows.count || (title && !*rows.items[0].target))
-		return; /* it is for no GPU in particular */
+		return; /* portable code is for no particular GPU */
 	names = mpk_arena_array(&scratch, rows.count, sizeof *names);
 	out->failed |= !names;
 	for (size_t i = 0; names && i < rows.count; i++)
@@ -436,12 +438,12 @@ static void put_gpu(const struct mpk_view *view, const char *before, struct mpk_
 		put_families(names, rows.count, out);
 }
 
-/* What there is none of is left out, so that nothing is put of a file without any of it. */
+/* Omits empty counts, so a file without any of these gives an empty line. */
 static void brief_line(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_view *view = what;
 	const struct mpk_image *image = view->image;
-	/* what comes after this has a comma before it, unless it is the first */
+	/* later items have a comma before them, unless they are the first */
 	size_t start = out->len;
 
 	(void)style;
@@ -480,7 +482,7 @@ const struct mpk_answer mpk_answer_brief = { .line = brief_line, .json = brief_j
 
 /* --- what a package of PyTorch holds beside libraries ----------------------------------------- */
 
-/* Weights and constants by name and size, models, and the rest of its members. */
+/* Lists weights and constants by name and size, models, and the other members. */
 
 static void package_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
@@ -502,7 +504,7 @@ static void package_text(const void *what, struct mpk_style style, struct mpk_st
 	mpk_table_fini(&table);
 }
 
-/* All members, so that nothing of a package has to be looked for elsewhere. */
+/* Lists all members, so that no other document about the package is needed. */
 static void package_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_pt2 *p = what;

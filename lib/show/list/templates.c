@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* templates.c - kernels of one file or of many as a table of their templates
+/* templates.c - groups the kernels of one or many files by C++ template
  *
- * A variant is a kernel by its name, a template all variants that differ in template arguments alone, and a place a
- * variant on one device: what the libraries of a wheel have alike is counted once, but for its bytes. */
+ * A variant is a kernel name. A template is all variants that differ only in template arguments. A
+ * place is a variant on one device. Kernels that several libraries of a wheel contain are counted
+ * once, except their bytes. */
 #include "list/templates.h"
 
 #include <inttypes.h>
@@ -18,16 +19,16 @@
 #include "text/table.h"
 
 enum {
-	DEVICES_MAX = 512, /* of a set; more are counted as one */
+	DEVICES_MAX = 512, /* limit for a set of files; further devices are counted as one */
 	ROWS_SHOWN = 20,
-	ROWS_WHOLE = 24, /* a table that is hardly longer than what is shown of it is shown whole */
-	NAME_WIDTH = 31, /* beside the numbers, on 80 columns */
+	ROWS_WHOLE = 24, /* a table not much longer than the shown part is shown whole */
+	NAME_WIDTH = 31, /* columns for the name, next to the numbers, on 80 columns */
 };
 
-/* Whose kernels, by the name of the device. */
+/* The maker of the device of a kernel. */
 enum maker { FOR_CUDA, FOR_ROCM, FOR_SPIRV, FOR_OTHERS, MAKERS };
 
-/* The least and the most of what is known; most < least: nothing is. */
+/* Minimum and maximum of the known values; most < least means that none is known. */
 struct range {
 	uint64_t least, most;
 	bool is_known;
@@ -42,14 +43,14 @@ struct template
 	uint64_t code;
 };
 
-/* What local memory is for. */
+/* What local memory is used for. */
 enum spill { SPILLS_NOT, SPILLS_ARRAY, SPILLS_MAYBE, SPILLS_LIKELY, SPILLS };
 
 struct variant {
 	struct mpk_span name;
 	size_t of;
 	enum maker maker;
-	enum spill spill; /* the worst of its places */
+	enum spill spill; /* the worst value over its places */
 };
 
 struct place {
@@ -64,7 +65,7 @@ struct mpk_templates {
 	struct mpk_arena arena;
 	struct template *items;
 	struct variant *variants;
-	struct place *places; /* those with local memory or spilled registers */
+	struct place *places; /* places with local memory or spilled registers */
 	size_t count, cap, variant_count, variant_cap, place_count, place_cap;
 	struct mpk_strmap by_name, by_symbol, by_place, devices;
 	size_t files, rows;
@@ -115,7 +116,8 @@ static enum maker maker_of(const struct mpk_listed_kernel *k)
 	return FOR_OTHERS;
 }
 
-/* "ns::gemm<float, 4>" without what is between the brackets; "operator<" has none. */
+/* Writes "ns::gemm<float, 4>" without the text between the brackets; the "<" of "operator<" is not
+ * a bracket. */
 static void without_arguments(const char *text, struct mpk_strbuf *out)
 {
 	unsigned depth = 0;
@@ -133,7 +135,7 @@ static void without_arguments(const char *text, struct mpk_strbuf *out)
 	}
 }
 
-/* The name of a symbol's template; NULL: memory is out. */
+/* Returns the name of a symbol's template; NULL if memory is out. */
 static const char *template_name(struct mpk_arena *arena, struct mpk_span symbol)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf whole = { 0 }, name = { 0 };
@@ -207,7 +209,8 @@ static void widen(struct range *r, struct mpk_figure_value v)
 	r->is_known = true;
 }
 
-/* What the compiler wrote down is known, what its instructions do is likely, and a stack alone may be anything. */
+/* Spills that the compiler recorded are certain, spills seen in the instructions are likely, a
+ * stack alone may be anything. */
 static enum spill spill_of(const struct mpk_listed_kernel *k)
 {
 	const struct mpk_figure_value *v = k->figures.values;
@@ -220,11 +223,11 @@ static enum spill spill_of(const struct mpk_listed_kernel *k)
 		return SPILLS_ARRAY;
 	if (!k->facts || !k->facts->has_local)
 		return SPILLS_MAYBE;
-	/* what is spilled is read again */
+	/* spilled registers are stored and read again */
 	return k->facts->local.stores && k->facts->local.loads ? SPILLS_LIKELY : SPILLS_ARRAY;
 }
 
-/* Of what several libraries have the worst is kept. */
+/* If several libraries have the kernel, the worst place is kept. */
 static enum mpk_code add_place(struct mpk_templates *t, const struct mpk_listed_kernel *k,
 			       size_t variant, struct mpk_error *err)
 {
@@ -306,7 +309,7 @@ static void put_makers(const struct mpk_templates *t, struct mpk_strbuf *out)
 		mpk_put_number(out, counts[i]);
 		if (!put++)
 			mpk_strbuf_printf(out, " kernel%s", counts[i] == 1 ? "" : "s");
-		/* where all are of those that name no device, nothing is left to tell apart */
+		/* if no kernel names a device, there is nothing to distinguish */
 		if (i != FOR_OTHERS || counts[i] < t->variant_count)
 			mpk_strbuf_printf(out, " for %s", words[i]);
 	}
@@ -392,7 +395,7 @@ static uint64_t number_of(const struct template *t, enum mpk_templates_order ord
 	return 0;
 }
 
-/* The larger number first; of equal ones the name decides, which no two have alike. */
+/* Sorts the larger number first; equal rows are sorted by name, which is unique. */
 static int by_order(const void *a, const void *b, void *arg)
 {
 	const struct template *x = *(const struct template *const *)a;
@@ -415,7 +418,7 @@ static const struct template **sort_templates(const struct mpk_templates *t,
 	return rows;
 }
 
-/* "32-128", "" where nothing is known */
+/* Writes "32-128"; "" if nothing is known. */
 static void cell_range(struct mpk_table *table, struct range r)
 {
 	if (!r.is_known)
@@ -426,7 +429,7 @@ static void cell_range(struct mpk_table *table, struct range r)
 		mpk_table_cell(table, "%" PRIu64 "-%" PRIu64, r.least, r.most);
 }
 
-/* "16.2", "0", in KiB */
+/* Writes bytes in KiB, "16.2", "0". */
 static const char *kib(uint64_t bytes, char out[24])
 {
 	if (!bytes)
@@ -450,7 +453,7 @@ static void cell_kib_range(struct mpk_table *table, struct range r)
 		mpk_table_cell(table, "%s-%s", kib(r.least, least), kib(r.most, most));
 }
 
-/* The end of a name says more than the namespaces in front of it, and --filter finds it by that. */
+/* Cuts namespaces at the front: the end of a name says more, and --filter finds it. */
 static void cell_name(struct mpk_table *table, const char *name)
 {
 	const char *from = name;
@@ -537,7 +540,7 @@ const struct mpk_answer mpk_answer_templates = { .text = templates_text, .line =
 
 /* --- spills ---------------------------------------------------------------------------------- */
 
-/* The worst first; then the largest stack, and of one kernel the devices in their order. */
+/* Sorts by severity, then by the size of the stack; the devices of one kernel stay in order. */
 static int by_spill(const void *a, const void *b, void *arg)
 {
 	const struct place *x = a, *y = b;
@@ -562,7 +565,7 @@ struct spilling {
 	size_t count;
 };
 
-/* What is known of it, as people say it. */
+/* Writes the evidence of spilling in words. */
 static void put_evidence(const struct place *p, struct mpk_strbuf *out)
 {
 	switch (p->spill) {
@@ -605,7 +608,7 @@ static void put_spilling(const struct mpk_templates *t, const struct spilling *s
 	mpk_table_cell(table, "%s", MPK_QUOTE(t->variants[s->worst->variant].name));
 }
 
-/* The places of one kernel, which follow each other from *at on. */
+/* Returns the next kernel's places, which are consecutive from *at on. */
 static struct spilling next_spilling(const struct mpk_templates *t, const struct place *places,
 				     size_t *at)
 {
@@ -665,7 +668,7 @@ static void put_spills_rows(const struct mpk_templates_form *form, const struct 
 		mpk_strbuf_printf(out, "  and %zu more: --top %zu\n", kernels - shown, kernels);
 }
 
-/* NULL: memory is out. */
+/* Returns NULL if memory is out. */
 static struct place *sorted_places(const struct mpk_templates *t)
 {
 	struct place *places = calloc(t->place_count + 1, sizeof *places);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* totals.c - what the GPU code of many files comes to, by device */
+/* totals.c - adds up the GPU code of many files by device */
 #include "list/totals.h"
 
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static int by_bytes(const void *a, const void *b)
 	return mpk_natural_compare(x->target, y->target);
 }
 
-/* CUDA's before others, machine code before what is compiled from. */
+/* Sorts CUDA devices before others, machine code before code that drivers compile. */
 static unsigned family(const char *target)
 {
 	static const char *const begins[] = { "sm_", "compute_", "gfx" };
@@ -90,7 +90,7 @@ static int by_target(const void *a, const void *b)
 	return m != n ? (m < n ? -1 : 1) : mpk_natural_compare(x->target, y->target);
 }
 
-/* One unit for all of them: who compares two numbers reads no letters. */
+/* All numbers have the same unit, so that they can be compared at a glance. */
 static void totals_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_totals *t = what;

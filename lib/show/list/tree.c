@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree.c - the tree as text: a module a line, and what it holds below; what is known of a module, as lines: its
- * code by the rows of lib/know/code, executors by those of their payloads
+/* tree.c - prints the module tree, one line for each module and its contents below: code by the
+ * formats of lib/know/code, executors by their payloads
  *
- * The walk keeps its own stack: how deep a tree is, the file decides. */
+ * The walk has its own stack, since the file decides how deep the tree is. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct unlisted {
 	struct mpk_strbuf *out;
 };
 
-/* A format that has figures of kernels has a text of them, too. */
+/* A format that has kernel figures also prints them as text. */
 static void figure_line(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct unlisted *u = arg;
@@ -38,7 +38,7 @@ static void figure_line(const struct mpk_code_info *code, size_t kernel, void *a
 	mpk_strbuf_putc(u->out, '\n');
 }
 
-/* What those need that unlisted_lines names. */
+/* Prints the figures of the kernels that unlisted_lines names. */
 static void unlisted_figures(const struct mpk_view_node *node, const struct mpk_code_info *code,
 			     const char *indent, struct mpk_strbuf *out)
 {
@@ -55,7 +55,7 @@ static void unlisted_figures(const struct mpk_view_node *node, const struct mpk_
 	}
 }
 
-/* Kernels that the code lists and the table does not. */
+/* Lists kernels that are in the code but not in the table. */
 static void unlisted_lines(const struct mpk_view_node *node, const struct mpk_code_info *code,
 			   const char *indent, struct mpk_strbuf *out)
 {
@@ -103,7 +103,8 @@ static void piece_lines(const struct mpk_view_node *node, const struct mpk_code_
 		unlisted_lines(node, code, indent, out);
 }
 
-/* What --verify finds of this kernel; that its code lacks it, the mark says. */
+/* Prints the findings of --verify about this kernel. A mark already tells that the code lacks
+ * it. */
 static void finding_lines(const struct mpk_view_node *node, size_t index, bool is_marked,
 			  const char *indent, struct mpk_strbuf *out)
 {
@@ -116,14 +117,14 @@ static void finding_lines(const struct mpk_view_node *node, size_t index, bool i
 					  mpk_severity_name(f[i].severity), f[i].text, f[i].check);
 }
 
-/* First what the code says of the kernel, then what is wrong with it. */
+/* First prints what the code says of the kernel, then its findings. */
 void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const char *indent,
 			   struct mpk_strbuf *out)
 {
 	static const char *const marks[] = {
 		[MPK_CODE_DEFINED] = NULL,
 		[MPK_CODE_FUNCTION] = "a .func in the code: no driver can launch it",
-		/* code that cannot be listed may have the kernel: nothing is claimed */
+		/* code whose kernels cannot be listed may contain it, so there is no mark */
 		[MPK_CODE_POSSIBLE] = NULL,
 		[MPK_CODE_MISSING] = "not in the code",
 	};
@@ -133,7 +134,7 @@ void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const
 	if (!node->show_info || !table)
 		return;
 	mark = marks[mpk_node_info_defines(node->info, table, index)];
-	/* the page, which wants no indentation, has no room for what instructions do */
+	/* the page passes no indentation, and has no room for instruction counts */
 	mpk_code_figure_lines(mpk_node_code(node->info, table, index), table->functions[index].key,
 			      indent, indent[0] != '\0', out);
 	if (mark)
@@ -141,7 +142,7 @@ void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const
 	finding_lines(node, index, mark != NULL, indent, out);
 }
 
-/* Nothing where the code was not read: the plain listing comes here, too. */
+/* Prints nothing if the code was not read: the plain listing calls this too. */
 void mpk_node_lines(const struct mpk_view_node *node, const char *indent, struct mpk_strbuf *out)
 {
 	const struct mpk_payload_view *row = mpk_view_row(node);
@@ -186,7 +187,7 @@ static void part_lines(const struct mpk_view_node *node, const struct mpk_payloa
 	}
 }
 
-/* The tensors with their values; constants that only byte code numbers are among them, which are no
+/* Prints the tensors with their values, including unnamed constants of byte code, which are not
  * parts. */
 static void measured_lines(const struct mpk_view_node *node, struct mpk_strbuf *out)
 {
@@ -203,8 +204,8 @@ static void measured_lines(const struct mpk_view_node *node, struct mpk_strbuf *
 	}
 }
 
-/* What is in a module, a line each. The filter is asked right before a
- * part is printed, as it notes what it chose. */
+/* Prints the contents of a module, one per line. The filter is asked immediately before a part is
+ * printed, since it notes what it chose. */
 static void put_details(const struct mpk_view_node *node, struct mpk_strbuf *out)
 {
 	const struct mpk_payload_view *row = mpk_view_row(node);
@@ -220,7 +221,7 @@ static void put_details(const struct mpk_view_node *node, struct mpk_strbuf *out
 		mpk_signature_text(&node->models.items[i], out);
 		mpk_strbuf_putc(out, '\n');
 	}
-	/* measured tensors have a longer line below, which says all of this one */
+	/* measured tensors have a longer line below, which includes all of this line */
 	if (row->part && (row->kernels || !measured))
 		part_lines(node, row, out);
 	if (row->fields)
@@ -232,20 +233,21 @@ static void put_details(const struct mpk_view_node *node, struct mpk_strbuf *out
 /* --- the tree --------------------------------------------------------------------------- */
 
 enum {
-	DETAILS_SHOWN = 12, /* lines of one module that nobody asked to look into */
-	LEVELS_DRAWN = 32,  /* deeper nodes are drawn at this level, and their depth is printed: a
-			     * chain would else make a text that grows with its square */
+	DETAILS_SHOWN = 12, /* lines for one module, unless the user asks for details */
+	/* deeper nodes are drawn at this level with their depth as a number: the indentation of a
+	 * chain would else grow with its square */
+	LEVELS_DRAWN = 32,
 };
 
 struct frame {
-	size_t node, next; /* the next child to visit */
+	size_t node, next; /* next child to visit */
 };
 
 struct walk {
 	const struct mpk_view *view;
 	struct mpk_style style;
 	struct mpk_strbuf *out;
-	struct frame *stack; /* view->count frames are enough: indices grow downwards */
+	struct frame *stack; /* view->count frames are enough: indices decrease along the path */
 	size_t depth;
 	bool *seen;
 };
@@ -256,7 +258,7 @@ static void color(const struct walk *w, const char *code)
 		mpk_strbuf_puts(w->out, code);
 }
 
-/* The lines in front of a node at the walk's depth, or in front of its details. */
+/* Draws the tree lines in front of a node at the walk's depth, or in front of its details. */
 static void draw_lines(const struct walk *w, bool detail, bool has_children)
 {
 	const char *const *pen;
@@ -269,8 +271,8 @@ static void draw_lines(const struct walk *w, bool detail, bool has_children)
 
 	for (size_t i = 0; i < levels; i++) {
 		const struct frame *f = &w->stack[i];
-		/* `next` is past the child that is drawn now:
-		 * at the end of the list it was the last */
+		/* `next` is already past the child being drawn,
+		 * so at the end of the list that child is the last */
 		bool last = f->next == w->view->nodes[f->node].node->child_count;
 		bool branch = i + 1 == levels && !detail;
 
@@ -280,15 +282,16 @@ static void draw_lines(const struct walk *w, bool detail, bool has_children)
 		mpk_strbuf_puts(w->out, pen[has_children && !w->view->choice ? 0 : 1]);
 }
 
-/* The details of one module while they come: there may be a million, of which a few are shown. */
+/* The details of one module. They are not stored: there may be a million, of which a few are
+ * shown. */
 struct details {
 	const struct walk *w;
 	const struct mpk_view_node *node;
 	size_t shown, left;
 };
 
-/* Gets whole lines: those who write details pass text on where a line ends,
- * and the last line has its end, too. */
+/* Receives whole lines: printers flush their text only at line ends,
+ * and the last line ends too. */
 static void draw_some(const char *text, size_t len, void *arg)
 {
 	struct details *d = arg;
@@ -317,7 +320,7 @@ static void draw_details(const struct walk *w, const struct mpk_view_node *n)
 		w->out->failed = true;
 		return;
 	}
-	/* what was not passed on while it was written */
+	/* print the rest that was not flushed */
 	draw_some(mpk_strbuf_text(&lines), lines.len, &d);
 	if (d.left) {
 		draw_lines(w, true, n->node->child_count > 0);
@@ -325,8 +328,8 @@ static void draw_details(const struct walk *w, const struct mpk_view_node *n)
 	}
 }
 
-/* "cubin sm_90", "fatbin sm_80 sm_90 + PTX 8.0": TVM labels fatbins cubins, so what the code is comes
- * before what it is called. */
+/* Prints the format, "cubin sm_90", "fatbin sm_80 sm_90 + PTX 8.0", before the kind, since TVM
+ * labels fatbins as cubins. */
 static void draw_format(const struct walk *w, const struct mpk_view_node *n)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);
@@ -377,7 +380,8 @@ static void draw_node(const struct walk *w, size_t index)
 	draw_lines(w, false, false);
 	if (w->depth > LEVELS_DRAWN)
 		mpk_strbuf_printf(w->out, "depth %zu: ", w->depth);
-	/* what several modules import is drawn once: the paths to it may be exponentially many */
+	/* a module imported several times is drawn once: the paths to it may be exponentially
+	 * many */
 	if (w->seen[index]) {
 		mpk_strbuf_printf(w->out, "see %s: ", n->path);
 		mpk_escape(w->out, n->node->kind);
@@ -401,7 +405,7 @@ static void draw_node(const struct walk *w, size_t index)
 	mpk_strbuf_pass(w->out);
 }
 
-/* Depth first. A module that was drawn is not entered again,
+/* Walks depth first. A module that was drawn is not entered again,
  * so the time is linear in the imports. */
 static void walk_from(struct walk *w, size_t root)
 {
@@ -434,8 +438,9 @@ void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct m
 	if (!w.stack || !w.seen) {
 		out->failed = true;
 	} else {
-		/* the root first; then what a broken blob no longer connects. What a filter leaves
-		 * is no tree: one below the other, and the paths tell where. */
+		/* draws the root, then modules that a broken blob no longer connects. With a
+		 * filter, modules are drawn below each other instead of as a tree, and their paths
+		 * tell the place */
 		for (size_t i = 0; i < view->count; i++)
 			if (view->choice && mpk_view_shows_node(&view->nodes[i]))
 				draw_node(&w, i);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contents.c - what is in a file, as nodes: sections, the module blob down to kernels and functions of byte code, GPU
- * code by device and kernel, host functions. All of it is what --size found, so that the picture never says anything
- * else. Code of a device is packed in most files: its kernels share the bytes of it by their unpacked sizes. */
+/* contents.c - builds the nodes of the map: sections, the module blob down to kernels and functions
+ * of byte code, GPU code by device and kernel, host functions. All data come from --size, so the
+ * picture and --size always agree. GPU code is compressed in most files, so the bytes of a
+ * container are divided among its kernels by their unpacked sizes. */
 #include <string.h>
 
 #include "answer/answer.h"
@@ -13,9 +14,9 @@
 
 enum { NAME_WIDTH = 120, MODULES_MOST = MPK_MAP_CHILDREN_MOST - 1 };
 
-static const char CODE_SECTION[] = "host"; /* the kind of a section whose functions have nodes */
+static const char CODE_SECTION[] = "host"; /* kind of a section whose functions have nodes */
 
-/* @path    NULL: it is of no module, and of no code beside the tree
+/* @path    NULL if it belongs to no module and no code outside the tree
  * @out     receives the index of the node; may be NULL */
 static enum mpk_code map_add(struct mpk_map_maker *m, size_t parent, const char *kind,
 			     struct mpk_span name, const char *path, uint64_t bytes, size_t *out)
@@ -34,7 +35,7 @@ static enum mpk_code map_add(struct mpk_map_maker *m, size_t parent, const char 
 	return MPK_OK;
 }
 
-/* Symbols of C++ get the names that were written; the symbol stays beside it. */
+/* Adds a node with the demangled name of a C++ symbol; the node also keeps the symbol. */
 static enum mpk_code map_add_symbol(struct mpk_map_maker *m, size_t parent, const char *kind,
 				    struct mpk_span symbol, const char *path, uint64_t bytes)
 {
@@ -44,7 +45,7 @@ static enum mpk_code map_add_symbol(struct mpk_map_maker *m, size_t parent, cons
 	int rc = mpk_strmap_put(&m->symbols, symbol, m->count, &known);
 
 	MPK_TRY_ALLOC(rc >= 0, m->err);
-	if (!rc) { /* each device has the same kernels, and reading a name of C++ is much work */
+	if (!rc) { /* demangling is slow, and each device has the same kernels */
 		MPK_TRY(map_add(m, parent, kind, m->nodes[known].name, path, bytes, NULL));
 		m->nodes[m->count - 1].symbol = m->nodes[known].symbol;
 		return MPK_OK;
@@ -90,7 +91,7 @@ static enum mpk_code add_module(struct mpk_map_maker *m, size_t blob, size_t i)
 		       &m->modules[i]);
 }
 
-/* The largest modules, largest first; of two of one size the earlier. */
+/* Finds the largest modules, largest first; modules of equal size stay in file order. */
 static size_t largest_modules(const struct mpk_view *view, size_t out[MODULES_MOST])
 {
 	size_t count = 0;
@@ -109,8 +110,8 @@ static size_t largest_modules(const struct mpk_view *view, size_t out[MODULES_MO
 	return count;
 }
 
-/* The modules of the blob, as many as get a box: a file may have a hundred thousand. Which node a module became is
- * noted: parts and kernels come after, in any order. */
+/* Adds the modules of the blob, at most MODULES_MOST, since a file may have a hundred thousand.
+ * Notes the node of each module, since parts and kernels are added later in any order. */
 static enum mpk_code add_modules(struct mpk_map_maker *m, size_t blob)
 {
 	size_t shown[MODULES_MOST], count = largest_modules(m->view, shown), rest = 0;
@@ -154,7 +155,7 @@ static enum mpk_code add_parts(struct mpk_map_maker *m)
 	return MPK_OK;
 }
 
-/* Below an executable its functions of byte code. */
+/* Adds the functions of byte code below their executable. */
 static enum mpk_code add_byte_code(struct mpk_map_maker *m)
 {
 	for (size_t i = 0; i < m->size->byte_code.count; i++) {
@@ -168,7 +169,8 @@ static enum mpk_code add_byte_code(struct mpk_map_maker *m)
 	return MPK_OK;
 }
 
-/* Kernels of machine code that is all in one part. Those that are a part of their own are there already. */
+/* Adds kernels whose machine code is together in one part. Kernels that are parts of their own
+ * already have a node. */
 static enum mpk_code add_kernels(struct mpk_map_maker *m)
 {
 	for (size_t i = 0; i < m->size->kernels.count; i++) {
@@ -184,13 +186,13 @@ static enum mpk_code add_kernels(struct mpk_map_maker *m)
 
 /* --- code of devices ---------------------------------------------------------------------------- */
 
-/* The key of a name below a parent, in the arena; NULL: memory is out. */
+/* Returns the key of a name below a parent, in the arena; NULL if memory is out. */
 static const char *group_key(struct mpk_map_maker *m, size_t parent, struct mpk_span name)
 {
 	return mpk_arena_printf(m->arena, "%zu %.*s", parent, MPK_SPAN_ARG(name));
 }
 
-/* The node of a key, which is made when it is first asked for. */
+/* Returns the node of a key, and makes it on first use. */
 static enum mpk_code group_of(struct mpk_map_maker *m, size_t parent, const char *key,
 			      const char *kind, struct mpk_span name, const char *path, size_t *out)
 {
@@ -207,8 +209,8 @@ static enum mpk_code group_of(struct mpk_map_maker *m, size_t parent, const char
 	return MPK_OK;
 }
 
-/* What the headers of a container say: a device has the bytes of all its images. The key of machine code is the
- * device alone, by which kernels are found. */
+/* Adds the devices of a container from its headers: a device has the bytes of all its images. The
+ * key of machine code is only the device, by which kernels are found. */
 static enum mpk_code add_targets(struct mpk_map_maker *m, size_t parent,
 				 const struct mpk_code_target *targets, size_t count)
 {
@@ -233,7 +235,8 @@ static enum mpk_code add_targets(struct mpk_map_maker *m, size_t parent,
 	return MPK_OK;
 }
 
-/* The share of a part in what its whole takes in the file, rounded down, so that the shares never are more than it. */
+/* Returns the part's share of the bytes that the whole takes in the file, rounded down, so that the
+ *         sum does not exceed the whole. */
 static uint64_t share_of(uint64_t part, uint64_t whole, uint64_t plain)
 {
 	unsigned shift = 0;
@@ -260,7 +263,7 @@ static enum mpk_code add_device_kernel(struct mpk_map_maker *m, size_t parent,
 	return MPK_OK;
 }
 
-/* A module with code for one device alone has its kernels already. */
+/* A module with code for a single device already has its kernels. */
 static enum mpk_code add_images(struct mpk_map_maker *m, size_t part, size_t module)
 {
 	const struct mpk_view_node *n = &m->view->nodes[module];
@@ -312,7 +315,7 @@ static bool holds_blob(const struct mpk_image *image, const struct mpk_size_sect
 	       strcmp(s->name, image->blob_section) == 0 && s->bytes >= mpk_image_blob(image).len;
 }
 
-/* A format without section headers has its blob directly below the file. */
+/* If the format has no section headers, the blob is directly below the file. */
 static enum mpk_code add_sections(struct mpk_map_maker *m)
 {
 	bool placed = !m->view->image->has_blob;
@@ -341,7 +344,8 @@ static enum mpk_code add_sections(struct mpk_map_maker *m)
 	return placed ? MPK_OK : add_blob(m, 0);
 }
 
-/* Paths of kernels are ".nv_fatbin:0 sm_90": the section is what is in front of the last colon. */
+/* Splits paths of kernels such as ".nv_fatbin:0 sm_90": the section is the text before the last
+ * colon. */
 static bool split_path(const char *path, struct mpk_span *section, struct mpk_span *target)
 {
 	const char *blank = strrchr(path, ' '), *colon = blank;
@@ -355,7 +359,7 @@ static bool split_path(const char *path, struct mpk_span *section, struct mpk_sp
 	return true;
 }
 
-/* A file that is GPU code alone has it directly below the file. */
+/* If the file consists of GPU code only, the code is directly below the file. */
 static bool named_section(const struct mpk_map_maker *m, const struct mpk_strmap *names,
 			  struct mpk_span name, size_t *out)
 {
@@ -363,7 +367,7 @@ static bool named_section(const struct mpk_map_maker *m, const struct mpk_strmap
 	return m->view->image->format == MPK_FILE_DEVICE || mpk_strmap_find(names, name, out);
 }
 
-/* Containers that do not read are the rest of their section: --verify says why. */
+/* Unreadable containers are part of the rest of their section: --verify says why. */
 static enum mpk_code add_containers(struct mpk_map_maker *m, const struct mpk_strmap *names)
 {
 	const struct mpk_image *image = m->view->image;
@@ -401,7 +405,8 @@ static enum mpk_code add_container_kernels(struct mpk_map_maker *m, const struct
 	return MPK_OK;
 }
 
-/* A file may have as many containers as sections: names are looked up once and for all. */
+/* A file may have as many containers as sections, so section names are put into a hash table
+ * once. */
 static enum mpk_code add_device_code(struct mpk_map_maker *m)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
@@ -417,7 +422,7 @@ static enum mpk_code add_device_code(struct mpk_map_maker *m)
 	return add_container_kernels(m, &names);
 }
 
-/* The node of the section that an offset is in; the file's, where there is none. */
+/* Returns the node of the section that contains an offset; the file's node if there is none. */
 static size_t section_of(const struct mpk_map_maker *m, uint64_t off)
 {
 	const struct mpk_size_section *s = m->size->every_section;
@@ -428,7 +433,7 @@ static size_t section_of(const struct mpk_map_maker *m, uint64_t off)
 	return 0;
 }
 
-/* Code that getters of TVM name, and its kernels. */
+/* Adds images that getters of TVM name, and their kernels. */
 static enum mpk_code add_embedded(struct mpk_map_maker *m)
 {
 	const struct mpk_image *image = m->view->image;
@@ -452,13 +457,13 @@ static enum mpk_code add_embedded(struct mpk_map_maker *m)
 
 /* --- host functions ------------------------------------------------------------------------------- */
 
-/* What is not shown of a section's functions, as a node would say it. */
+/* The functions of a section that have no node of their own, as one node. */
 struct beyond {
 	size_t shown, count;
 	uint64_t bytes;
 };
 
-/* Below each section of code the host functions in it, as many as get a box; the largest come first. */
+/* Adds host functions below each code section, the largest first, up to a limit. */
 static enum mpk_code add_host_functions(struct mpk_map_maker *m)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* map.c - the tree of where bytes are, each node with its children by size, and --svg: the tree as a picture to keep
+/* map.c - builds the tree of the map, with the children of each node by size, and draws it as an
+ * SVG picture
  *
- * A treemap is squarified: rows of boxes that stay near to squares (Bruls, Huizing, van Wijk, 2000). Colours are those of
- * the page; a viewer that prefers dark gets the dark ones. */
+ * The treemap is squarified: boxes are laid out in rows so that they are nearly square (Bruls,
+ * Huizing, van Wijk, 2000). Colours are those of the HTML page, with a dark variant for viewers
+ * that prefer it. */
 #include "map/map.h"
 
 #include <inttypes.h>
@@ -57,8 +59,8 @@ static const char *rest_of(const char *kind)
 
 /* --- the tree ----------------------------------------------------------------------------------- */
 
-/* What children are sorted by: by parent, then the largest first, then by name, and where all of it is the same by their
- * order, so that the picture does not depend on qsort. */
+/* Sort key of children: by parent, then largest first, then by name, then by order of addition, so
+ * that the picture does not depend on qsort. */
 struct child {
 	size_t parent, index;
 	uint64_t bytes;
@@ -78,7 +80,7 @@ static int by_parent(const void *a, const void *b)
 	return order ? order : x->index < y->index ? -1 : 1;
 }
 
-/* Another child after those that are linked. */
+/* Adds a child for the bytes that the linked children do not cover. */
 static enum mpk_code add_rest(struct mpk_map_maker *m, size_t parent, size_t *last,
 			      const char *name, uint64_t bytes)
 {
@@ -93,8 +95,8 @@ static enum mpk_code add_rest(struct mpk_map_maker *m, size_t parent, size_t *la
 	return MPK_OK;
 }
 
-/* Links the children of one node, as many as are worth a box; parts that overlap are no parts of a whole, and stay
- * out. */
+/* Links the children of one node, up to the limit. If parts overlap, they do not divide the whole
+ * and are omitted. */
 static enum mpk_code link_children(struct mpk_map_maker *m, const struct child *list, size_t count)
 {
 	size_t parent = list[0].parent, last = list[0].index, shown, small = 0;
@@ -126,7 +128,7 @@ static enum mpk_code link_children(struct mpk_map_maker *m, const struct child *
 
 static enum mpk_code link_all(struct mpk_map_maker *m)
 {
-	size_t count = m->count - 1, end; /* the file is nobody's child */
+	size_t count = m->count - 1, end; /* the file has no parent */
 	struct child *list = count ? malloc(count * sizeof *list) : NULL;
 	enum mpk_code code = MPK_OK;
 
@@ -168,10 +170,11 @@ enum mpk_code mpk_map_read(const struct mpk_view *view, const struct mpk_size *s
 
 /* --- the picture -------------------------------------------------------------------------------- */
 
-/* Pixels. The map begins below the title and ends above the key; a box with others in it has room for its name. */
+/* Pixels. The map begins below the title and ends above the key. A box with children has room for
+ * its name. */
 static const double WIDTH = 1200, HEIGHT = 800, TOP = 58, BOTTOM = 40, LABEL = 17, INSET = 3;
 static const double LEAST_SIDE = 3, LEAST_INNER_WIDTH = 60, LEAST_INNER_HEIGHT = 44;
-static const double CHARACTER = 6.3; /* of a label */
+static const double CHARACTER = 6.3; /* width of a label's character */
 
 static const char STYLE[] =
 	"svg{background:#fff;color-scheme:light dark}"
@@ -198,8 +201,8 @@ struct drawing {
 	struct mpk_strbuf *out;
 };
 
-/* A text as XML has it, in which a name of a file is no markup; what is no character of XML is escaped before. At most
- * so many bytes, whole characters. */
+/* Writes a text for XML: escapes markup and characters that XML does not allow. Writes at most
+ * `most` bytes, in whole characters. */
 static void put_clipped(struct mpk_strbuf *out, struct mpk_span text, size_t most)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf plain = { 0 };
@@ -217,7 +220,7 @@ static void put_clipped(struct mpk_strbuf *out, struct mpk_span text, size_t mos
 		plain.len = len;
 		mpk_strbuf_puts(&plain, "\xe2\x80\xa6");
 	}
-	/* U+FFFE and U+FFFF are no characters of XML (XML 1.0, 2.2): U+FFFD stands for them */
+	/* XML does not allow U+FFFE and U+FFFF (XML 1.0, 2.2): U+FFFD replaces them */
 	for (size_t i = 2; i < plain.len; i++)
 		if (memcmp(plain.data + i - 2, "\xef\xbf", 2) == 0 &&
 		    (uint8_t)plain.data[i] >= 0xbe)
@@ -265,7 +268,8 @@ static double worst(double sum, double least, double most, double side)
 
 static void put_box(struct drawing *d, size_t at, struct box b);
 
-/* One row: nodes from `first` on, as many as make it better, along the shorter side.
+/* Draws one row along the shorter side: nodes from `first` on, as long as they make the boxes more
+ * square.
  * Returns  the node after them */
 static size_t put_box_row(struct drawing *d, size_t first, double scale, struct box *left)
 {
@@ -317,18 +321,18 @@ static void put_children(struct drawing *d, size_t at, struct box left)
 	if (bytes <= 0 || left.width <= 0 || left.height <= 0)
 		return;
 	scale = left.width * left.height / bytes;
-	/* what is left of the room after rounding may be nothing */
+	/* rounding may leave no room */
 	while (i && nodes[i].bytes && left.width > 0 && left.height > 0)
 		i = put_box_row(d, i, scale, &left);
 }
 
-/* How deep the tree is, its maker decides: not the file. */
+/* The depth of the tree is bounded by the code that builds it, not by the file. */
 static void put_box(struct drawing *d, size_t at, struct box b)
 {
 	const struct mpk_map_node *n = &d->map->nodes[at];
 	bool outer = n->first && b.width > LEAST_INNER_WIDTH && b.height > LEAST_INNER_HEIGHT;
 
-	/* smaller than this nobody sees it */
+	/* too small to be visible */
 	if (b.width < LEAST_SIDE || b.height < LEAST_SIDE)
 		return;
 	mpk_strbuf_puts(d->out, "<g>");
@@ -346,7 +350,7 @@ static void put_box(struct drawing *d, size_t at, struct box b)
 					   b.height - LABEL - INSET });
 }
 
-/* The colours that are in the picture, with their names. */
+/* Draws the colours that occur in the picture, with their names. */
 static void put_key(struct drawing *d)
 {
 	const char *seen[24] = { 0 };

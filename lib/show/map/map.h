@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* map.h - minspect --svg: where a file's bytes are, as a tree and as a picture
  *
- * From the file over its sections to modules, parts, devices, kernels and functions: what --size knows, one
- * within the other. The page of --html draws the same tree. */
+ * The tree nests all that --size knows: the file, its sections, modules, parts, devices, kernels
+ * and functions. The page of --html draws the same tree. */
 #ifndef MPK_MAP_MAP_H
 #define MPK_MAP_MAP_H
 
 #include "size/size.h"
 
-/* Something that takes bytes. */
+/* A thing that takes bytes. */
 struct mpk_map_node {
-	const char *kind;       /* a word of mpk_map_kind_title */
-	struct mpk_span name;   /* as people read it; not escaped */
-	struct mpk_span symbol; /* of a kernel or function, where that is another; else empty */
-	const char *path;       /* of the module, the code beside the tree, or NULL */
-	uint64_t bytes;         /* of the file */
-	uint64_t plain_bytes;   /* of what is packed, its size unpacked; else 0 */
-	size_t parent;          /* of the first node, itself */
+	const char *kind;     /* a kind known to mpk_map_kind_title */
+	struct mpk_span name; /* demangled; not escaped */
+	/* symbol of a kernel or function if it differs from the name; else empty */
+	struct mpk_span symbol;
+	const char *path;     /* path of the module or of code outside the tree; else NULL */
+	uint64_t bytes;       /* bytes in the file */
+	uint64_t plain_bytes; /* unpacked size of packed code; else 0 */
+	size_t parent;        /* index; the first node is its own parent */
 	size_t first,
-		next;   /* its largest child, and the next smaller child of its parent; 0: none */
-	unsigned depth; /* of the first 0 */
+		/* index of its largest child, and of the next smaller child of its parent; 0 if
+		 * none */
+		next;
+	unsigned depth; /* 0 for the first node */
 };
 
-/* The first node is the file. What is within a node fills it: what has no name is a node of kind "rest". */
+/* The first node is the file. Children fill their parent: bytes without a name are a node of kind
+ * "rest". */
 struct mpk_map {
 	const struct mpk_map_node *nodes;
 	size_t count;
@@ -30,23 +34,24 @@ struct mpk_map {
 
 /* mpk_map_read - build the tree
  * @size    of the view (mpk_size_read)
- * @arena   receives it
- * Returns  MPK_OK; MPK_E_NOMEM. A section whose parts overlap has none. */
+ * @arena   receives the tree
+ * Returns  MPK_OK; MPK_E_NOMEM. A section whose parts overlap gets no children. */
 enum mpk_code mpk_map_read(const struct mpk_view *view, const struct mpk_size *size,
 			   struct mpk_arena *arena, struct mpk_map *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_map_kind_title - "host code" for "function": what a kind is called; static storage */
+/* mpk_map_kind_title - the title of a kind, "host code" for "function"; static storage */
 const char *mpk_map_kind_title(const char *kind);
 
-/* What is drawn. */
+/* A map and the title of its picture. */
 struct mpk_map_picture {
-	const char *file; /* as the user named it */
+	const char *file; /* the name that the user gave */
 	const struct mpk_map *map;
 };
 
-/* of struct mpk_map_picture: an SVG document that stands alone, without a script or a reference; the area of a box is
- * its share of the file, and its title says what it is. Dark where the viewer prefers that. */
+/* Printer of struct mpk_map_picture: a self-contained SVG document, without scripts or references.
+ * The area of a box is its share of the file, and its title describes it. Dark if the viewer
+ * prefers dark. */
 extern const struct mpk_answer mpk_answer_map;
 
 #endif

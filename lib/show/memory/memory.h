@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.h - minspect memory: what calls of a model take, over time */
+/* memory.h - minspect memory: the memory that calls of a model take, over time */
 #ifndef MPK_SHOW_MEMORY_MEMORY_H
 #define MPK_SHOW_MEMORY_MEMORY_H
 
@@ -9,31 +9,32 @@
 
 /* One model of a file. */
 struct mpk_memory_model {
-	const char *path; /* of its module, "/" */
+	const char *path; /* path of its module, "/" */
 	struct mpk_model_memory memory;
 };
 
 struct mpk_memory_list {
-	const char *name; /* the file, not escaped */
+	const char *name; /* name of the file, not escaped */
 	const struct mpk_memory_model *items;
 	size_t count;
-	size_t most; /* of items, the one that needs most; count: there is none */
-	bool all;    /* every storage and step is printed */
-	/* the first extent that was asked for and that no function has; NULL: each is one of some function */
+	size_t most; /* index of the item that needs most; count if there is none */
+	bool all;    /* print every storage and step */
+	/* first requested extent that no function has; NULL if some function has each */
 	const struct mpk_extent_value *unused;
 	const struct mpk_view *view;
 };
 
-/* mpk_memory_read - of all models of a file, and of their functions those that a filter of the view leaves
+/* mpk_memory_read - compute the memory of all models of a file, for the functions that the view's
+ * filter shows
  * @ask     borrowed by out
- * @arena   receives what is computed
- * Returns  as mpk_memory_of, the error with the tree path */
+ * @arena   receives the result
+ * Returns  as mpk_memory_of; the error contains the tree path */
 enum mpk_code mpk_memory_read(const struct mpk_view *view, const struct mpk_memory_ask *ask,
 			      bool all, struct mpk_arena *arena, struct mpk_memory_list *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_memory_put_extents - append "n = 2048, m = 1"
- * @from    of the extents of f, the first that is put */
+ * @from    index of the first extent of f to append */
 void mpk_memory_put_extents(const struct mpk_function_memory *f, size_t from,
 			    struct mpk_strbuf *out);
 
@@ -48,8 +49,8 @@ void mpk_memory_model_json(const struct mpk_model_memory *m, struct mpk_json *j,
 /* mpk_memory_kind_word - "scratch", "result" or "cache" */
 const char *mpk_memory_kind_word(enum mpk_memory_kind kind);
 
-/* of struct mpk_memory_list: what the largest call needs, where its peak is and what is there then; "models" in
- * JSON (minspect-memory.schema.json) */
+/* Printer of struct mpk_memory_list: the need of the largest call, its peak, and the storages alive
+ * at the peak; "models" in JSON (minspect-memory.schema.json) */
 extern const struct mpk_answer mpk_answer_memory;
 
 #endif

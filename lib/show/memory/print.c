@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print.c - the memory of models as sentences and tables, and as JSON */
+/* print.c - prints the memory of models as sentences, tables and JSON */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ void mpk_memory_put_extents(const struct mpk_function_memory *f, size_t from,
 	}
 }
 
-/* A name that leaves room for the rest of a line. */
+/* Writes a name, cut so that the rest of the line has room. */
 static void put_step_name(struct mpk_span name, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf safe = { 0 };
@@ -213,7 +213,8 @@ static int step_earlier_first(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* A line for each step with a bar as long as the memory that is there; of many those that take most, in their order. */
+/* Writes a line for each step, with a bar for the memory in use. If there are many, only the
+ * largest are shown, in order. */
 static void put_steps(const struct mpk_function_memory *f, bool all, struct mpk_strbuf *out)
 {
 	const struct mpk_memory_step **list = calloc(f->step_count + 1, sizeof *list);

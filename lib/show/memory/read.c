@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - the memory of each model of a file */
+/* read.c - computes the memory of each model of a file */
 #include "memory/memory.h"
 
 static bool has_extent(const struct mpk_model_memory *m, struct mpk_span name)
@@ -25,7 +25,7 @@ find_unused(const struct mpk_memory_ask *ask, const struct mpk_memory_model *mod
 	return NULL;
 }
 
-/* Leaves the functions that are chosen. */
+/* Keeps only the functions that the filter chooses. */
 static enum mpk_code choose_functions(const struct mpk_view_node *n, struct mpk_arena *arena,
 				      struct mpk_model_memory *m, struct mpk_error *err)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call.c - what can be called: by which name, with which signature, and the command line that does it
+/* call.c - finds what can be called: the name, the signature, and the command line that calls it
  *
- * A file of some megabytes has a hundred thousand modules or functions when somebody wants it to: a name that is
- * looked for in all of them, for each of them, takes minutes. So names are looked up once, for all that is
- * shown. */
+ * A hostile file of some megabytes has a hundred thousand modules or functions. Searching all of
+ * them for each name would take minutes, so all names are put into tables once. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +27,12 @@ struct model_name {
 struct mpk_view_names {
 	const struct mpk_span *shared; /* keys of kernels that several modules have; sorted */
 	size_t shared_count;
-	const struct model_name *models; /* what executors have; sorted, each name once */
+	const struct model_name *models; /* functions of executors; sorted, each name once */
 	size_t model_count;
-	const size_t
-		*targets; /* of image->functions: the function that an alias names, else itself;
-				* SIZE_MAX: the file has none of that name. NULL: there are no aliases */
-	struct mpk_dldevice device; /* where --run puts tensors when nobody says; type 0: nowhere */
+	/* for each of image->functions: the function that an alias leads to, else itself; SIZE_MAX
+	 * if it leads to none. NULL if there are no aliases */
+	const size_t *targets;
+	struct mpk_dldevice device; /* default device of --run for tensors; type 0 if none */
 };
 
 static int by_text(const void *a, const void *b)
@@ -43,7 +42,7 @@ static int by_text(const void *a, const void *b)
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
-/* A key and the module that has it. */
+/* A kernel key and the module that has it. */
 struct owned {
 	struct mpk_span key;
 	size_t module;
@@ -57,8 +56,8 @@ static int by_key(const void *a, const void *b)
 	return order ? order : (x->module > y->module) - (x->module < y->module);
 }
 
-/* Sorts the names that several modules have. Only such a name needs a path in a command line, and
- * with one module there is none. */
+/* Sorts the names that several modules have. Only such a name needs a path in a command line; with
+ * one module there is none. */
 static enum mpk_code find_shared(const struct mpk_view *view, struct mpk_view_names *names,
 				 struct mpk_error *err)
 {
@@ -113,7 +112,7 @@ static int by_name(const void *a, const void *b)
 	return mpk_span_compare(x->name, y->name);
 }
 
-/* Of one name the first in the tree, which --run calls. */
+/* If several functions share a name, keeps the first in the tree, which --run calls. */
 static enum mpk_code find_models(const struct mpk_view *view, struct mpk_view_names *names,
 				 struct mpk_error *err)
 {
@@ -146,7 +145,7 @@ static enum mpk_code find_models(const struct mpk_view *view, struct mpk_view_na
 
 static const struct mpk_signature *model_of(const struct mpk_view *view, struct mpk_span name)
 {
-	/* so TVM's CodeGenVMTIR calls the compiled body of a Relax function */
+	/* the prefix of the compiled body of a Relax function, which TVM's CodeGenVMTIR adds */
 	static const char compiled[] = "__vmtir__";
 	size_t prefix = mpk_span_starts(name, compiled) ? strlen(compiled) : 0;
 	const struct model_name key = { .name = mpk_span_of(name.data + prefix,
@@ -173,7 +172,7 @@ const struct mpk_signature *mpk_view_called_instead(const struct mpk_view *view,
 	return model_of(view, mpk_span_str(mpk_view_called(view, index)));
 }
 
-/* Aliases may stand for others; of a hostile file, around in a circle. */
+/* Follows aliases, which may lead to other aliases, and in a hostile file to a circle. */
 static size_t target_of(const struct mpk_image *image, const struct mpk_strmap *by_name_of,
 			size_t index)
 {
@@ -188,7 +187,7 @@ static size_t target_of(const struct mpk_image *image, const struct mpk_strmap *
 	return SIZE_MAX;
 }
 
-/* For each function the index of the one that it leads to.
+/* Finds for each function the index of the function that it leads to.
  * A file without aliases needs no table. */
 static enum mpk_code find_targets(const struct mpk_view *view, struct mpk_view_names *names,
 				  struct mpk_error *err)
@@ -230,7 +229,7 @@ enum mpk_code mpk_view_read_names(struct mpk_view *view, struct mpk_error *err)
 	MPK_TRY(find_targets(view, names, err));
 	if (!view->image->standalone &&
 	    mpk_devices_default(view->tree, &names->device, NULL) != MPK_OK)
-		/* no device of DLPack has number 0: a command line then
+		/* DLPack has no device type 0, so a command line always
 		 * names the device of its function */
 		names->device.type = 0;
 	view->names = names;
@@ -264,7 +263,7 @@ void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *n
 
 /* --- a call to paste ---------------------------------------------------------------- */
 
-/* A name that several modules have goes with the path of its own. */
+/* Writes a name with the path of its module if several modules have it. */
 static void put_kernel_name(const struct mpk_view *view, const struct mpk_view_node *node,
 			    struct mpk_span key, struct mpk_strbuf *out)
 {
@@ -279,7 +278,7 @@ static void put_kernel_name(const struct mpk_view *view, const struct mpk_view_n
 		out->failed = true;
 }
 
-/* Where --run puts tensors when nobody says, unless that is where the function wants them. */
+/* Writes the device option, unless the function wants its tensors on the default device. */
 static void put_device(const struct mpk_view *view, const struct mpk_signature *s,
 		       struct mpk_strbuf *out)
 {
@@ -289,7 +288,7 @@ static void put_device(const struct mpk_view *view, const struct mpk_signature *
 		mpk_strbuf_printf(out, " --device %s", mpk_dl_device_name(s->device));
 }
 
-/* The host code of a bare blob is elsewhere, and no file of another system is loaded here. */
+/* A bare blob has its host code elsewhere, and files of other systems cannot be loaded. */
 static bool can_run(const struct mpk_image *image, bool kernel)
 {
 	if (image->format != MPK_FILE_ELF && image->format != MPK_FILE_C &&
@@ -307,7 +306,7 @@ static void call_begin(const struct mpk_view *view, struct mpk_span function,
 	else
 		mpk_put_word(out, function);
 	mpk_strbuf_putc(out, ' ');
-	/* a placeholder where --run does not take this file */
+	/* a placeholder if --run cannot take this file */
 	if (!view->in_archive && can_run(view->image, node != NULL))
 		mpk_put_word(out, mpk_span_str(view->name));
 	else
@@ -322,17 +321,17 @@ void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 		mpk_signature_options(signature, out);
 		put_device(view, signature, out);
 	} else {
-		/* nothing is known: a template, whose capitals the user replaces */
+		/* unknown arguments: a template with capitals for the user to replace */
 		mpk_strbuf_puts(out, " --input SHAPExTYPE=VALUES --out SHAPExTYPE");
 	}
 }
 
-/* --- a kernel's ---------------------------------------------------------------------------------
+/* --- a kernel's command line --------------------------------------------------------------------
  *
- * The table of its module tells what is passed, in which order; its code, where it agrees in number, tells what the
- * buffers hold and which block it demands. Sizes stand nowhere. */
+ * The kernel table gives the parameters and their order. The code, if it has the same number, gives
+ * the element types of the buffers and the required block. The file does not contain sizes. */
 
-/* The first code that has the kernel, as for loaders. */
+/* The first code that has the kernel, which loaders use too. */
 struct found {
 	const struct mpk_code_info *code;
 	size_t kernel;
@@ -346,7 +345,7 @@ static void take_first(const struct mpk_code_info *code, size_t kernel, void *ar
 		*found = (struct found){ code, kernel };
 }
 
-/* NULL: nothing is known, or another number of parameters. */
+/* Returns NULL if the parameters are unknown or their number differs from the table's. */
 static const struct mpk_code_param *params_of(const struct mpk_view *view,
 					      const struct found *found, size_t count,
 					      struct mpk_strbuf *out)
@@ -360,7 +359,8 @@ static const struct mpk_code_param *params_of(const struct mpk_view *view,
 	return params;
 }
 
-/* The table's type decides: a handle is a pointer, and what it points to only the code knows. */
+/* The type in the table decides. For a handle, which is a pointer, only the code knows the element
+ * type. */
 static void put_argument(struct mpk_dtype table, const struct mpk_code_param *p,
 			 struct mpk_strbuf *out)
 {
@@ -375,12 +375,12 @@ static void put_argument(struct mpk_dtype table, const struct mpk_code_param *p,
 		mpk_strbuf_puts(out, " --input 'SHAPExTYPE{texture}=VALUES'");
 		return;
 	}
-	t.lanes = 1; /* of vectors, too: it is the elements that are given */
+	t.lanes = 1; /* vectors are given as elements too */
 	mpk_strbuf_printf(out, " --input SHAPEx%s=VALUES",
 			  t.bits ? mpk_dtype_print_short(t, type) : "TYPE");
 }
 
-/* How many extents the launch takes along each: as many as it has tags, one at least. */
+/* Returns the number of extents for grid or block: one for each tag, at least one. */
 static unsigned count_extents(const struct mpk_function_info *f, enum mpk_launch_tag x)
 {
 	unsigned most = 1;
@@ -394,7 +394,8 @@ static unsigned count_extents(const struct mpk_function_info *f, enum mpk_launch
 	return most;
 }
 
-/* "--block 128,1,1" where the code runs in no other (.reqntid of PTX), else letters to replace. */
+/* Writes "--block 128,1,1" if the code requires that block (.reqntid of PTX), else letters to
+ * replace. */
 static void put_extents(const char *option, unsigned count, const uint32_t fixed[3],
 			struct mpk_strbuf *out)
 {
@@ -408,7 +409,7 @@ static void put_extents(const char *option, unsigned count, const uint32_t fixed
 	}
 }
 
-/* Whether a launch takes the bytes of dynamic shared memory, which only the caller knows. */
+/* Whether a launch takes a size of dynamic shared memory, which only the caller knows. */
 static bool has_shared(const struct mpk_function_info *f)
 {
 	for (size_t i = 0; i < f->launch_tag_count; i++)
@@ -444,7 +445,7 @@ static enum mpk_code take_texts(struct mpk_view *view, const struct mpk_host_tex
 				struct mpk_error *err)
 {
 	const struct mpk_image *image = view->image;
-	/* the list of a view is constant: a copy takes what is new */
+	/* the list of a view is constant, so the new signatures go into a copy */
 	const struct mpk_signature **list =
 		mpk_arena_keep(view->arena, view->host, image->function_count, sizeof *list);
 

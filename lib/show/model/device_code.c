@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_code.c - GPU code of any library, TVM's or not: which devices it is for, and its containers
+/* device_code.c - GPU code of any library, whether it belongs to TVM or not: its target devices and
+ * its containers
  *
- * A library may have gigabytes of it, packed. So targets are read from headers alone, and a container is
- * unpacked, looked at and forgotten before the next one. */
+ * A library may have gigabytes of compressed GPU code. So targets are read from headers only, and
+ * each container is unpacked, read and freed before the next one. */
 #include "model/device_code.h"
 
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 
 /* --- targets ---------------------------------------------------------------------------- */
 
-/* Of images that stand in a section without a container the section's name tells the device:
+/* For images in a section without a container, the section's name tells the device:
  * "__CLANG_OFFLOAD_BUNDLE__sycl-spir64". */
 static void name_target(const char *section, struct mpk_code_target *t)
 {
@@ -32,8 +33,8 @@ static void name_target(const char *section, struct mpk_code_target *t)
 	(void)mpk_escape_to(e.arch.len ? e.arch : e.triple, t->name, sizeof t->name);
 }
 
-/* The target of an image without a container. Its header names no device: `what` says the format,
- * and name_target adds the device where the section has it. */
+/* Makes the target of an image without a container. Its header names no device: `what` is the
+ * format, and name_target adds the device if the section's name has it. */
 static enum mpk_code bare_target(const struct mpk_code_format *f, struct mpk_span bytes,
 				 struct mpk_arena *arena, struct mpk_code_target **out,
 				 struct mpk_error *err)
@@ -84,11 +85,11 @@ enum mpk_code mpk_device_targets(const char *section, struct mpk_span bytes,
 
 /* --- rows ------------------------------------------------------------------------------ */
 
-/* Rows while they are counted, found by their text, as a library may have thousands of images. */
+/* Rows during counting, found by a hash table, as a library may have thousands of images. */
 struct counting {
 	struct mpk_device_row *rows; /* malloc'ed */
 	size_t count, cap;
-	struct mpk_strmap by_name; /* "what target" */
+	struct mpk_strmap by_name; /* keys are "what target" */
 	struct mpk_arena *arena;
 };
 
@@ -103,8 +104,8 @@ static const char *device_code_packing_of(const struct mpk_code_target *t)
 	return t->packing ? t->packing : "stored";
 }
 
-/* The word for an image where its container has none:
- * what a driver compiles is PTX, all else an image. */
+/* Returns the word for an image if its container has none:
+ * code that drivers compile is PTX, everything else an image. */
 static const char *what_of(const struct mpk_code_target *t)
 {
 	if (t->what)
@@ -112,8 +113,8 @@ static const char *what_of(const struct mpk_code_target *t)
 	return t->kind == MPK_TARGET_PTX ? "PTX" : "image";
 }
 
-/* The row of an image's sort and device, a new one where there is none. The row's target is the end
- * of its key, so one copy in the arena serves both. */
+/* Returns the row for an image's kind and device, and adds it if it is new. The row's target is the
+ *         end of its key, so one copy in the arena serves both. */
 static enum mpk_code device_code_find_row(struct counting *c, const struct mpk_code_target *t,
 					  size_t *row, struct mpk_error *err)
 {
@@ -143,7 +144,7 @@ static enum mpk_code add_target(struct counting *c, const struct mpk_code_target
 	r->images++;
 	r->bytes += t->bytes;
 	r->plain_bytes += t->plain_bytes;
-	/* a row has one word for its packing, and "several" equals none of the others: it stays */
+	/* a row has one word for its compression; "several" differs from all others, so it stays */
 	if (strcmp(r->packing, device_code_packing_of(t)) != 0)
 		r->packing = "several";
 	return MPK_OK;
@@ -163,8 +164,8 @@ enum mpk_code mpk_device_rows(const struct mpk_view *view, struct mpk_arena *are
 		enum mpk_code code =
 			mpk_device_targets(d->section, d->bytes, &scratch, &targets, &count, NULL);
 
-		/* a container that does not read is only counted here:
-		 * --verify has an error for it */
+		/* an unreadable container is only counted here:
+		 * --verify reports it as an error */
 		if (code == MPK_E_NOMEM)
 			return mpk_fail_nomem(err);
 		rows.broken += code != MPK_OK;
@@ -185,8 +186,9 @@ const char *mpk_device_title(const struct mpk_image *image)
 	return image->format == MPK_FILE_DEVICE ? mpk_code_format_of(image->bytes)->title : NULL;
 }
 
-/* Sections whose content a linker of device code takes, and no driver. Clang's linker wrapper and Intel's compilers put what
- * they linked into sections of the same names, which are loaded. */
+/* Whether a section holds input for a device linker, which no driver takes. Clang's linker
+ * wrapper and Intel's compilers also put linked code into sections of the same names, but those
+ * are loaded. */
 static bool is_linker_input(const char *section, bool is_loaded)
 {
 	static const char *const begins[] = { ".llvm.offloading", "__CLANG_OFFLOAD_BUNDLE__" };
@@ -212,8 +214,8 @@ const char *mpk_device_path(const struct mpk_image_device *d, struct mpk_arena *
 	return mpk_arena_printf(arena, "%s:%zu", MPK_QUOTE(mpk_span_str(d->section)), d->index);
 }
 
-/* Sections may have any name. Those that are taken for one without a look at the file begin as the names of symbols,
- * files and sections do, and have no "::" of C++. */
+/* Sections may have any name. To count as one without looking at the file, a text must begin like
+ * the name of a symbol, file or section, and must not contain the "::" of C++. */
 bool mpk_device_is_path(struct mpk_span text)
 {
 	const uint8_t *colon = text.len ? memrchr(text.data, ':', text.len) : NULL;
@@ -272,12 +274,12 @@ enum mpk_code mpk_device_container(const struct mpk_image_device *d, struct mpk_
 
 struct kept_container {
 	struct mpk_arena arena;
-	struct mpk_view_code code; /* path NULL: it is not kept */
+	struct mpk_view_code code; /* path is NULL if the container is not kept */
 };
 
 struct mpk_device_kept {
 	uint64_t left;                 /* bytes of images that may still be kept */
-	struct kept_container items[]; /* of image->devices */
+	struct kept_container items[]; /* one for each of image->devices */
 };
 
 enum mpk_code mpk_device_keep(struct mpk_view *view, uint64_t most_bytes, struct mpk_error *err)
@@ -321,15 +323,15 @@ enum mpk_code mpk_device_borrow(const struct mpk_view *view, size_t index, struc
 		MPK_TRY(mpk_device_container(d, &k->arena, &k->code, err));
 		for (size_t i = 0; i < k->code.code.image_count; i++)
 			bytes += k->code.code.images[i].bytes.len;
-		/* the one that is too much is kept, and no other after it */
+		/* the container that exceeds the limit is kept, but none after it */
 		view->kept->left -= bytes < view->kept->left ? bytes : view->kept->left;
 	}
 	*out = &k->code;
 	return MPK_OK;
 }
 
-/* Each container that is not kept has an arena of its own, so memory is bounded by the
- * largest of them and not by their sum. */
+/* Each container that is not kept has its own arena, so memory is bounded by the largest container,
+ * not by their sum. */
 static enum mpk_code read_one(const struct mpk_view *view, size_t index,
 			      enum mpk_code (*each)(const struct mpk_view_code *c, void *arg,
 						    struct mpk_error *err),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* devices.c - --devices: what can run on this machine, and which modules of a file can */
+/* devices.c - --devices: lists the devices of this machine, and which modules of a file they can
+ * run */
 #include "model/devices.h"
 
 #include "amdgpu/amdgpu.h"
@@ -18,7 +19,7 @@ enum mpk_code mpk_device_groups_find(struct mpk_device_groups *out, struct mpk_e
 
 		*g = (struct mpk_device_group){ .kind = mpk_device_kinds[i],
 						.first = out->list.count };
-		/* any other failure is the reason of its group:
+		/* other failures are stored as the reason of the group:
 		 * a machine without a driver is no error */
 		if (mpk_device_list_add(&out->list, mpk_device_kinds[i], &g->reason) == MPK_E_NOMEM)
 			return mpk_fail_nomem(err);
@@ -37,7 +38,7 @@ static void devices_text(const void *what, struct mpk_style style, struct mpk_st
 		const struct mpk_device_info *d = &groups->list.items[i];
 
 		mpk_table_row(&t);
-		/* the host has no number, as there is one */
+		/* there is only one host, so it has no number */
 		if (d->kind == MPK_DEVICE_CPU)
 			mpk_table_cell(&t, "cpu");
 		else
@@ -76,7 +77,7 @@ static void devices_json(const void *what, struct mpk_json *j, struct mpk_json_a
 		mpk_json_u64(j, o, "block_limit", d->block_limit);
 		mpk_json_u64(j, o, "shared_bytes", d->shared_bytes);
 	}
-	/* a list of its own, so that "devices" has only what can be used */
+	/* a list of its own, so that "devices" has only usable devices */
 	list = mpk_json_array(j, at, "unavailable");
 	for (size_t i = 0; i < MPK_DEVICE_GROUPS; i++) {
 		if (groups->items[i].count)
@@ -91,7 +92,7 @@ const struct mpk_answer mpk_answer_devices = { .text = devices_text, .json = dev
 
 /* --- modules ------------------------------------------------------------------------ */
 
-/* What the back end leaves to its driver, a bundle that is compressed, can be looked into here. */
+/* Checks compressed bundles, which the back end leaves to its driver. */
 static enum mpk_code check_packed(const struct mpk_device_info *d,
 				  const struct mpk_kernels *kernels, struct mpk_error *err)
 {
@@ -111,7 +112,7 @@ static enum mpk_code check_packed(const struct mpk_device_info *d,
 			d->name, d->arch);
 }
 
-/* Which device runs the code of a module, the first that does; NULL: none, and *why says why. */
+/* Returns the first device that can run a module; NULL if none can, and *why says why. */
 static const struct mpk_device_info *device_for(const struct mpk_device_groups *groups,
 						const struct mpk_view_node *node,
 						struct mpk_error *why)
@@ -119,12 +120,12 @@ static const struct mpk_device_info *device_for(const struct mpk_device_groups *
 	enum mpk_device_kind kind = mpk_device_kind_of(node->node->kind);
 	const struct mpk_kernels *kernels = mpk_view_kernels(node);
 
-	/* a module that does not decode has its own reason */
+	/* a module that cannot be decoded has its own reason */
 	if (!kernels) {
 		*why = node->problem ? *node->problem : (struct mpk_error){ 0 };
 		return NULL;
 	}
-	/* the reason that is left where no group is of this kind */
+	/* this reason stays if no group is of this kind */
 	(void)mpk_fail(why, MPK_E_UNSUPPORTED, "minspect runs code for %s only",
 		       mpk_device_kind_names());
 	for (size_t i = 0; i < MPK_DEVICE_GROUPS; i++) {
@@ -132,7 +133,7 @@ static const struct mpk_device_info *device_for(const struct mpk_device_groups *
 
 		if (g->kind != kind)
 			continue;
-		/* of a group with devices, mpk_device_check replaces it */
+		/* if the group has devices, mpk_device_check replaces this reason */
 		*why = g->reason;
 		for (size_t k = 0; k < g->count; k++)
 			if (mpk_device_check(&groups->list.items[g->first + k], kernels, why) ==
@@ -181,7 +182,7 @@ bool mpk_view_devices(const struct mpk_view *view, const struct mpk_device_group
 		const struct mpk_device_info *d;
 		struct mpk_error why = { 0 };
 
-		/* whether code of an unknown kind is for a device, nobody can say */
+		/* code of an unknown kind may or may not be for a device */
 		if (!node->kind || node->kind->role != MPK_ROLE_DEVICE)
 			continue;
 		d = device_for(groups, node, &why);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embedded.c - GPU code that a library has beside the tree of its modules, said as the code of a module is
+/* embedded.c - describes GPU code outside the module tree in the same way as code of a module
  *
- * Sections of TVM's own are read once; those of any library, which may be gigabytes, when they are shown. */
+ * Sections of TVM are read once; those of any library, which may be gigabytes, when they are
+ * shown. */
 #include "model/device_code.h"
 
 #include <inttypes.h>
@@ -19,7 +20,7 @@ const struct mpk_code_info *mpk_view_embedded_lister(const struct mpk_view_code 
 	return c->code.problem ? NULL : mpk_code_info_lister(&c->code);
 }
 
-/* It, or one of its kernels, is chosen. */
+/* Whether the code or one of its kernels is chosen. */
 static bool shows_code(const struct mpk_view *view, const struct mpk_view_code *c)
 {
 	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
@@ -34,7 +35,7 @@ static bool shows_code(const struct mpk_view *view, const struct mpk_view_code *
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-/* The path is the name that options take. The offset counts in the file,
+/* The path is the name that options take. The offset is a file offset,
  * so that a hex dump shows the code there. */
 static void embedded_put_title(const struct mpk_view_code *c, struct mpk_strbuf *out)
 {
@@ -58,7 +59,7 @@ static void embedded_summary(const void *what, struct mpk_style style, struct mp
 	for (size_t i = 0; i < view->image->embedded_count; i++) {
 		if (!shows_code(view, &view->embedded[i]))
 			continue;
-		/* the label is that of the list: whichever code a filter leaves first has it */
+		/* the first line shown has the label of the list, whatever a filter hides */
 		mpk_strbuf_puts(out, shown++ ? "             " : "  embedded   ");
 		embedded_put_title(&view->embedded[i], out);
 	}
@@ -70,8 +71,8 @@ static bool shows_kernel(const struct mpk_view *view, const struct mpk_view_code
 	return mpk_view_shows(view, mpk_span_str(c->path)) || mpk_view_shows(view, name);
 }
 
-/* Names come from one lister, so that a fatbin of several images has each kernel once. Figures come
- * from every image, as they differ by architecture. */
+/* Names come from one image, so that a fatbin of several images lists each kernel once. Figures
+ * come from every image, as they differ by architecture. */
 static void embedded_put_kernels(const struct mpk_view *view, const struct mpk_view_code *c,
 				 struct mpk_strbuf *out)
 {
@@ -93,7 +94,7 @@ static void code_text(const struct mpk_view *view, const struct mpk_view_code *c
 		      struct mpk_strbuf *out)
 {
 	embedded_put_title(c, out);
-	/* of code that does not read, the title has the problem already */
+	/* if the code cannot be read, the title already has the problem */
 	if (c->code.format && c->code.format->lines && !c->code.problem)
 		c->code.format->lines(&c->code, "  ", out);
 	embedded_put_kernels(view, c, out);
@@ -118,7 +119,7 @@ static void code_json(const struct mpk_view *view, const struct mpk_view_code *c
 	struct mpk_json_at *list, *o;
 
 	o = mpk_json_object(j, at, "code");
-	mpk_json_null(j, o, "kernel"); /* for all of them, as pieces of modules say */
+	mpk_json_null(j, o, "kernel"); /* null means for all kernels, as for pieces of modules */
 	mpk_code_info_json(&c->code, j, o);
 	list = mpk_json_array(j, at, "kernels");
 	for (size_t i = 0; lister && i < lister->kernel_count; i++) {
@@ -147,7 +148,7 @@ static void embedded_json(const void *what, struct mpk_json *j, struct mpk_json_
 		mpk_json_text(j, o, "path", c->path);
 		mpk_json_text(j, o, "symbol", c->at->symbol);
 		mpk_json_text(j, o, "member", c->at->member);
-		/* bytes up to the symbol that ends it: a replacement may be as long */
+		/* bytes up to the symbol that ends it: the maximum length of a replacement */
 		mpk_json_u64(j, o, "room", c->at->room_bytes);
 		code_json(view, c, j, o);
 	}
@@ -180,7 +181,7 @@ static void device_summary(const void *what, struct mpk_style style, struct mpk_
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	const struct mpk_view *view = what;
-	/* 13 columns: all labels of the summary are as wide */
+	/* 13 columns, like all labels of the summary */
 	const char *label = mpk_device_title(view->image) ? "  code       " : "  GPU code   ";
 	struct mpk_device_rows rows;
 
@@ -202,7 +203,7 @@ static void device_summary(const void *what, struct mpk_style style, struct mpk_
 	}
 }
 
-/* What a container is put into: a text, or a list of a document. */
+/* Where a container is printed: a text, or a list of a document. */
 struct shown {
 	const struct mpk_view *view;
 	struct mpk_strbuf *out;
@@ -210,8 +211,8 @@ struct shown {
 	struct mpk_json_at *list;
 };
 
-/* A container is read even where a filter hides it: its kernels are not known before,
- * and a filter may choose one of them. */
+/* Reads a container even if a filter hides it: its kernels are not known before, and a filter may
+ * choose one of them. */
 static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
 {
 	const struct shown *s = arg;
@@ -225,7 +226,7 @@ static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, str
 		return MPK_OK;
 	}
 	o = mpk_json_object(s->j, s->list, NULL);
-	mpk_json_text(s->j, o, "path", c->path); /* which --disasm takes */
+	mpk_json_text(s->j, o, "path", c->path); /* a name that --disasm takes */
 	mpk_json_text(s->j, o, "section", c->at->name);
 	mpk_json_text(s->j, o, "member", c->at->member);
 	code_json(s->view, c, s->j, o);
@@ -257,7 +258,7 @@ void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struc
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_device_rows rows = { 0 };
 
-	/* a failure leaves rows as it was, so what follows writes an empty list */
+	/* a failure leaves rows empty, so an empty list is written */
 	if (mpk_device_rows(view, &scratch, &rows, NULL) != MPK_OK)
 		j->failed = true;
 	mpk_facts_json_list(MPK_FACTS(device_row_facts), "gpu_code", rows.items, rows.count,

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* filter.c - what --filter chooses of a file: modules, and functions, kernels and tensors in them */
+/* filter.c - applies --filter: chooses modules of a file, and functions, kernels and tensors in
+ * them */
 #include "model/view.h"
 
-/* A path is chosen only by a filter that looks like one, else "0" would choose half of a tree. */
+/* A path is compared only with filters that look like one; else "0" would choose half of a tree. */
 static bool is_path_chosen(const char *path, const char *filter)
 {
 	return filter[0] == '/' && mpk_name_matches(mpk_span_str(path), filter);
 }
 
-/* Functions of executors, kernels, tensors: what the listing prints a line of. */
+/* Whether the filter chooses a function of an executor, a kernel or a tensor, which the listing
+ * prints as lines. */
 static bool has_part(const struct mpk_view_node *n, const char *filter)
 {
 	const struct mpk_payload_view *row = mpk_view_row(n);
@@ -23,7 +25,7 @@ static bool has_part(const struct mpk_view_node *n, const char *filter)
 	return false;
 }
 
-/* A module is chosen by its path or its kind, and all that is in it with it. */
+/* A filter that matches a module's path or kind chooses the whole module. */
 static bool chooses_whole(const struct mpk_view_node *n, const char *filter)
 {
 	return is_path_chosen(n->path, filter) || mpk_name_matches(n->node->kind, filter);
@@ -37,7 +39,7 @@ void mpk_view_filter(struct mpk_view *view, struct mpk_view_choice *choice)
 
 		n->choice = choice;
 		n->whole = false;
-		/* until a filter chooses the module or a part of it */
+		/* hidden until a filter chooses the module or a part of it */
 		n->hidden = true;
 		/* all filters are tried: one may choose the module and another only a part of it */
 		for (size_t f = 0; f < choice->filter.count; f++) {
@@ -52,7 +54,7 @@ void mpk_view_filter(struct mpk_view *view, struct mpk_view_choice *choice)
 
 bool mpk_view_chooses(struct mpk_view_choice *choice, struct mpk_span name)
 {
-	/* no search ends early: every filter that matches is noted as one that chose something */
+	/* the search does not stop early: every filter that matches is noted as used */
 	bool any = !choice->filter.count;
 
 	for (size_t f = 0; f < choice->filter.count; f++)
@@ -61,7 +63,7 @@ bool mpk_view_chooses(struct mpk_view_choice *choice, struct mpk_span name)
 	return any;
 }
 
-/* A module is shown: note who chose it, or something in it. */
+/* Notes which filters chose a shown module or something in it. */
 static void note_node(const struct mpk_view_node *n)
 {
 	struct mpk_view_choice *c = n->choice;
@@ -92,6 +94,6 @@ bool mpk_view_shows_part(const struct mpk_view_node *n, struct mpk_span name)
 {
 	if (n->choice && n->whole)
 		note_node(n);
-	/* n->whole comes last: mpk_view_chooses also notes who chose the part */
+	/* n->whole comes last, since mpk_view_chooses also notes which filter chose the part */
 	return !n->choice || mpk_view_chooses(n->choice, name) || n->whole;
 }

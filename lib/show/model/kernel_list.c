@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_list.c - kernels with their figures as a flat list: of a module, of code beside the tree, of a file
+/* kernel_list.c - lists kernels with their figures: those of a module, of code outside the tree, or
+ * of a file
  *
- * --diff and --baseline match kernels of two files by name, so a kernel has a key: its place, its name and its
- * device, and a number where that is not unique. */
+ * --diff and --baseline match kernels of two files by key. The key is the place, name and device of
+ * a kernel, and a number if that is not unique. */
 #include "model/kernel_list.h"
 
 #include <stdlib.h>
@@ -17,12 +18,13 @@ struct lister {
 	struct mpk_arena *arena;
 	struct mpk_error *err;
 	const char *path;
-	const struct mpk_view_node *node; /* NULL: what is added is of no module */
+	const struct mpk_view_node *node; /* NULL if the kernels belong to no module */
 	struct mpk_listed_kernel *items;  /* from malloc */
 	size_t count, cap;
-	struct mpk_strmap keys, names; /* of the items of this path */
-	const char *container;         /* NULL: code that stays */
-	uint64_t digest_left; /* bytes of the image: kernels of a hostile one may share code */
+	struct mpk_strmap keys, names; /* keys and names used within the current path */
+	const char *container;         /* NULL if the code is not freed */
+	/* bytes of the image that may still be hashed: kernels of a hostile file may share code */
+	uint64_t digest_left;
 	const char *image;
 	struct mpk_listed_image *images; /* from malloc */
 	size_t image_count, image_cap;
@@ -55,7 +57,7 @@ bool mpk_kernel_shows(const struct mpk_view *view, const struct mpk_listed_kerne
 	       mpk_view_shows(view, k->name);
 }
 
-/* What is there twice is numbered. */
+/* Numbers repeated keys. */
 static enum mpk_code kernel_list_make_key(struct lister *l, struct mpk_listed_kernel *k)
 {
 	size_t first;
@@ -63,7 +65,7 @@ static enum mpk_code kernel_list_make_key(struct lister *l, struct mpk_listed_ke
 	k->key = mpk_kernel_key(l->arena, k->path, k->target, k->name, 0);
 	MPK_TRY_ALLOC(k->key.data, l->err);
 	if (mpk_strmap_find(&l->keys, k->key, &first)) {
-		/* the first keeps number 0, which is in its key already: the second is number 2 */
+		/* the first has number 0, which its key omits, so the second is number 2 */
 		k->copy = ++l->items[first].copies + 1;
 		k->key = mpk_kernel_key(l->arena, k->path, k->target, k->name, k->copy);
 		MPK_TRY_ALLOC(k->key.data, l->err);
@@ -72,7 +74,7 @@ static enum mpk_code kernel_list_make_key(struct lister *l, struct mpk_listed_ke
 	return MPK_OK;
 }
 
-/* What is needed of a kernel whose container goes away. */
+/* Copies what is needed of a kernel whose container is about to be freed. */
 static enum mpk_code forget_code(struct lister *l, const struct mpk_code_kernel *from,
 				 struct mpk_listed_kernel *k)
 {
@@ -83,7 +85,7 @@ static enum mpk_code forget_code(struct lister *l, const struct mpk_code_kernel 
 	k->image = l->image;
 	k->target = k->target[0] ? mpk_arena_text(l->arena, mpk_span_str(k->target)) : "";
 	MPK_TRY_ALLOC(k->target, l->err);
-	/* beyond the limit a kernel has no digest: a hostile file costs linear time, too */
+	/* beyond the limit a kernel has no digest, so that a hostile file takes linear time */
 	if (!code.len || code.len > l->digest_left)
 		return MPK_OK;
 	l->digest_left -= code.len;
@@ -91,7 +93,7 @@ static enum mpk_code forget_code(struct lister *l, const struct mpk_code_kernel 
 	return mpk_digest_span(MPK_DIGEST_XXH128, code, k->digest, l->err);
 }
 
-/* k->code and its figures are set. */
+/* Requires k->code and its figures. */
 static enum mpk_code list_facts(struct lister *l, const struct mpk_code_info *code,
 				const struct mpk_code_kernel *from, struct mpk_listed_kernel *k)
 {
@@ -114,7 +116,7 @@ static enum mpk_code list_facts(struct lister *l, const struct mpk_code_info *co
 	return MPK_OK;
 }
 
-/* @code may be NULL: the table has the kernel, and nothing is known of its code. */
+/* @code    may be NULL: the table has the kernel, but its code is unknown. */
 static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_info *code,
 				     size_t kernel, struct mpk_span name)
 {
@@ -133,7 +135,7 @@ static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_inf
 			MPK_TRY(forget_code(l, from, &k));
 	}
 	MPK_TRY(kernel_list_make_key(l, &k));
-	/* a key ends with the name: one copy of what is forgotten is enough */
+	/* a key ends with the name, so one copy serves both */
 	if (l->container)
 		k.name = mpk_span_of(k.key.data + k.key.len - name.len, name.len);
 	else
@@ -143,7 +145,7 @@ static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_inf
 	return MPK_OK;
 }
 
-/* The kernels of the code and those of each image in it: a kernel is one for each device. */
+/* Adds the kernels of the code and of each image in it: a kernel counts once for each device. */
 static enum mpk_code add_code(struct lister *l, const struct mpk_code_info *code)
 {
 	for (size_t i = 0; i < code->kernel_count; i++)
@@ -153,7 +155,7 @@ static enum mpk_code add_code(struct lister *l, const struct mpk_code_info *code
 	return MPK_OK;
 }
 
-/* The code first, which knows the figures; then what the table has and no code tells. A piece that is
+/* Adds kernels of the code first, which have figures; then kernels that only the table has. A piece
  * for one kernel is listed under its key, whatever its entry point is called. */
 static enum mpk_code add_node(struct lister *l, const struct mpk_view *view, size_t index)
 {
@@ -185,7 +187,7 @@ static enum mpk_code kernel_list_add_embedded(struct lister *l, const struct mpk
 
 /* --- GPU code of any library ----------------------------------------------------------- */
 
-/* The word for an image in a listing, where it is another than the format's own. */
+/* Returns the word for an image in a listing if it differs from the format's name. */
 static const char *image_word(const struct mpk_code_info *image)
 {
 	static const struct {
@@ -211,7 +213,7 @@ const char *mpk_kernel_image(struct mpk_arena *arena, const struct mpk_code_info
 }
 
 /* An image has a digest of its own, so that two files can be compared
- * even where no kernel of it is known. */
+ * even if none of its kernels is known. */
 static enum mpk_code kernel_list_add_image(struct lister *l, const struct mpk_code_info *code)
 {
 	struct mpk_listed_image image = { .bytes = code->bytes.len };
@@ -228,9 +230,9 @@ static enum mpk_code kernel_list_add_image(struct lister *l, const struct mpk_co
 static enum mpk_code add_device_image(struct lister *l, const struct mpk_code_info *code)
 {
 	if (!code->bytes.len)
-		return MPK_OK; /* of the host, whose code is elsewhere */
+		return MPK_OK; /* for the host, whose code is elsewhere */
 	MPK_TRY(kernel_list_add_image(l, code));
-	/* kernels of compilers do not overlap: four times the image is enough for all of them */
+	/* kernels of real code do not overlap: four times the image is enough for all of them */
 	l->digest_left = 4 * (uint64_t)code->bytes.len;
 	return code->problem ? MPK_OK : add_code(l, code);
 }
@@ -242,7 +244,7 @@ static enum mpk_code add_container(const struct mpk_view_code *c, void *arg, str
 	(void)err;
 	l->container = mpk_arena_text(l->arena, mpk_span_str(c->path));
 	MPK_TRY_ALLOC(l->container, l->err);
-	/* bare code is its own image, and so is a container that does not read */
+	/* code without a container is its own image, and so is an unreadable container */
 	if (!c->code.image_count)
 		return add_device_image(l, &c->code);
 	for (size_t i = 0; i < c->code.image_count; i++)
@@ -250,7 +252,7 @@ static enum mpk_code add_container(const struct mpk_view_code *c, void *arg, str
 	return MPK_OK;
 }
 
-/* All GPU code has one path: containers differ from build to build, and keys must not. */
+/* All GPU code has one path: containers differ from build to build, but keys must not. */
 static enum mpk_code add_devices(struct lister *l, const struct mpk_view *view)
 {
 	l->path = MPK_DEVICE_PATH;
@@ -260,7 +262,7 @@ static enum mpk_code add_devices(struct lister *l, const struct mpk_view *view)
 
 /* --- lists ------------------------------------------------------------------------------- */
 
-/* Names are made unique within a module. */
+/* Starts a new path; names are made unique within a path. */
 static void next_path(struct lister *l)
 {
 	mpk_strmap_fini(&l->names);
@@ -280,7 +282,7 @@ static enum mpk_code add_all(struct lister *l, const struct mpk_view *view)
 	return add_devices(l, view);
 }
 
-/* The lists move to the arena, and what they grew in is freed by lister_fini. */
+/* The lists are copied to the arena; lister_fini frees the originals. */
 enum mpk_code mpk_kernel_list_read(const struct mpk_view *view, enum mpk_kernels_of of,
 				   size_t index, struct mpk_arena *arena,
 				   struct mpk_kernel_list *out, struct mpk_error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_info.c - what the code and the tensors of a module say. Its table of kernels and its code are two lists by two
- * authors. They are tied together here, by name, once; views and checks ask for a kernel of the table. */
+/* node_info.c - reads the code and the tensors of a module. The kernel table and the code are
+ * independent lists, which are matched here by name, once. Views and checks then ask for a kernel
+ * of the table. */
 #include "model/node_info.h"
 
 #include <ctype.h>
@@ -13,7 +14,7 @@
 
 /* --- tensors ------------------------------------------------------------------------ */
 
-/* The payload's own name for a tensor, else the last step of its file name. */
+/* Returns the payload's own name for a tensor, else the last step of its file name. */
 static const char *tensor_name(const struct mpk_extracted_file *file, struct mpk_arena *arena)
 {
 	const char *slash = strrchr(file->name, '/');
@@ -23,11 +24,12 @@ static const char *tensor_name(const struct mpk_extracted_file *file, struct mpk
 	return slash ? slash + 1 : file->name;
 }
 
-/* Lists the tensors of a payload with their figures. It reads every element, so it is done once. */
+/* Lists the tensors of a payload with their figures. This reads every element, so it is done
+ * once. */
 static enum mpk_code node_info_measure(struct mpk_view_node *node, struct mpk_arena *arena,
 				       struct mpk_error *err)
 {
-	/* a copy: what is there may be the empty one that nodes share */
+	/* a copy, since several nodes may share the present one, which is empty */
 	struct mpk_node_info info = *node->info;
 	struct mpk_extracted_files files;
 	struct mpk_tensor_info *list;
@@ -56,7 +58,7 @@ static enum mpk_code node_info_measure(struct mpk_view_node *node, struct mpk_ar
 
 /* --- views -------------------------------------------------------------------------- */
 
-/* Most modules of a file that has very many say nothing. */
+/* In a file with very many modules, most have no info. */
 static enum mpk_code node_info(const struct mpk_view *view, size_t index, struct mpk_error *err)
 {
 	static const struct mpk_node_info nothing = { 0 };
@@ -97,15 +99,15 @@ enum mpk_code mpk_view_show_info(struct mpk_view *view, bool tensors, struct mpk
 
 /* --- figures ------------------------------------------------------------------------ */
 
-/* The parameters as one of the images of a kernel has them, as JSON; those of other images are compared with it. */
+/* The parameters of a kernel in one of its images, as JSON; other images are compared with it. */
 struct params {
 	struct mpk_json json;
-	size_t image; /* which has them first, counted among those in the list */
+	size_t image; /* index in the list of the first image with these parameters */
 };
 
-enum { PARAMS_KEPT = 4 }; /* machine code of one vendor's, of another's, PTX */
+enum { PARAMS_KEPT = 4 }; /* machine code of two vendors, and PTX */
 
-/* What goes with each run of code that has a kernel. */
+/* The state of writing the figures of a kernel, for each piece of code that has it. */
 struct figures {
 	const char *indent;
 	bool with_work;
@@ -116,7 +118,7 @@ struct figures {
 	size_t params_count, count;
 };
 
-/* A format that knows no figures of its kernels gets no line. */
+/* A format without kernel figures gets no line. */
 static void figure_line(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct figures *f = arg;
@@ -134,7 +136,8 @@ static void figure_line(const struct mpk_code_info *code, size_t kernel, void *a
 	mpk_strbuf_putc(f->out, '\n');
 }
 
-/* Images for thirty devices have the same parameters, which would be most of the document. */
+/* Images for thirty devices have the same parameters, which would be most of the document, so they
+ * are written once. */
 static void put_params(const struct mpk_code_info *code, size_t kernel, struct figures *f,
 		       struct mpk_json_at *at)
 {
@@ -203,7 +206,7 @@ void mpk_code_figures_json(const struct mpk_code_info *code, struct mpk_span ker
 
 /* --- questions ---------------------------------------------------------------------- */
 
-/* Of several pieces for one kernel the first counts, as for loaders. */
+/* If there are several pieces for one kernel, the first counts, as for loaders. */
 static const struct mpk_code_info *node_info_code_of(const struct mpk_node_info *info,
 						     struct mpk_span kernel)
 {
@@ -247,12 +250,12 @@ const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *nod
 	struct mpk_span kernel = mpk_view_kernels(node)->functions[index].key;
 	size_t low = 0, high = node->finding_count, end, first = index;
 
-	/* a name that the table has twice has its findings at the first of its rows */
+	/* if the table has a name twice, the first row has the findings */
 	(void)mpk_names_find(&node->info->table, kernel, &first);
 	*count = 0;
 	if (first != index)
 		return NULL;
-	/* findings are sorted by kernel: the first that is not less */
+	/* findings are sorted by kernel: find the first that is not less */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -270,25 +273,26 @@ const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *nod
 
 /* --- which tensors are images -----------------------------------------------------------------
  *
- * Host code checks shapes and types, but not whether a tensor is an image: a driver crashes where it is
- * not. The kernels say so. TVM calls the kernels of function f "f_kernel", "f_kernel_1", ..., and their
- * parameters as those of the function, with "_ptr" behind. */
+ * Host code checks shapes and types, but not whether a tensor is an image, and a driver crashes if
+ * it is not. Only the kernels tell. TVM names the kernels of function f "f_kernel", "f_kernel_1",
+ * ..., and their parameters like those of the function, with the suffix "_ptr". */
 
-/* A kernel that a function's name begins. */
+/* A kernel, by the name of its function. */
 struct kernel {
 	struct mpk_span function;
 	const struct mpk_view_node *node;
-	size_t index; /* in the node's table */
+	size_t index; /* index in the node's table */
 	size_t order;
 };
 
-/* Those of all modules, by function: there may be as many functions as kernels. */
+/* The kernels of all modules, sorted by function: there may be as many functions as kernels. */
 struct kernels {
 	struct kernel *items;
 	size_t count;
 };
 
-/* "f" of "f_kernel", "f_kernel_" and "f_kernel_1"; false: the name is none of these. */
+/* Finds "f" in "f_kernel", "f_kernel_" and "f_kernel_1". Returns false if the name has none of
+ * these forms. */
 static bool function_of(struct mpk_span kernel, struct mpk_span *out)
 {
 	static const char suffix[] = "_kernel";
@@ -306,7 +310,7 @@ static bool function_of(struct mpk_span kernel, struct mpk_span *out)
 	return true;
 }
 
-/* By function, then in the order of the file: qsort is not stable. */
+/* Sorts by function, then in file order: qsort is not stable. */
 static int images_by_function(const void *a, const void *b)
 {
 	const struct kernel *x = a, *y = b;
@@ -356,7 +360,7 @@ static bool is_param_of(struct mpk_span kernel, struct mpk_span function)
 		memcmp(kernel.data + function.len, "_ptr", 4) == 0);
 }
 
-/* One function's tensors, while kernels are asked for them. */
+/* The tensors of one function, while its kernels are searched for them. */
 struct tensors {
 	struct mpk_param *inputs;
 	size_t count;
@@ -364,7 +368,7 @@ struct tensors {
 	bool failed, found;
 };
 
-/* Images of up to three dimensions lie the same way in every scope. */
+/* Images of up to three dimensions have the same layout in every scope. */
 static const char *scope_of(const struct mpk_type *t)
 {
 	return t->ranked && t->ndim <= 3 ? "texture" : "";
@@ -405,7 +409,7 @@ static void ask_kernels(const struct kernels *all, struct mpk_span function, str
 	}
 }
 
-/* Replaces *s by a signature that has the scopes, where there are. */
+/* Replaces *s by a signature with scopes if there are any. */
 static enum mpk_code mark(const struct kernels *all, struct mpk_arena *arena,
 			  const struct mpk_signature **s, struct mpk_error *err)
 {
@@ -417,7 +421,7 @@ static enum mpk_code mark(const struct kernels *all, struct mpk_arena *arena,
 	ask_kernels(all, (*s)->name, &t);
 	if (t.failed)
 		return mpk_fail_nomem(err);
-	/* most functions have no image: theirs is left as it is */
+	/* most functions have no image, and keep their signature */
 	if (!t.found)
 		return MPK_OK;
 	copy = mpk_arena_alloc(arena, sizeof *copy);
@@ -428,8 +432,8 @@ static enum mpk_code mark(const struct kernels *all, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* A search in the source is cheap and most files have no image:
- * then no kernel's parameters are read. */
+/* Most files have no image. A search in the source is cheap, and saves reading the parameters of
+ * the kernels. */
 static bool has_images(const struct mpk_view *view)
 {
 	for (size_t n = 0; n < view->count; n++) {

@@ -1,48 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_info.h - what the code, the graph and the tensors of a module say, read once for all views
+/* node_info.h - reads the code, the graph and the tensors of a module once for all views
  *
- * Nothing of it is needed to draw a tree: payload bytes are only touched when a view asks, and
- * what was read stays with the node, so that no reader runs twice over the same bytes.
+ * None of this is needed to draw a tree: payload bytes are read only when a view asks, and the
+ * result stays with the node, so that no reader runs twice over the same bytes.
  */
 #ifndef MPK_MODEL_NODE_INFO_H
 #define MPK_MODEL_NODE_INFO_H
 
 #include "model/view.h"
 
-/* mpk_view_info - what a module says; reads it when nobody has asked before
- * @index   of the node
- * @out     lives as long as the view; empty for a node that did not decode or holds no code
- * Returns  MPK_OK, also for code that does not read (its problem says why); MPK_E_NOMEM */
+/* mpk_view_info - get the info of a module; the first call reads it
+ * @index   index of the node
+ * @out     valid as long as the view; empty for a node that was not decoded or holds no code
+ * Returns  MPK_OK, also for unreadable code (its problem says why); MPK_E_NOMEM */
 enum mpk_code mpk_view_info(const struct mpk_view *view, size_t index,
 			    const struct mpk_node_info **out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_view_show_info - read it for every node; the summary and --functions show it from then on
- * @tensors whether tensors are measured too, which reads every element
+/* mpk_view_show_info - read the info of every node; the summary and --functions then show it
+ * @tensors also measure tensors, which reads every element
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_view_show_info(struct mpk_view *view, bool tensors,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_view_mark_images - note in the signatures of host functions which tensors their kernels take as
- * OpenCL images; the kernels must have been read
+/* mpk_view_mark_images - note in the signatures of host functions which tensors their kernels take
+ * as OpenCL images; the kernels must have been read before
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_view_mark_images(struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_node_info_each - call fn for everything the code of kernel `index` of the table says of it:
- * once for plain code, once an image for fatbins
+/* mpk_node_info_each - call fn for each piece of code that has kernel `index` of the table: once
+ * for plain code, once for each image of a fatbin
  * @fn      kernel is an index into code->kernels */
 void mpk_node_info_each(const struct mpk_node_info *info, const struct mpk_kernels *table,
 			size_t index,
 			void (*fn)(const struct mpk_code_info *code, size_t kernel, void *arg),
 			void *arg);
 
-/* mpk_node_code - that code; NULL: none has it */
+/* mpk_node_code - the code of kernel `index` of the table; NULL if none has it */
 const struct mpk_code_info *mpk_node_code(const struct mpk_node_info *info,
 					  const struct mpk_kernels *table, size_t index);
 
-/* mpk_code_figure_lines - append a line of what code, and one of what each of its images, tells of a kernel
- * mpk_code_figures_json - put "figures", the same, an object for each run of code
- * @code    NULL: there is none
- * @with_work  below each line what the instructions do, where the format tells it */
+/* mpk_code_figure_lines - append the figures of a kernel: one line for the code, and one for each
+ * of its images
+ * mpk_code_figures_json - put the same as "figures", an object for each piece of code
+ * @code    NULL if there is none
+ * @with_work  add a line with counts of instructions, if the format tells them */
 void mpk_code_figure_lines(const struct mpk_code_info *code, struct mpk_span kernel,
 			   const char *indent, bool with_work, struct mpk_strbuf *out);
 void mpk_code_figures_json(const struct mpk_code_info *code, struct mpk_span kernel,
@@ -52,20 +53,20 @@ void mpk_code_figures_json(const struct mpk_code_info *code, struct mpk_span ker
 enum mpk_code_defines mpk_node_info_defines(const struct mpk_node_info *info,
 					    const struct mpk_kernels *table, size_t index);
 
-/* mpk_node_findings - what mpk_verify_kernels found of kernel `index` of the table, in the order of the checks.
- * Where several kernels have one name, the first has the findings of all of them: a file with thousands of
- * equal names would else print millions.
- * @count   receives how many there are
- * Returns  the first; NULL: there is none */
+/* mpk_node_findings - the findings of mpk_verify_kernels about kernel `index` of the table, in the
+ * order of the checks. If several kernels share one name, the first has the findings of all: a file
+ * with thousands of equal names would else print millions.
+ * @count   receives the number of findings
+ * Returns  the first; NULL if there is none */
 const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *node, size_t index,
 						 size_t *count);
 
-/* mpk_node_lines - append a line for each run of code, image, member and function: what
- * mpk_node_kernel_lines does not say
- * mpk_node_kernel_lines - append what the code says of one kernel of the table, a line an image,
- * and a mark when it is not there
+/* mpk_node_lines - append a line for each piece of code, image, member and function, except what
+ * mpk_node_kernel_lines prints
+ * mpk_node_kernel_lines - append the lines about one kernel of the table, one for each image, and a
+ * mark if the code lacks it
  * Both append nothing before mpk_view_show_info.
- * @indent  is put before each line */
+ * @indent  put before each line */
 void mpk_node_lines(const struct mpk_view_node *node, const char *indent, struct mpk_strbuf *out);
 void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const char *indent,
 			   struct mpk_strbuf *out);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* origin.c - who says to have signed a library, what it says to be made from, and what it says of its model
+/* origin.c - prints a library's claims about itself: who signed it, what it was made from, and
+ * metadata of its model
  *
- * All of it is what the file says of itself. Who reads it is told so: a name beside the word "signed"
- * would pass for a proof. */
+ * None of these claims is verified, and the output says so: a name next to the word "signed" would
+ * look like a proof. */
 #include "model/origin.h"
 
 #include <inttypes.h>
@@ -16,7 +17,7 @@
 #include "text/table.h"
 #include "trust/seal.h"
 
-/* in the summary, which has a line for them; JSON has all */
+/* number of tools in the summary's line; JSON has all */
 enum { TOOLS_SHOWN = 4 };
 
 static struct mpk_span find_comment(const struct mpk_elf *elf, struct mpk_span file)
@@ -41,10 +42,10 @@ enum mpk_code mpk_view_origin(const struct mpk_view *view, struct mpk_view_origi
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 
 	*out = (struct mpk_view_origin){ .has_provenance = false };
-	/* the notes are sections of ELF files */
+	/* only ELF files have these notes */
 	if (!image->elf_class)
 		return MPK_OK;
-	/* an ELF file that does not open has no notes here: --verify says what is wrong */
+	/* an ELF file that cannot be opened has no notes here: --verify reports the problem */
 	enum mpk_code code = mpk_elf_open_mapped(image->bytes, image->bytes_off, &elf, NULL, err);
 	if (code != MPK_OK)
 		return code == MPK_E_NOMEM ? code : MPK_OK;
@@ -72,7 +73,7 @@ static void origin_put_signature(const struct mpk_origin *o, struct mpk_strbuf *
 	if (!o->seal_count)
 		return;
 	mpk_strbuf_puts(out, "  signature  ");
-	/* of several, nobody can say which one counts */
+	/* if there are several seals, it is unknown which one counts */
 	if (o->seal_count > 1 || !o->has_seal) {
 		mpk_strbuf_puts(out, o->seal_count > 1 ? "several, where a file has one\n"
 						       : "of a form that is not known here\n");
@@ -83,7 +84,7 @@ static void origin_put_signature(const struct mpk_origin *o, struct mpk_strbuf *
 	mpk_strbuf_puts(out, " (proven by verify --pubkey)\n");
 }
 
-/* Options on one line, then the inputs, digest before name as sha256sum prints them. */
+/* Prints options on one line, then the inputs, with the digest before the name like sha256sum. */
 static void put_details(const struct mpk_provenance *p, struct mpk_strbuf *out)
 {
 	char digits[MPK_DIGEST_TEXT];
@@ -108,7 +109,7 @@ static void put_provenance(const struct mpk_view_origin *o, struct mpk_style sty
 {
 	const struct mpk_provenance *p = &o->provenance;
 
-	/* a note that does not read may have been changed: it is not passed over */
+	/* an unreadable note may have been tampered with, so it is reported */
 	if (!o->has_provenance && o->problem.code != MPK_OK)
 		mpk_strbuf_printf(out, "  provenance %s\n", o->problem.text);
 	if (!o->has_provenance)
@@ -118,7 +119,7 @@ static void put_provenance(const struct mpk_view_origin *o, struct mpk_style sty
 		bool is_number = p->tools[i].version[0] >= '0' && p->tools[i].version[0] <= '9';
 
 		mpk_strbuf_puts(out, i ? ", " : "");
-		/* compilers and linkers say their names themselves */
+		/* compilers and linkers include their names in the version */
 		mpk_escape(out, mpk_span_str(is_number ? p->tools[i].name : ""));
 		mpk_strbuf_puts(out, is_number ? " " : "");
 		mpk_escape(out, mpk_span_str(p->tools[i].version));
@@ -150,13 +151,14 @@ static void origin_text(const void *what, struct mpk_style style, struct mpk_str
 	}
 	origin_put_signature(&o.notes, out);
 	put_provenance(&o, style, out);
-	if (style.verbose && !o.notes.provenance_count) /* which says more */
+	if (style.verbose && !o.notes.provenance_count) /* provenance has more detail */
 		put_compilers(o.comment, out);
 }
 
 /* --- JSON ------------------------------------------------------------------------ */
 
-/* Key, fingerprint and signature are given in the text forms of OpenSSH, which its tools read. */
+/* Key, fingerprint and signature have the text forms of OpenSSH, so that its tools can read
+ * them. */
 static void put_seal(const struct mpk_origin *n, uint64_t base, struct mpk_json *j,
 		     struct mpk_json_at *at)
 {
@@ -183,7 +185,8 @@ static void origin_json(const void *what, struct mpk_json *j, struct mpk_json_at
 		j->failed = true;
 		return;
 	}
-	/* of several signatures none is given: a reader would take it for the one that counts */
+	/* if there are several signatures, none is printed: a reader would take it for the one that
+	 * counts */
 	if (o.notes.has_seal && o.notes.seal_count == 1)
 		put_seal(&o.notes, view->image->bytes_off, j, at);
 	if (o.has_provenance)
@@ -196,7 +199,8 @@ const struct mpk_answer mpk_answer_origin = { .text = origin_text, .json = origi
 
 /* --- where the text is ---------------------------------------------------------------------------- */
 
-/* The one text among the operands of a function that only returns it; empty: there is none, or two. */
+/* Returns the only text among the operands of a function that just returns it; empty if there is
+ * none or more than one. */
 static struct mpk_span text_in_byte_code(const struct mpk_relax *x, const struct mpk_relax_func *f)
 {
 	enum { INSTRUCTIONS_MAX = 16 };
@@ -223,7 +227,7 @@ static struct mpk_span text_in_byte_code(const struct mpk_relax *x, const struct
 	return found;
 }
 
-/* Of a compiled function nobody can tell which constants it has; this text has keys of its own. */
+/* It is unknown which constants a compiled function uses; the text is recognised by its keys. */
 static struct mpk_span text_of_compiled(const struct mpk_relax *x)
 {
 	struct mpk_span found = { 0 };
@@ -243,7 +247,7 @@ static struct mpk_span text_of_compiled(const struct mpk_relax *x)
 	return found;
 }
 
-/* The text of an executable; empty: it has none. */
+/* Returns the metadata text of an executable; empty if it has none. */
 static struct mpk_span find_text(const struct mpk_view_node *n)
 {
 	const struct mpk_relax *x = mpk_view_relax(n);
@@ -262,7 +266,7 @@ static struct mpk_span find_text(const struct mpk_view_node *n)
 
 /* --- what it says ---------------------------------------------------------------------------------- */
 
-/* The text has those of the kinds TEXT_OR_NULL and I64_IF under the same keys as our document. */
+/* Keys of kinds TEXT_OR_NULL and I64_IF have the same names in the text and in our document. */
 static const struct mpk_fact metadata_facts[] = {
 	{ MPK_FACT(TEXT, "path", struct mpk_metadata, path, "of the executable") },
 	{ MPK_FACT(TEXT_OR_NULL, "model_type", struct mpk_metadata, model_type) },
@@ -294,7 +298,7 @@ static int64_t metadata_number(struct mpk_json_value v)
 	return mpk_json_value_i64(v, &n) ? n : INT64_MIN;
 }
 
-/* Extents may be names. */
+/* Extents may be names instead of numbers. */
 static uint64_t bytes_of_param(struct mpk_json_value param, struct mpk_arena *arena)
 {
 	struct mpk_json_items shape = mpk_json_items(mpk_json_value_get(param, "shape"));
@@ -391,7 +395,7 @@ enum mpk_code mpk_view_metadata(const struct mpk_view *view, const struct mpk_me
 
 /* --- shown ----------------------------------------------------------------------------------------- */
 
-/* ", context of 512 tokens", where it is said. */
+/* Appends ", context of 512 tokens" if the number is given. */
 static void put_number(int64_t n, const char *before, const char *after, bool *any,
 		       struct mpk_strbuf *out)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view.c - what was read of a file, made ready once for all answers
+/* view.c - prepares the contents of a file once for all printers
  *
- * Every payload is decoded and every path written, in time linear in the size of the tree, as a hostile file
- * decides how large that is. What does not decode stays in the tree with its problem, so that the rest can
- * still be looked at. */
+ * Every payload is decoded and every path is computed, in time linear in the size of the tree,
+ * since a hostile file decides how large that is. A module that cannot be decoded stays in the tree
+ * with its problem, so that the rest can still be shown. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,14 +14,14 @@
 #include "model/device_code.h"
 #include "model/view.h"
 
-/* The first importer of a node and the node's position among its imports. */
+/* The first importer of a node, and the node's position among its imports. */
 struct step {
 	size_t parent, position;
 	bool known;
 };
 
-/* The way up from a node, written from its end; what does not fit is cut at the front, as
- * mpk_tree_path does. A step takes two characters at least: few fit. */
+/* Writes the path of a node from its end. A path that does not fit is cut at the front, as
+ * mpk_tree_path does. A step takes at least two characters, so few steps fit. */
 static void set_path(const struct step *steps, size_t node, char out[MPK_VIEW_PATH])
 {
 	size_t at = MPK_VIEW_PATH - 1, start = node;
@@ -48,7 +48,7 @@ static void set_path(const struct step *steps, size_t node, char out[MPK_VIEW_PA
 	memmove(out, out + at, MPK_VIEW_PATH - at);
 }
 
-/* Far down the paths are cut, and all the same where each module has one import: they are kept once. */
+/* Deep paths are cut. In a chain of single imports they are all equal, so they are stored once. */
 static const char *keep_path(const struct mpk_view *view, const struct step *steps, size_t node,
 			     struct mpk_arena *arena)
 {
@@ -59,7 +59,7 @@ static const char *keep_path(const struct mpk_view *view, const struct step *ste
 	return strcmp(path, above) == 0 ? above : mpk_arena_copy(arena, path, strlen(path));
 }
 
-/* Children come after their parents, so one pass reaches every node from above. */
+/* Children come after their parents, so one pass sets all paths. */
 static enum mpk_code set_paths(struct mpk_view *view, struct mpk_arena *arena,
 			       struct mpk_error *err)
 {
@@ -79,8 +79,8 @@ static enum mpk_code set_paths(struct mpk_view *view, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* Trees of a hundred thousand modules are legal, and an error is large: only those that have a
- * problem have one. */
+/* Stores a problem outside the node: trees of a hundred thousand modules are legal, and an error is
+ * large. */
 static enum mpk_code keep_problem(struct mpk_view_node *n, struct mpk_error *problem,
 				  struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -92,8 +92,8 @@ static enum mpk_code keep_problem(struct mpk_view_node *n, struct mpk_error *pro
 	return MPK_OK;
 }
 
-/* Decodes one payload. One that fails keeps its problem; a kind that is unknown has none, as
- * nothing is known to be wrong with it. */
+/* Decodes one payload. If that fails, the node keeps the problem; a module of unknown kind has
+ * none, as nothing is known to be wrong with it. */
 static enum mpk_code view_decode(struct mpk_view_node *n, enum mpk_generation gen,
 				 struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -118,20 +118,20 @@ static enum mpk_code view_decode(struct mpk_view_node *n, enum mpk_generation ge
 
 /* --- types of inputs ----------------------------------------------------------------------------
  *
- * TVM leaves out the checks of weights that are inputs. Such an input is a register that nobody writes; where a kernel
- * of the file gets it, the errors of the kernel say its type. Kernels that disagree say nothing. Compiled functions are
- * read back as byte code first, where their code is understood: then all that is known of byte code is known of them,
- * what they return among it. */
+ * TVM omits the argument checks of inputs that are weights. Such an input is a register that no
+ * instruction writes. If it is passed to a kernel of the file, the kernel's error messages give its
+ * type. If kernels disagree, the type stays unknown. Compiled functions are first converted back to
+ * byte code, if their code is understood: then the same rules apply to them, also for results. */
 
 /* One function while its calls are read. */
 struct inference {
 	const struct mpk_relax *x;
 	const struct mpk_relax_func *f;
 	const struct mpk_signature *const *host;
-	const struct mpk_strmap *by_name; /* index into host */
-	struct mpk_param *inputs;         /* its signature's, to be filled */
+	const struct mpk_strmap *by_name; /* maps names to indexes into host */
+	struct mpk_param *inputs;         /* inputs of its signature, to be filled */
 	size_t count;
-	bool *is_open; /* of each input: its type is not known, or only from a kernel */
+	bool *is_open; /* for each input: its type is unknown, or known only from a kernel */
 };
 
 static bool is_fixed(const struct mpk_type *t)
@@ -154,7 +154,7 @@ static bool is_same(const struct mpk_type *a, const struct mpk_type *b)
 	return true;
 }
 
-/* Input `input` goes to a kernel as this. */
+/* Notes that input `input` is passed to a kernel with this type. */
 static void infer_take(struct inference *n, size_t input, const struct mpk_type *t)
 {
 	struct mpk_type *own = &n->inputs[input].type;
@@ -186,8 +186,8 @@ static void infer_call(struct inference *n, const struct mpk_relax_instr *instr)
 	}
 }
 
-/* An input whose register is written is no longer the input.
- * @left    instructions that may still be read: functions may claim the same ones */
+/* Reads the calls of a function. A register that is written no longer holds its input.
+ * @left    instructions that may still be read: functions of a hostile file may share them */
 static void infer_function(struct inference *n, size_t *left)
 {
 	struct mpk_relax_instr instr;
@@ -203,7 +203,7 @@ static void infer_function(struct inference *n, size_t *left)
 	}
 }
 
-/* The signature with types in the place of those that it lacks. */
+/* Makes a signature with the missing types filled in. */
 static enum mpk_code infer_signature(struct inference *n, struct mpk_signature *s, size_t *left,
 				     struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -235,7 +235,7 @@ static bool is_compiled(const struct mpk_view_node *n)
 	return any;
 }
 
-/* Its compiled functions as byte code, and signatures read from that. */
+/* Converts compiled functions to byte code, and reads their signatures. */
 static enum mpk_code read_compiled(const struct mpk_view *view, struct mpk_view_node *node,
 				   const struct mpk_wants *wants, struct mpk_relax *out,
 				   struct mpk_error *err)
@@ -246,7 +246,7 @@ static enum mpk_code read_compiled(const struct mpk_view *view, struct mpk_view_
 	MPK_TRY(mpk_compiled_read(mpk_view_relax(node), view->image, wants, view->arena, out, err));
 	MPK_TRY_ARRAY(items, view->arena, out->func_count + 1, err);
 	MPK_TRY(mpk_relax_signatures(out, view->arena, items, &count, err));
-	if (count == node->models.count) /* of the same functions */
+	if (count == node->models.count) /* they are the same functions */
 		node->models.items = items;
 	return MPK_OK;
 }
@@ -260,7 +260,7 @@ static enum mpk_code infer_node(const struct mpk_view *view, struct mpk_view_nod
 		mpk_arena_array(view->arena, node->models.count + 1, sizeof *items);
 
 	MPK_TRY_ALLOC(items, err);
-	/* signatures are those of functions that can be called, in the order of the table */
+	/* signatures are those of callable functions, in the order of the table */
 	for (size_t i = 0; i < x->func_count && at < node->models.count; i++) {
 		struct inference n = {
 			.x = x, .f = &x->funcs[i], .host = view->host, .by_name = by_name
@@ -278,8 +278,8 @@ static enum mpk_code infer_node(const struct mpk_view *view, struct mpk_view_nod
 	return MPK_OK;
 }
 
-/* What the code of the library looks up, for those of its models that are compiled.
- * @any     false: there are none, or the code does not read, of which --verify has an error */
+/* Opens the library's code, if some of its models are compiled.
+ * @any     false if there are none, or if the code cannot be read, which --verify reports */
 static enum mpk_code open_code(const struct mpk_view *view, struct mpk_elf *elf,
 			       struct mpk_wants *wants, bool *any, struct mpk_error *err)
 {
@@ -299,8 +299,8 @@ static enum mpk_code open_code(const struct mpk_view *view, struct mpk_elf *elf,
 	return code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-/* Once payloads are decoded and host functions known; linear in both. Functions that take a state get the sort of it,
- * where compiled code looks builtins of one up. */
+/* Runs after payloads are decoded and host functions known; linear in both. A function with a state
+ * gets its kind from the builtins that compiled code looks up. */
 static enum mpk_code view_infer(const struct mpk_view *view, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap by_name = { 0 };
@@ -332,7 +332,8 @@ static enum mpk_code view_infer(const struct mpk_view *view, struct mpk_error *e
 
 /* --- the view ----------------------------------------------------------------------------------- */
 
-/* Code that getters name is read once, that of any library, which may be gigabytes, when it is shown. */
+/* Images that getters name are read once. GPU code of any library, which may be gigabytes, is read
+ * when shown. */
 static enum mpk_code read_embedded(const struct mpk_image *image, struct mpk_arena *arena,
 				   const struct mpk_view_code **out, struct mpk_error *err)
 {
@@ -345,7 +346,7 @@ static enum mpk_code read_embedded(const struct mpk_image *image, struct mpk_are
 		list[i].at = at;
 		list[i].path = mpk_arena_printf(arena, MPK_EMBEDDED_PATH "%s", at->name);
 		MPK_TRY_ALLOC(list[i].path, err);
-		/* no kind of module claims a format here: the bytes say which it is */
+		/* outside the tree no kind tells the format, so the bytes do */
 		MPK_TRY(mpk_code_info_read(at->bytes, at->off, NULL, arena, &list[i].code, err));
 	}
 	*out = list;
@@ -374,7 +375,7 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no nodes without a tree */
 		MPK_TRY(view_decode(&v.nodes[i], tree->gen, arena, err));
 	MPK_TRY(view_infer(&v, err));
-	/* last, as it looks at the models and kernels of all modules */
+	/* last, as it uses the models and kernels of all modules */
 	MPK_TRY(mpk_view_read_names(&v, err));
 	*view = v;
 	return MPK_OK;
@@ -440,6 +441,6 @@ enum mpk_code mpk_view_targets(const struct mpk_view *view, const struct mpk_vie
 	if (!k || k->layout != MPK_KERNELS_PLAIN || !mpk_code_kind_has_targets(node->node->kind))
 		return MPK_OK;
 	if (mpk_code_targets(k->data, view->arena, out, count, &problem) != MPK_OK)
-		*count = 0; /* --verify tells why */
+		*count = 0; /* --verify reports why */
 	return problem.code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
 }

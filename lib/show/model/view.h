@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view.h - a module tree made ready to be shown: every payload decoded once
+/* view.h - a module tree prepared for printing: every payload is decoded once
  *
- * What the text, JSON, file and check views share. Nothing here prints: the views
- * append to a buffer that cmd/ writes.
+ * Shared by the text, JSON, file and check views. Nothing here prints: the views append to a buffer
+ * that cmd/ writes.
  */
 #ifndef MPK_MODEL_VIEW_H
 #define MPK_MODEL_VIEW_H
@@ -31,68 +31,72 @@ struct mpk_code_target; /* code/format.h */
 struct mpk_view_code;   /* device_code.h */
 struct mpk_view_names;  /* call.c */
 
-/* What is wrong with one kernel of a module. */
+/* A finding about one kernel of a module. */
 struct mpk_view_finding {
 	enum mpk_severity severity;
 	const char *check, *kernel, *text;
-	size_t rank; /* among those of its module, as they were found */
+	size_t rank; /* order among the findings of its module */
 };
 
-/* Files may have a hundred thousand modules: what only some of them have is kept beside the node. */
+/* Files may have a hundred thousand modules, so data that few of them have is stored outside the
+ * node. */
 struct mpk_view_node {
 	const struct mpk_node *node;
-	const struct mpk_kind *kind;       /* NULL: a kind this program does not know */
-	const char *path;                  /* as mpk_tree_path prints it */
-	bool decoded;                      /* payload is filled */
-	bool show_info;                    /* views show info */
-	bool hidden;                       /* neither it nor a part of it is chosen (below) */
-	bool whole;                        /* it is chosen, and all of its parts with it */
-	const struct mpk_payload *payload; /* an empty one where none is decoded; never NULL */
-	struct mpk_models models;          /* executors: what can be called */
-	const struct mpk_error *problem;  /* why there is no payload, or no models; NULL: nothing is
-					    * wrong, or the kind is unknown */
-	const struct mpk_node_info *info; /* what its code says; NULL until somebody asks */
+	const struct mpk_kind *kind; /* NULL if the kind is unknown to this program */
+	const char *path;            /* in the form of mpk_tree_path */
+	bool decoded;                /* payload is set */
+	bool show_info;              /* views print info */
+	bool hidden; /* the filter chooses neither the module nor a part of it (below) */
+	bool whole;  /* the filter chooses the whole module */
+	const struct mpk_payload *payload; /* an empty payload if none was decoded; never NULL */
+	struct mpk_models models;          /* executors: functions that can be called */
+	/* why there is no payload or there are no models; NULL if nothing is wrong or the kind is
+	 * unknown */
+	const struct mpk_error *problem;
+	const struct mpk_node_info *info; /* details of its code; NULL until requested */
 	const struct mpk_view_finding
-		*findings; /* about its kernels, sorted by them (mpk_verify_kernels) */
+		*findings; /* findings about its kernels, sorted by kernel (mpk_verify_kernels) */
 	size_t finding_count;
-	struct mpk_view_choice *choice; /* chooses its parts (below); NULL: there is none */
+	struct mpk_view_choice *choice; /* filter for its parts (below); NULL if none */
 };
 
-/* What is shown of a file, and which of the filters chose something that was printed. */
+/* The filters of --filter, and which of them chose something that was printed. */
 struct mpk_view_choice {
-	struct mpk_name_filter filter; /* one at least, of what is chosen */
-	bool *shown;                   /* for each of them: something that it chose was shown */
+	struct mpk_name_filter filter; /* at least one filter */
+	bool *shown;                   /* for each filter: something that it chose was printed */
 };
 
 struct mpk_view {
-	const char *name; /* the file as the user named it, not escaped */
+	const char *name; /* the name that the user gave, not escaped */
 	uint64_t file_bytes;
 	const struct mpk_image *image;
-	const struct mpk_signature *const *host; /* of image->functions; NULL: not known */
-	const struct mpk_host_texts *texts;      /* what getters say; NULL: not asked */
-	struct mpk_view_choice *choice;          /* chooses what is shown (below); NULL: all */
-	bool in_archive; /* the file is a member of a zip archive: nothing loads it from there */
-	const struct mpk_tree *tree; /* NULL when the image has no blob */
-	struct mpk_view_node *nodes; /* tree->count of them */
+	/* one for each of image->functions; NULL if not known */
+	const struct mpk_signature *const *host;
+	const struct mpk_host_texts *texts; /* texts that getters hold; NULL if not asked */
+	struct mpk_view_choice *choice; /* filter for everything printed (below); NULL means all */
+	/* the file is a member of a zip archive, so it cannot be loaded in place */
+	bool in_archive;
+	const struct mpk_tree *tree; /* NULL if the image has no blob */
+	struct mpk_view_node *nodes; /* tree->count elements */
 	size_t count;
-	const struct mpk_view_code *embedded; /* of image->embedded */
+	const struct mpk_view_code *embedded; /* one for each of image->embedded */
 	const struct mpk_view_names *names;
 	struct mpk_device_kept
-		*kept; /* containers that were read (mpk_device_keep); NULL: none is kept */
-	struct mpk_arena *arena; /* of all that is read later, when it is asked for */
+		*kept; /* containers that were read (mpk_device_keep); NULL if none is kept */
+	struct mpk_arena *arena; /* holds everything read later on demand */
 };
 
-/* mpk_view_init - decode every payload of tree; a payload that does not decode is kept
- * as its problem
+/* mpk_view_init - decode every payload of tree; if one cannot be decoded, its node keeps the
+ * problem
  * @tree    may be NULL; image, tree and name are borrowed
- * @arena   receives the nodes, what payloads decode to and what is read later; borrowed
- * Returns  MPK_OK; MPK_E_NOMEM. Linear in the size of the tree, and of the code beside it. */
+ * @arena   receives the nodes, decoded payloads and everything read later; borrowed
+ * Returns  MPK_OK; MPK_E_NOMEM. Linear in the size of the tree, and of the code outside it. */
 enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t file_bytes,
 			    const struct mpk_image *image, const struct mpk_tree *tree,
 			    struct mpk_arena *arena, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_view_row - what can be said of a module's payload; a row without anything where none is decoded
- * mpk_view_content - what that row looks at */
+/* mpk_view_row - the printers of a module's payload; empty ones if it was not decoded
+ * mpk_view_content - the data that those printers take */
 static inline const struct mpk_payload_view *mpk_view_row(const struct mpk_view_node *node)
 {
 	return mpk_payload_view_of(node->decoded ? node->payload : NULL);
@@ -103,7 +107,7 @@ static inline struct mpk_payload_content mpk_view_content(const struct mpk_view_
 	return (struct mpk_payload_content){ node->payload, node->models.graph, node->info };
 }
 
-/* mpk_view_kernels - the kernels of a decoded device module, or NULL */
+/* mpk_view_kernels - the kernel table of a decoded device module; NULL if it is none */
 static inline const struct mpk_kernels *mpk_view_kernels(const struct mpk_view_node *node)
 {
 	const struct mpk_payload_view *row = mpk_view_row(node);
@@ -111,7 +115,7 @@ static inline const struct mpk_kernels *mpk_view_kernels(const struct mpk_view_n
 	return row->kernels ? row->kernels(node->payload) : NULL;
 }
 
-/* mpk_view_relax - the executable of a decoded model in Relax byte code, or NULL */
+/* mpk_view_relax - the executable of a decoded model in Relax byte code; NULL if it is none */
 static inline const struct mpk_relax *mpk_view_relax(const struct mpk_view_node *node)
 {
 	const struct mpk_payload_view *row = mpk_view_row(node);
@@ -119,102 +123,111 @@ static inline const struct mpk_relax *mpk_view_relax(const struct mpk_view_node 
 	return row->relax ? row->relax(node->payload) : NULL;
 }
 
-/* mpk_view_format - "ptx", "cl", ...: how a payload's code is written, or an empty span */
+/* mpk_view_format - the format of a payload's code, "ptx", "cl", ...; an empty span if unknown */
 struct mpk_span mpk_view_format(const struct mpk_view_node *node);
 
-/* mpk_view_loaders - the kinds of modules that a runtime must have a loader for, each once, in the
- * order of the tree; none for the library's own code
+/* mpk_view_loaders - list the kinds of modules that need a loader in the runtime, each once, in the
+ * order of the tree; the library's own code needs none
  * @err     may be NULL
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_view_loaders(const struct mpk_view *view, const struct mpk_span **out,
 			       size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_view_targets - the devices that a module's code is for, read from its headers alone
- * @count   receives 0 for modules without such code, and where the headers do not read
+/* mpk_view_targets - list the target devices of a module's code, from its headers only
+ * @count   receives 0 for modules without such code, and if the headers cannot be read
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_view_targets(const struct mpk_view *view, const struct mpk_view_node *node,
 			       const struct mpk_code_target **out, size_t *count,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_view_title - "CUDA kernels"; "unknown kind" for kinds that have no row */
+/* mpk_view_title - the title of a kind, "CUDA kernels"; "unknown kind" if it is unknown */
 const char *mpk_view_title(const struct mpk_view_node *node);
 
-/* mpk_view_role - "host", ..., "unknown": what its kind is for, a stable word; static storage */
+/* mpk_view_role - the role of a module's kind as a stable word: "host", ..., "unknown"; static
+ * storage */
 const char *mpk_view_role(const struct mpk_view_node *node);
 
-/* mpk_view_counts - append ", 2 kernels" or ", 1 function, 3 constants (1.2 KiB)": what
- * a module holds; nothing when there is nothing to count */
+/* mpk_view_counts - append what a module holds, ", 2 kernels" or ", 1 function, 3 constants (1.2
+ * KiB)"; nothing if it is empty */
 void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out);
 
-/* mpk_view_tree - the tree alone, one module a line and its kernels below */
+/* mpk_view_tree - append only the tree, one line for each module and its kernels below */
 void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out);
 
 /* mpk_view_call - append a command line that calls a function
- * The host code of a bare blob is in a LIBRARY.so, and so is what a file of another system than Linux must
- * become first.
- * @signature  what is known of it; NULL: the file does not tell its arguments. Capitals stand for
- *          what only the caller knows. */
+ * For a bare blob it names LIBRARY.so, which has the host code; so it does for a file of another
+ * system than Linux, which has to be built for Linux first.
+ * @signature  NULL if the file does not tell the arguments. Capitals stand for values that only the
+ *             caller knows. */
 void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 		   const struct mpk_signature *signature, struct mpk_strbuf *out);
 
-/* mpk_view_kernel_call - the same for kernel `index` of a decoded device module: with the types and the
- * block that its code tells, once mpk_view_show_info has read it
- * Failures are remembered by out. */
+/* mpk_view_kernel_call - the same for kernel `index` of a decoded device module: with the types and
+ * the block that its code tells, after mpk_view_show_info has read it
+ * out remembers failures. */
 void mpk_view_kernel_call(const struct mpk_view *view, const struct mpk_view_node *node,
 			  size_t index, struct mpk_strbuf *out);
 
-/* mpk_view_host - what host function `index` of the image takes; NULL: the file does not tell */
+/* mpk_view_host - the signature of host function `index` of the image; NULL if the file does not
+ * tell it */
 const struct mpk_signature *mpk_view_host(const struct mpk_view *view, size_t index);
 
-/* mpk_view_read_texts - what the file's getters hold as constants, unless texts were given before
- * @given   what calls of the getters gave, borrowed; with it signatures come from them where the file itself tells
- *          none. NULL: nobody called them
+/* mpk_view_read_texts - read the constants that the file's getters return, unless texts were given
+ * before
+ * @given   results of calling the getters, borrowed; signatures are taken from them if the file
+ *          itself has none. NULL if the getters were not called
  * Returns  MPK_OK; MPK_E_NOMEM
- * mpk_view_doc - what is said about host function `index`; empty: nothing, or not known */
+ * mpk_view_doc - the documentation of host function `index`; empty if there is none or it is not
+ * known */
 enum mpk_code mpk_view_read_texts(struct mpk_view *view, const struct mpk_host_texts *given,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 struct mpk_span mpk_view_doc(const struct mpk_view *view, size_t index);
 
-/* mpk_view_read_names - fill view->names, once payloads are decoded; in time that is linear but for sorting
+/* mpk_view_read_names - fill view->names, after payloads are decoded; linear time except for
+ * sorting
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_view_read_names(struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_view_called - the name under which --run calls host function `index`: of an alias that for which it
- * stands
- * mpk_view_called_instead - what a call of it leads to: the function of an executor in the tree that --run calls by
- *          this name, or whose compiled body has it ("__vmtir__main", which takes a virtual machine); NULL: host
- *          code */
+/* mpk_view_called - the name under which --run calls host function `index`: for an alias, the name
+ * of its target
+ * mpk_view_called_instead - the executor's function that --run calls instead of host function
+ * `index`: one with the same
+ *          name, or one whose compiled body it is ("__vmtir__main", which takes a virtual machine);
+ *          NULL if the host
+ *          function itself is called */
 const char *mpk_view_called(const struct mpk_view *view, size_t index);
 const struct mpk_signature *mpk_view_called_instead(const struct mpk_view *view, size_t index);
 
-/* mpk_view_host_text - append the signature of host function `index`, or its name when that is all
- * @names   goes between an alias and what it names */
+/* mpk_view_host_text - append the signature of host function `index`, or its name if the signature
+ * is unknown
+ * @names   text between an alias and its target */
 void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *names,
 			struct mpk_strbuf *out);
 
 /* --- --filter: which functions, kernels, tensors and modules are shown ------------------------
  *
- * A module is shown whole when its kind or its path is chosen, else with those of its parts that are,
- * and not at all without any. What is not shown is not counted differently: sizes and indices stay
- * those of the file. Whoever prints asks here right before, and that is noted: what a filter chose is what
- * was printed for it.
+ * A module is shown whole if a filter matches its kind or path. Else only its parts that match are
+ * shown, and without any it is hidden. Hidden things are still counted: sizes and indices stay
+ * those of the file. Printers ask these functions immediately before they print, and each answer is
+ * noted, so that a filter that chose nothing can be reported.
  */
 
-/* mpk_view_filter - show only what is named so from now on
- * @choice  lives as long as the view; a filter that begins with '/' also chooses modules by their
- *          path. What is asked for below, and shown, is noted in it. */
+/* mpk_view_filter - from now on, show only what the filters choose
+ * @choice  must live as long as the view; a filter that begins with '/' also matches paths of
+ *          modules. Receives notes about which filters chose something. */
 void mpk_view_filter(struct mpk_view *view, struct mpk_view_choice *choice);
 
-/* mpk_view_chooses - whether a name is chosen, which is noted; all of them where there is no filter */
+/* mpk_view_chooses - whether the filter chooses a name, which is noted; true if there is no
+ * filter */
 bool mpk_view_chooses(struct mpk_view_choice *choice, struct mpk_span name);
 
 /* mpk_view_shows - whether something that belongs to no module is shown, such as a function of the
- * library; all of it without a filter */
+ * library; true if there is no filter */
 bool mpk_view_shows(const struct mpk_view *view, struct mpk_span name);
 
-/* mpk_view_shows_node - whether a module is shown at all
- * mpk_view_shows_whole - whether all of it is, and not only some of its parts
- * mpk_view_shows_part - whether a kernel, function or tensor of it is */
+/* mpk_view_shows_node - whether a module or a part of it is shown
+ * mpk_view_shows_whole - whether all of the module is shown
+ * mpk_view_shows_part - whether a kernel, function or tensor of the module is shown */
 bool mpk_view_shows_node(const struct mpk_view_node *n);
 bool mpk_view_shows_whole(const struct mpk_view_node *n);
 bool mpk_view_shows_part(const struct mpk_view_node *n, struct mpk_span name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print.c - occupancy as a sentence and a table, and as JSON */
+/* print.c - prints occupancy as a sentence, a table and JSON */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ enum {
 	NAME_WIDTH = 40,
 };
 
-/* behind "registers; ": "8 fewer: 63 %" */
+/* Appends the next step, after "registers; ": "8 fewer: 63 %". */
 static void put_next(const struct mpk_occupancy_row *r, struct mpk_strbuf *out)
 {
 	switch (r->next) {
@@ -40,7 +40,7 @@ static void put_name(struct mpk_span name, struct mpk_strbuf *out)
 		mpk_escape(out, name);
 }
 
-/* Objects that were linked have templates in common: one line is enough for those that print alike. */
+/* Linked objects share template kernels: rows that print alike are printed once. */
 static bool is_same(const struct mpk_occupancy_row *a, const struct mpk_occupancy_row *b)
 {
 	return mpk_span_compare(a->name, b->name) == 0 && strcmp(a->device, b->device) == 0 &&

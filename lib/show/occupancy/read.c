@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - the occupancy of each kernel of a file, from the figures that its code has */
+/* read.c - computes the occupancy of each kernel of a file from the figures of its code */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static void rows_fini(struct rows *r)
 	free(r->items);
 }
 
-/* Whether machine code for target runs on device: the same rule by which a driver is said to take an image. */
+/* Whether machine code for target runs on device, by the same rule as in --check. */
 static bool runs_on(const char *target, const char *device)
 {
 	const struct mpk_cuda_place place = { .sm = mpk_cuda_device_parse(device) };
@@ -32,7 +32,7 @@ static bool runs_on(const char *target, const char *device)
 	return image.sm && place.sm && mpk_cuda_fit(&image, &place) == MPK_CUDA_RUNS;
 }
 
-/* Returns  false: the figures do not tell */
+/* Returns  false if figures are missing */
 static bool row_of(const struct mpk_listed_kernel *k, const struct mpk_occupancy_ask *ask,
 		   const char *device, struct mpk_occupancy_need *needed,
 		   struct mpk_occupancy_row *out)
@@ -81,7 +81,7 @@ static bool row_of(const struct mpk_listed_kernel *k, const struct mpk_occupancy
 	return true;
 }
 
-/* What holds for blocks of each size. */
+/* Computes the occupancy for blocks of each size. */
 static enum mpk_code read_blocks(struct mpk_occupancy_need need, struct mpk_arena *arena,
 				 struct mpk_occupancy_row *row, struct mpk_error *err)
 {
@@ -111,7 +111,7 @@ static int by_percent(const void *a, const void *b)
 	order = strcmp(x->device, y->device);
 	order = order ? order : strcmp(x->path, y->path);
 	order = order ? order : mpk_span_compare(x->name, y->name);
-	/* equal rows of one file may stand in any order: they print alike */
+	/* equal rows may be in any order: they print alike */
 	return order ? order : strcmp(x->target, y->target);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* devices.c - which devices run a file, in the document of the page: the verdicts of --check for every device that is
- * known, so that the page and the command never differ */
+/* devices.c - writes into the page's document which devices run a file: the verdict of --check for
+ * every known device, so that the page and the command always agree */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +28,8 @@ static void asked_fini(struct asked *a)
 	mpk_arena_fini(&a->arena);
 }
 
-/* @other  receives whether the file has no code for this maker's devices: no other needs to be asked */
+/* @other  receives whether the file has no code for this maker's devices, so that further ones need
+ * not be tried */
 static enum mpk_code ask(struct asked *a, const char *name, const char *amd, unsigned sm,
 			 bool *other, struct mpk_error *err)
 {
@@ -51,7 +52,7 @@ static enum mpk_code ask(struct asked *a, const char *name, const char *amd, uns
 	switch (result.gpu) {
 	case MPK_CHECK_GPU_UNASKED:
 	case MPK_CHECK_GPU_NONE:
-	case MPK_CHECK_GPU_PORTABLE: /* for none in particular */
+	case MPK_CHECK_GPU_PORTABLE: /* portable code is for no device in particular */
 	case MPK_CHECK_GPU_OTHER:
 		*other = true;
 		return MPK_OK;
@@ -79,7 +80,7 @@ enum mpk_code mpk_page_devices(struct mpk_page *page, const struct mpk_view *vie
 	char name[24];
 
 	for (const struct mpk_cuda_gpu *gpu = mpk_cuda_devices; gpu->sm && !other; gpu++) {
-		/* older ones than drivers of today know */
+		/* current drivers no longer support these devices */
 		if (gpu->sm < OLDEST_SM)
 			continue;
 		(void)snprintf(name, sizeof name, "sm_%u", gpu->sm);

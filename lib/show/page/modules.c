@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* modules.c - the modules of a file in the document of the page, and what can be called: functions, models, kernels
+/* modules.c - writes the modules of a file into the page's document, and what can be called:
+ * functions, models, kernels
  *
- * Kernels have digests by which the page tells those of several files apart. A kernel has two: of its own definition or
- * machine code, and, where the code is text, of what is around the definitions: functions and macros that it may use. */
+ * The page compares kernels of several files by digests. A kernel has two: one of its own
+ * definition or machine code and, if the code is text, one of the text around the definitions:
+ * functions and macros that it may use. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -16,24 +18,27 @@
 #include "page/internal/page.h"
 #include "sourcecode/sourcecode.h"
 
-enum { PAGE_NAME_WIDTH = 160, CONTAINER_BYTES = 120 /* that its row takes beside its texts */ };
+enum {
+	PAGE_NAME_WIDTH = 160,
+	CONTAINER_BYTES = 120 /* estimated bytes of a row besides its texts */
+};
 
-/* A text of several programs, each of which has its kernel's name. */
+/* A text that consists of several programs, each named after its kernel. */
 struct programs {
 	const struct mpk_code_info *code;
 	const struct mpk_source_code_piece *pieces;
 	struct mpk_strmap names;
-	bool has_around; /* of all of the text */
+	bool has_around; /* digest of the text around all definitions */
 	uint8_t around[MPK_XXH128_BYTES];
 };
 
 struct digests {
 	struct mpk_page *page;
 	struct mpk_arena arena;
-	struct programs programs; /* of the text that was looked at last */
+	struct programs programs; /* the programs of the last text */
 	struct mpk_digest own, around;
 	bool has_own, has_around;
-	bool cut; /* something of the kernel was too much to read: nothing is said of it */
+	bool cut; /* too much would have to be read, so the kernel gets no digest */
 	enum mpk_code code;
 	struct mpk_error *err;
 };
@@ -46,7 +51,7 @@ static void digests_fini(struct digests *d)
 	mpk_arena_fini(&d->arena);
 }
 
-/* Kernels of a hostile file may share their code. */
+/* Limits the bytes to hash, since kernels of a hostile file may share their code. */
 static bool may_read(struct digests *d, size_t bytes)
 {
 	if (bytes > d->page->digests_left) {
@@ -66,8 +71,8 @@ static enum mpk_code kernels_put_own(struct digests *d, struct mpk_span bytes)
 	return mpk_digest_update(&d->own, bytes, d->err);
 }
 
-/* Cuts a text into its programs. The last text is kept, as the kernels of one
- * module ask for the same one after the other. */
+/* Splits a text into its programs. The result is kept, as consecutive kernels of a module use the
+ * same text. */
 static enum mpk_code find_programs(struct digests *d, const struct mpk_code_info *code)
 {
 	struct programs *p = &d->programs;
@@ -88,7 +93,7 @@ static enum mpk_code find_programs(struct digests *d, const struct mpk_code_info
 	return MPK_OK;
 }
 
-/* The first definition of a text that begins at p or later: they are in file order. */
+/* Returns the first definition that begins at or after p: definitions are in file order. */
 static size_t first_definition(const struct mpk_code_info *code, const uint8_t *p)
 {
 	size_t low = 0, high = code->definition_count;
@@ -104,7 +109,7 @@ static size_t first_definition(const struct mpk_code_info *code, const uint8_t *
 	return low;
 }
 
-/* Blanks at its ends come and go with what it separates. */
+/* Hashes a gap without the blanks at its ends, which change with the definitions around it. */
 static enum mpk_code put_gap(const uint8_t *at, const uint8_t *end, struct mpk_digest *to,
 			     struct mpk_error *err)
 {
@@ -115,7 +120,7 @@ static enum mpk_code put_gap(const uint8_t *at, const uint8_t *end, struct mpk_d
 	return mpk_digest_update(to, mpk_span_of(at, (size_t)(end - at)), err);
 }
 
-/* What is between the definitions of a run of text. */
+/* Hashes the text between the definitions in a run of text. */
 static enum mpk_code put_gaps(const struct mpk_code_info *code, struct mpk_span run,
 			      struct mpk_digest *to, struct mpk_error *err)
 {
@@ -132,7 +137,7 @@ static enum mpk_code put_gaps(const struct mpk_code_info *code, struct mpk_span 
 	return put_gap(at, end, to, err);
 }
 
-/* Of a text that is one program, what is around its kernels is the same for all of them. */
+/* If a text is one program, the text around its kernels is the same for all of them. */
 static enum mpk_code put_around_all(struct digests *d, const struct mpk_code_info *code)
 {
 	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest whole = { 0 };
@@ -156,8 +161,8 @@ static bool is_within(const struct mpk_code_info *code, size_t kernel, struct mp
 	return at >= run.data && at < run.data + run.len;
 }
 
-/* Of a text, the definition is the kernel's own and all that is not a definition is around it: an
- * edit of one kernel is then no change of the others. */
+/* For a text, the kernel's own part is its definition, and the rest is all text outside
+ * definitions: an edit of one kernel then does not change the others. */
 static enum mpk_code kernels_put_definition(struct digests *d, const struct mpk_code_info *code,
 					    size_t kernel)
 {
@@ -175,7 +180,7 @@ static enum mpk_code kernels_put_definition(struct digests *d, const struct mpk_
 	run = d->programs.pieces[piece].text;
 	if (!may_read(d, run.len))
 		return MPK_OK;
-	/* its program may hold the others, too: what is called by this name is its own */
+	/* the program may contain other kernels; its own is the one with its name */
 	while (kernel && is_within(code, kernel, run) && is_within(code, kernel - 1, run))
 		kernel--;
 	for (; kernel < code->kernel_count && is_within(code, kernel, run); kernel++)
@@ -184,8 +189,8 @@ static enum mpk_code kernels_put_definition(struct digests *d, const struct mpk_
 	return put_gaps(code, run, &d->around, d->err);
 }
 
-/* Called for each run of code that has the kernel: text counts by its definition, machine code by
- * its bytes, or all of the image where they are not known. */
+/* Called for each piece of code that has the kernel: for a text, hashes its definition; for machine
+ * code, its bytes, or the whole image if they are not known. */
 static void kernels_put_code(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct mpk_code_kernel *k = &code->kernels[kernel];
@@ -211,7 +216,7 @@ static enum mpk_code kernels_put_digest(struct digests *d, struct mpk_json_at *r
 	return MPK_OK;
 }
 
-/* Digests take one kernel each; the programs of a text stay for the next. */
+/* Starts the digests of one kernel; the programs of a text are kept for the next. */
 static enum mpk_code kernels_begin(struct digests *d)
 {
 	mpk_digest_fini(&d->own);
@@ -221,14 +226,14 @@ static enum mpk_code kernels_begin(struct digests *d)
 	return mpk_digest_init(&d->around, MPK_DIGEST_XXH128, d->err);
 }
 
-/* A digest of a part would claim that kernels are equal which may not be:
- * one that was cut has none. */
+/* If the reading was cut off, the kernel gets no digest: a partial digest would make different
+ * kernels look equal. */
 static enum mpk_code kernels_end(struct digests *d, struct mpk_json_at *row)
 {
 	MPK_TRY(d->code);
 	if (d->cut || (!d->has_own && !d->has_around))
 		return MPK_OK;
-	/* a kernel of the table that no code has gets no digest */
+	/* a kernel of the table without code gets no digest */
 	if (d->has_own)
 		MPK_TRY(kernels_put_digest(d, row, &d->own));
 	else
@@ -243,8 +248,9 @@ struct kernels_put {
 	struct mpk_json_at *list;
 };
 
-/* Of the device, what the code is, and the figures in their order: empty for one that the format has not, "?" for one that
- * is not known. Kernels of several libraries have the same. */
+/* Writes the device, the format and the figures in a fixed order: empty if the format does not have
+ * the figure, "?" if it is unknown. The text is shared, since kernels of several libraries have the
+ * same figures. */
 static void kernels_put_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct kernels_put *p = arg;
@@ -265,7 +271,8 @@ static void kernels_put_figures(const struct mpk_code_info *code, size_t kernel,
 	mpk_page_shared(p->page, &p->page->json, p->list, mpk_span_of(text.data, text.len));
 }
 
-/* A line an image, as long as there is room: each is there once for all kernels and libraries that say the same. */
+/* Writes a line for each image while there is room. Lines are shared by all kernels and
+ * libraries. */
 static void kernels_put_lines(struct mpk_page *page, struct mpk_json_at *row,
 			      struct mpk_strbuf *lines)
 {
@@ -287,15 +294,15 @@ static void kernels_put_lines(struct mpk_page *page, struct mpk_json_at *row,
 	mpk_strbuf_fini(lines);
 }
 
-/* What the rows of a module or of code beside the tree have in common. */
+/* The data common to the rows of a module or of code outside the tree. */
 struct kernels_of {
 	const struct mpk_view *view;
 	const struct mpk_view_node *n;
 	const struct mpk_view_code *c;
-	const struct mpk_kernels *table; /* NULL: code beside the tree, which has none */
+	const struct mpk_kernels *table; /* NULL for code outside the tree, which has no table */
 };
 
-/* What the code says, a line and figures an image. */
+/* Writes what the code says: a line and figures for each image. */
 static void kernels_put_known(struct mpk_page *page, const struct kernels_of *of, size_t index,
 			      struct mpk_span name, struct mpk_json_at *row)
 {
@@ -344,7 +351,7 @@ static void kernels_put_row(struct mpk_page *page, const struct kernels_of *of, 
 	kernels_put_known(page, of, index, name, row);
 }
 
-/* Code beside the tree has no table, which would say what kernels take. */
+/* Code outside the tree has no table, which would give the parameters of kernels. */
 static enum mpk_code page_kernels(struct mpk_page *page, const struct mpk_view *view,
 				  const struct mpk_view_node *n, const struct mpk_view_code *c,
 				  struct mpk_json_at *list, struct mpk_error *err)
@@ -377,7 +384,7 @@ static enum mpk_code page_kernels(struct mpk_page *page, const struct mpk_view *
 
 /* --- modules ---------------------------------------------------------------------------------- */
 
-/* Children are positions in the list, from which the page draws the tree. */
+/* Children are indexes into the list, from which the page draws the tree. */
 static void page_put_module(const struct mpk_view *view, size_t index, struct mpk_json *j,
 			    struct mpk_json_at *list)
 {
@@ -394,7 +401,7 @@ static void page_put_module(const struct mpk_view *view, size_t index, struct mp
 
 /* --- what can be called ----------------------------------------------------------------------- */
 
-/* Functions of executors, with the module that has them: two modules may have the same. */
+/* Lists functions of executors with their module: two modules may have the same functions. */
 static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,
 		       struct mpk_json *j, struct mpk_json_at *list)
 {
@@ -407,11 +414,12 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 	}
 }
 
-/* GPU code of any library is read one container at a time: what is said of it is written at once. */
+/* GPU code of any library is read one container at a time, and described before the next is
+ * read. */
 struct device_lists {
 	struct mpk_page *page;
 	struct mpk_json_at *kernels;
-	struct mpk_json containers; /* a list of its own, until the kernels are complete */
+	struct mpk_json containers; /* collected separately until the list of kernels is complete */
 };
 
 static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
@@ -440,7 +448,7 @@ static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, str
 	return page_kernels(l->page, NULL, NULL, c, l->kernels, err);
 }
 
-/* Functions and kernels of all modules are in lists of their own: the page has a table for each. */
+/* Functions and kernels of all modules are in separate lists: the page has a table for each. */
 enum mpk_code mpk_page_modules(struct mpk_page *page, const struct mpk_view *view,
 			       struct mpk_json_at *at, struct mpk_error *err)
 {
@@ -470,7 +478,7 @@ enum mpk_code mpk_page_modules(struct mpk_page *page, const struct mpk_view *vie
 		MPK_TRY(page_kernels(page, view, &view->nodes[i], NULL, l.kernels, err));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		MPK_TRY(page_kernels(page, view, NULL, &view->embedded[i], l.kernels, err));
-	/* the list of kernels is still open, so containers wait in a document of their own */
+	/* the list of kernels is still open, so containers are collected in another document */
 	mpk_json_init_list(&l.containers);
 	code = mpk_device_each(view, put_container, &l, err);
 	mpk_json_document(j, at, "gpu_containers", &l.containers);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page.c - --html: the JSON document in the page, and the page around it
+/* page.c - --html: writes the JSON document of the page, and the page around it
  *
- * The template is built into the program, in one piece; the document goes in at its mark. All that a view of
- * the page shows is put here from what the other answers know, so that the page never says anything else. */
+ * The template is built into the program as one text; the document is inserted at its mark. All
+ * data come from the printers of other commands, so the page and the commands always agree. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #include "text/escape.h"
 #include "text/facts.h"
 
-/* The template, as the build put it together: page.html with style, script and their hashes in it. */
+/* The template from the build: page.html with style, script and their hashes inserted. */
 #ifdef __wasm__
 __asm__(".section .rodata.page,\"\",@\n"
 	".globl mpk_page_template\n"
@@ -41,21 +41,23 @@ __asm__(".pushsection .rodata,\"a\",@progbits\n"
 extern const char mpk_page_template[];
 
 enum {
-	/* boxes of the map within another */
+	/* boxes of the map within another box */
 	MAP_MOST = 300,
 	ARCHIVE_MAP_MOST = 40,
-	/* tables have what these lines say in figures: an archive has tens of thousands of them */
+	/* the tables of an archive have tens of thousands of kernels, so their text lines are
+	 * limited */
 	ARCHIVE_LINES_MOST = 1 << 19,
-	/* what a browser shows at once: 5 MiB with the template, what is read without scripts, and marks of JSON */
+	/* what a browser displays without delay: 5 MiB with the template, the listings without
+	 * scripts, and JSON syntax */
 	ARCHIVE_ROOM = 4 << 20,
 	NUMBER_BYTES = 6,
-	SPILLS_MOST = 10, /* kernels */
+	SPILLS_MOST = 10, /* number of kernels */
 };
 
-/* Where the document goes in the template, and before it what is shown where scripts are switched off. */
+/* Marks in the template: for the document, and before it for the listings without scripts. */
 static const char PLAIN_MARK[] = "@PLAIN@", DATA_MARK[] = "@DATA@";
 
-/* What is complete leaves the writer as bytes: they take less memory than its tree. */
+/* Completed parts leave the JSON writer as bytes, which take less memory than its tree. */
 static void page_take(const char *text, size_t len, void *arg)
 {
 	struct mpk_page *page = arg;
@@ -75,7 +77,7 @@ void mpk_page_init(struct mpk_page *page, bool several)
 	page->document = mpk_rope_of(&page->arena);
 	page->templates = mpk_templates_create();
 	mpk_json_init(&page->json, 1);
-	/* in a form that is safe inside of a script element of HTML */
+	/* escape for a script element of HTML */
 	page->json.in_script = true;
 	mpk_json_stream(&page->json, page_take, page);
 }
@@ -94,10 +96,10 @@ void mpk_page_fini(struct mpk_page *page)
 /* --- lists of many rows ----------------------------------------------------------------------- */
 
 /* A wheel has tens of thousands of kernels, with the same
- * names in each library and for each device, so that a row is an array, and a text that stands in several is
- * written once. */
+ * names in each library and for each device. So a row is an array, and repeated texts are stored
+ * once. */
 
-/* The number of a text in "strings". */
+/* Returns the number of a text in "strings", and adds it if it is new. */
 static size_t number_of(struct mpk_page *page, struct mpk_json *j, struct mpk_span text)
 {
 	struct mpk_span key = text.len ? text : mpk_span_of("", 0);
@@ -150,7 +152,8 @@ void mpk_page_shared_text(struct mpk_page *page, struct mpk_json *j, struct mpk_
 		mpk_json_null(j, row, NULL);
 }
 
-/* Put "kernels", what the first line of --functions says of all files, and "spills", the first rows of --spills. */
+/* Puts "kernels", the counts of --functions over all files, and "spills", the first rows of
+ * --spills. */
 static void page_count(struct mpk_page *page)
 {
 	const struct mpk_templates_form form = { .table = page->templates,
@@ -165,7 +168,7 @@ static void page_count(struct mpk_page *page)
 	mpk_answer_spills.json(&form, &page->json, page->json.root);
 }
 
-/* Put "columns", "figures" and "strings"; no row can be added afterwards. */
+/* Puts "columns", "figures" and "strings"; no row can be added afterwards. */
 static void page_tables(struct mpk_page *page)
 {
 	static const char *const kernels[] = { "$name",    "$module", "$signature",
@@ -195,7 +198,8 @@ static void page_tables(struct mpk_page *page)
 	mpk_json_texts(j, at, "storages", storages, MPK_ARRAY_COUNT(storages));
 	mpk_json_texts(j, at, "map", map, MPK_ARRAY_COUNT(map));
 	mpk_json_texts(j, at, "parts", parts, MPK_ARRAY_COUNT(parts));
-	/* what the figures of a kernel are, which follow the device and what the code is: "sm_90|cubin|24||" */
+	/* meaning of a kernel's figures, which follow the device and the format:
+	 * "sm_90|cubin|24||" */
 	list = mpk_json_array(j, j->root, "figures");
 	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
 		const struct mpk_figure_row *f = mpk_figure_row((enum mpk_figure)i);
@@ -210,31 +214,34 @@ static void page_tables(struct mpk_page *page)
 	mpk_json_spans(j, j->root, "strings", page->strings, page->string_count);
 }
 
-/* --- listings for where scripts are switched off --------------------------------------------------
+/* --- listings for browsers without scripts
+ * --------------------------------------------------------
  *
- * They are in <noscript>, so that a browser with scripts builds nothing of them. */
+ * They are in <noscript>, so that a browser with scripts does not build them. */
 
-/* What a terminal shows of a file, for where scripts are switched off. */
+/* A terminal command whose output is shown if scripts are switched off. */
 struct listing {
-	const char *title, *action; /* that prints all of it, "": the listing */
+	/* action: the option that prints all of it; "" for the plain listing */
+	const char *title, *action;
 	const struct mpk_answer *answer;
 	const void *what;
 };
 
-/* Of one file, and of all of a page: a wheel has many, and its page a size to keep. */
+/* Limits in bytes for one file, and for all of a page: the page of a wheel with many files must
+ * stay small. */
 enum { PLAIN_FILE_MOST = 64 << 10, PLAIN_MOST = 192 << 10 };
 
-/* A tree of more modules is not drawn: most of it would be left out. */
+/* A tree with more modules is omitted, since most of it would be cut off. */
 enum { PLAIN_MODULES_MOST = 5000 };
 
-/* What is listed of copies. */
+/* Numbers of copies and of names listed. */
 enum { COPIES_MOST = 50, NAMED_MOST = 6 };
 
-/* One listing while it is made. */
+/* The state of one listing. */
 struct plain {
 	struct mpk_strbuf *out;
-	size_t left;       /* bytes that may still be shown */
-	uint64_t left_out; /* lines that were not */
+	size_t left;       /* bytes that may still be written */
+	uint64_t left_out; /* number of lines left out */
 };
 
 static void put_html(struct mpk_strbuf *out, char c)
@@ -247,7 +254,7 @@ static void put_html(struct mpk_strbuf *out, char c)
 		mpk_strbuf_putc(out, c);
 }
 
-/* Of a file, as a terminal would show it. */
+/* Writes a file name as a terminal would show it. */
 static void put_html_name(struct mpk_page *page, const char *file)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
@@ -258,7 +265,7 @@ static void put_html_name(struct mpk_page *page, const char *file)
 		put_html(&page->plain, *p);
 }
 
-/* Whole lines, as many as there is room for. */
+/* Writes whole lines while there is room. */
 static void plain_take(const char *text, size_t len, void *arg)
 {
 	struct plain *p = arg;
@@ -328,7 +335,7 @@ static const struct mpk_fact copied_kernel_facts[] = {
 	{ MPK_FACT(COUNT, "count", struct mpk_size_kernel, count) },
 };
 
-/* Bytes that the file holds twice, for the table of duplicates. */
+/* Lists bytes that the file contains twice, for the table of duplicates. */
 static void put_copies(const struct mpk_size *size, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_array(j, at, "duplicates"), *o, *names;
@@ -360,7 +367,7 @@ static void put_copies(const struct mpk_size *size, struct mpk_json *j, struct m
 	mpk_json_u64(j, at, "same_bytes", same);
 }
 
-/* A row: the depth, the kind, the name, bytes; then what only some have. */
+/* Writes a row of the map: depth, kind, name, bytes; then the optional fields. */
 static void put_map_row(struct mpk_page *page, const struct mpk_map_node *n,
 			struct mpk_json_at *list)
 {
@@ -385,7 +392,8 @@ static void put_map_row(struct mpk_page *page, const struct mpk_map_node *n,
 		mpk_json_u64(j, row, NULL, n->plain_bytes);
 }
 
-/* How deep it is, its maker decides, not the file. Of an archive's libraries the largest of each are enough. */
+/* The depth of the map is bounded by the code that builds it, not by the file. For an archive, only
+ * the largest children are written. */
 static void put_map_node(struct mpk_page *page, const struct mpk_map *map, size_t at,
 			 struct mpk_json_at *list)
 {
@@ -424,9 +432,9 @@ static enum mpk_code put_sizes(struct mpk_page *page, const struct mpk_view *vie
 	};
 
 	MPK_TRY(mpk_size_read(view, &scratch, &size, err));
-	put_listings(
-		page, view->name, listings,
-		MPK_ARRAY_COUNT(listings)); /* before the map: each takes memory while it is made */
+	put_listings(page, view->name, listings,
+		     /* before the map: both take much memory while they are made */
+		     MPK_ARRAY_COUNT(listings));
 	if (size.copy_count || size.same_kernel_count)
 		put_copies(&size, j, mpk_json_object(j, at, "size"));
 	MPK_TRY(mpk_map_read(view, &size, &scratch, &map, err));
@@ -436,8 +444,8 @@ static enum mpk_code put_sizes(struct mpk_page *page, const struct mpk_view *vie
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
-/* A set may have many libraries, most of which have the same.
- * Returns  what of the room is not for this one */
+/* Divides the room among the libraries of a set, most of which have similar content.
+ * Returns  the room that this library may not use */
 static uint64_t enter_set(struct mpk_page *page)
 {
 	uint64_t kept;
@@ -449,7 +457,7 @@ static uint64_t enter_set(struct mpk_page *page)
 		page->lines_left = ARCHIVE_LINES_MOST;
 	if (page->room_left > ARCHIVE_ROOM)
 		page->room_left = ARCHIVE_ROOM;
-	page->disasm = NULL; /* they are many, and code is asked for library by library */
+	page->disasm = NULL; /* there are many, and the page requests code library by library */
 	if (page->texts_left > MPK_PAGE_ARCHIVE_TEXTS_MAX)
 		page->texts_left = MPK_PAGE_ARCHIVE_TEXTS_MAX;
 	kept = page->room_left / 4;
@@ -467,8 +475,8 @@ static struct mpk_json_at *begin_file(struct mpk_page *page)
 	return mpk_json_object(&page->json, page->files, NULL);
 }
 
-/* The report of --verify comes last, so that the page and the command never differ.
- * @code    of what made it */
+/* Adds the report of --verify last, so that the page and the command always agree.
+ * @code    result of writing the file so far */
 static enum mpk_code end_file(struct mpk_page *page, struct mpk_json_at *at, const char *name,
 			      struct mpk_report *report, enum mpk_code code, struct mpk_error *err)
 {
@@ -492,7 +500,8 @@ static enum mpk_code count_kernels(struct mpk_page *page, const struct mpk_view 
 	return mpk_templates_add(page->templates, view, &list, err);
 }
 
-/* What --occupancy says of each kernel, and what holds for other blocks: percent by the warps of a block, "25 50 75". */
+/* Puts the result of --occupancy for each kernel; for other block sizes, percent by warps per
+ * block, "25 50 75". */
 static enum mpk_code put_occupancy(struct mpk_page *page, const struct mpk_view *view,
 				   struct mpk_json_at *at, struct mpk_error *err)
 {
@@ -595,12 +604,12 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	struct mpk_json *j = &page->json;
 	struct mpk_json_at *at = begin_file(page);
 	struct mpk_report report = { 0 };
-	uint64_t kept = 0; /* room that one library leaves to the next ones */
+	uint64_t kept = 0; /* room reserved for the following libraries */
 
 	page->cut_rows = 0;
 	if (page->of_set)
 		kept = enter_set(page);
-	/* packed code is longer than the file; more than this only a hostile file needs */
+	/* unpacked code is longer than the file; only a hostile file needs more than this */
 	page->digests_left = 8 * view->file_bytes;
 	mpk_list_about_json(view, true, j, mpk_json_object(j, at, "about"));
 	if (page->of_set && !page->archive_bytes)
@@ -609,9 +618,10 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 		mpk_json_u64(j, at, "archive_bytes", page->archive_bytes);
 	MPK_TRY(mpk_page_devices(page, view, at, err));
 	MPK_TRY(count_kernels(page, view, err));
-	MPK_TRY(put_sizes(page, view, at, err)); /* takes most memory, the page grows later */
+	/* takes most memory, so it comes before the page grows */
+	MPK_TRY(put_sizes(page, view, at, err));
 	MPK_TRY(mpk_page_modules(page, view, at, err));
-	if (!page->of_set) /* the page of each library has its own */
+	if (!page->of_set) /* each library's own page has this */
 		MPK_TRY(put_occupancy(page, view, at, err));
 	if (!page->of_set)
 		MPK_TRY(put_memory(page, view, at, err));
@@ -650,7 +660,7 @@ enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out, str
 	MPK_TRY(mpk_rope_status(&page->document, err));
 	MPK_TRY(mpk_json_print(&page->json, &page->rest, err));
 	mpk_json_fini(&page->json);
-	/* first what was passed on before, then what was open until now */
+	/* first the completed parts, then the rest */
 	mpk_rope_put_rope(out, &page->document);
 	mpk_rope_put_view(out, mpk_span_of(page->rest.data, page->rest.len));
 	return mpk_rope_status(out, err);
@@ -658,7 +668,7 @@ enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out, str
 
 enum mpk_code mpk_page_print(struct mpk_page *page, struct mpk_rope *out, struct mpk_error *err)
 {
-	/* the template is part of the program: it always has the marks */
+	/* the built-in template always has the marks */
 	const char *plain = strstr(mpk_page_template, PLAIN_MARK);
 	const char *data = strstr(plain, DATA_MARK);
 	const char *between = plain + strlen(PLAIN_MARK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts.c - texts in the document of the page, source files and what is within modules, in the document of the page: parts, as --extract would write them, and texts with their
- * content, as far as they go; listings of machine code; graphs. */
+/* parts.c - writes the contents of modules into the page's document: parts as --extract would write
+ * them; the content of texts, up to a limit; source files; listings of machine code; graphs */
 #include <string.h>
 
 #include "graph/dot.h"
@@ -10,7 +10,7 @@
 #include "page/internal/page.h"
 #include "text/escape.h"
 
-/* Which colours a text gets, by the suffix that --extract gives it. */
+/* The colouring rules of a text, by the suffix that --extract gives it. */
 static const struct {
 	const char *suffix, *language;
 } languages[] = {
@@ -51,8 +51,7 @@ void mpk_page_sources(struct mpk_page *page)
 		mpk_json_span(j, j->root, "times", *page->times);
 }
 
-/* A text has no control characters but those that lay it out. One that is long is judged by its
- * beginning. */
+/* A text has no control characters except for layout. A long one is judged by its beginning. */
 static bool parts_is_text(struct mpk_span s)
 {
 	enum { JUDGED = 4096 };
@@ -63,7 +62,7 @@ static bool parts_is_text(struct mpk_span s)
 	return s.len > 0;
 }
 
-/* As much of a text as fits: whole lines, or at least whole characters. */
+/* Cuts a text to the limit, after a whole line, or at least after a whole character. */
 static struct mpk_span cut(struct mpk_span s, uint64_t most)
 {
 	size_t len = (size_t)most;
@@ -78,7 +77,8 @@ static struct mpk_span cut(struct mpk_span s, uint64_t most)
 	return mpk_span_of(s.data, len);
 }
 
-/* The content of a text. What consists of several pieces, or is a tensor, is named only. */
+/* Writes the content of a text. For a tensor, or a text of several pieces, it writes only the
+ * name. */
 static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file *f,
 			   struct mpk_json_at *row)
 {
@@ -90,7 +90,7 @@ static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file 
 	if (!piece || !piece->data || f->tensor)
 		return;
 	all = mpk_span_of(piece->data, (size_t)piece->len);
-	while (all.len && all.data[all.len - 1] == 0) /* PTX ends like a string of C */
+	while (all.len && all.data[all.len - 1] == 0) /* PTX ends with a NUL */
 		all.len--;
 	if (!parts_is_text(all))
 		return;
@@ -103,7 +103,7 @@ static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file 
 		mpk_json_u64(&page->json, row, NULL, shown.len);
 }
 
-/* By digests the page finds parts that are the same in several files. */
+/* The page compares parts of several files by digest. */
 static enum mpk_code parts_put_digest(struct mpk_page *page, struct mpk_extract_file *f,
 				      const struct mpk_mapping *map, struct mpk_json_at *row,
 				      struct mpk_error *err)
@@ -111,7 +111,8 @@ static enum mpk_code parts_put_digest(struct mpk_page *page, struct mpk_extract_
 	uint8_t digest[MPK_DIGEST_BYTES];
 	char digits[MPK_DIGEST_TEXT];
 
-	/* what is large is read through windows of its file: it would count as memory */
+	/* large parts are read through windows of the file, since a mapping would count as
+	 * memory */
 	if (map)
 		mpk_mapping_use_file(map, &f->content);
 	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, &f->content, NULL, digest, err));
@@ -141,7 +142,7 @@ static enum mpk_code parts_put_part(struct mpk_page *page, struct mpk_extract_fi
 {
 	struct mpk_json *j = &page->json;
 	struct mpk_json_at *row;
-	/* the first step of the name is the folder of the module, which the page shows anyway */
+	/* the first step of the name is the module's folder, which the page shows elsewhere */
 	const char *slash = strchr(f->name, '/');
 
 	if (!mpk_page_has_room(page))
@@ -153,7 +154,7 @@ static enum mpk_code parts_put_part(struct mpk_page *page, struct mpk_extract_fi
 		mpk_page_shared(page, j, row, f->title);
 	else
 		mpk_json_null(j, row, NULL);
-	/* of an .npy file without its header, as --size counts */
+	/* for an .npy file, without its header, as --size counts */
 	mpk_json_u64(j, row, NULL, f->stored ? f->bytes : f->content.len);
 	mpk_json_bool(j, row, NULL, f->stored);
 	parts_put_tensor(page, f->tensor, row);
@@ -165,7 +166,7 @@ static enum mpk_code parts_put_part(struct mpk_page *page, struct mpk_extract_fi
 	return MPK_OK;
 }
 
-/* What is packed in the file is unpacked for as long as it is looked at. */
+/* Unpacks a packed part while it is being read. */
 static enum mpk_code unpack_part(struct mpk_page *page, const struct mpk_view *view,
 				 struct mpk_extract_file *f, const struct mpk_mapping *map,
 				 struct mpk_json_at *list, struct mpk_error *err)
@@ -177,12 +178,13 @@ static enum mpk_code unpack_part(struct mpk_page *page, const struct mpk_view *v
 		return parts_put_part(page, f, map, list, err);
 	MPK_TRY(f->make(view, f, &scratch, err));
 	code = parts_put_part(page, f, NULL, list, err);
-	/* its bytes were in scratch */
+	/* the content was in scratch */
 	f->content = (struct mpk_rope){ 0 };
 	return code;
 }
 
-/* Texts that stand in a container with other images: the PTX of a fatbin. --show calls them by these names. */
+/* Adds texts in a container with other images, such as the PTX of a fatbin, under the names that
+ * --show takes. */
 static enum mpk_code put_images(struct mpk_page *page, const struct mpk_view *view,
 				const char *path, const struct mpk_code_info *code,
 				struct mpk_json_at *list, struct mpk_error *err)
@@ -205,7 +207,7 @@ static enum mpk_code put_images(struct mpk_page *page, const struct mpk_view *vi
 	return MPK_OK;
 }
 
-/* Modules in the order of the tree, then the code beside it. */
+/* Visits modules in the order of the tree, then the code outside it. */
 static enum mpk_code put_all_images(struct mpk_page *page, const struct mpk_view *view,
 				    struct mpk_json_at *list, struct mpk_error *err)
 {
@@ -223,7 +225,7 @@ static enum mpk_code put_all_images(struct mpk_page *page, const struct mpk_view
 	return MPK_OK;
 }
 
-/* What a part is put into. */
+/* Where the rows of the parts are written. */
 struct parts {
 	struct mpk_page *page;
 	const struct mpk_view *view;
@@ -235,27 +237,26 @@ static enum mpk_code parts_put_file(struct mpk_extract_file *f, void *arg, struc
 {
 	const struct parts *p = arg;
 
-	if (ends_in(f->name, "/functions.json")) /* the page has its own table */
+	if (ends_in(f->name, "/functions.json")) /* the page has its own table of functions */
 		return MPK_OK;
 	return unpack_part(p->page, p->view, f, p->map, p->list, err);
 }
 
 /* --- listings of machine code ----------------------------------------------------------------- */
 
-/* Those of --disasm, of host functions and of all GPU code that no
- * text of the file shows, as far as there is room for them. Their lines tell the source lines that debug information
- * has; what ties them to sources is the page's script. */
+/* Adds the listings of --disasm: host functions, and GPU code that no
+ * text of the file shows, while there is room. The lines contain source line numbers from debug
+ * information; the page's script connects them with source files. */
 
 struct code_put {
 	struct mpk_page *page;
 	struct mpk_json_at *list;
-	struct mpk_json
-		problems; /* a list of its own, as the listings are not complete while they are found */
-	struct mpk_strmap said; /* those that are in it */
+	struct mpk_json problems; /* a list of its own, as listings are still being added */
+	struct mpk_strmap said;   /* problems already listed */
 	bool is_full;
 };
 
-/* Texts are among the sources already. */
+/* A text is already among the sources. */
 static bool is_text(const struct mpk_listing *l)
 {
 	static const char *const machine[] = { "cubin", "spirv" };
@@ -300,7 +301,7 @@ static enum mpk_code put_work(const struct mpk_listing *l, struct mpk_json *j,
 	return MPK_OK;
 }
 
-/* A listing that comes in pieces is one of several rows. */
+/* A listing in several pieces gives several rows. */
 static enum mpk_code code_put(const struct mpk_listing *l, void *arg, struct mpk_error *err)
 {
 	struct code_put *p = arg;
@@ -326,8 +327,8 @@ static enum mpk_code code_put(const struct mpk_listing *l, void *arg, struct mpk
 	return put_work(l, j, row, err);
 }
 
-/* Why something has no listing is said once; what fails today and not tomorrow is an error. */
-/* @container  what is asked for; NULL: what is named */
+/* Lists each reason for a missing listing once. A temporary failure is an error. */
+/* @container  the container to list; NULL means that text names the code */
 static enum mpk_code ask_code(struct code_put *p, const struct mpk_view *view, const char *what,
 			      const struct mpk_image_device *container, struct mpk_error *err)
 {
@@ -349,7 +350,7 @@ static enum mpk_code ask_code(struct code_put *p, const struct mpk_view *view, c
 	}
 	text = mpk_arena_text(&p->page->arena, mpk_span_str(error.text));
 	MPK_TRY_ALLOC(text, err);
-	/* what is text, or has no code at all, is no problem */
+	/* a text, or a file without code, is not a problem */
 	if (code == MPK_E_NOTFOUND || mpk_strmap_put(&p->said, mpk_span_str(text), 0, NULL) != 1)
 		return MPK_OK;
 	mpk_json_text(&p->problems, p->problems.root, NULL, text);
@@ -414,7 +415,7 @@ static enum mpk_code put_code(struct mpk_page *page, const struct mpk_view *view
 
 /* --- graphs ----------------------------------------------------------------------------------- */
 
-/* Nodes are known by their position and edges are short lists, as graphs have thousands of them. */
+/* Graphs have thousands of nodes, so nodes are identified by position and edges are short lists. */
 static void put_graph(const struct mpk_model_graph *g, struct mpk_json *j, struct mpk_json_at *list)
 {
 	static const char *const node_kinds[] = {

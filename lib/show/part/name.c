@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of parts as users give them, and what was nearly meant where there is none. */
+/* Parses names of parts that users give, and suggests similar names if there is no such part. */
 #include "part/part.h"
 
 #include <stdlib.h>
@@ -13,12 +13,12 @@
 #include "model/node_info.h"
 #include "text/escape.h"
 
-enum { KEPT_MOST = 20000 }; /* names of code that is read and forgotten; libraries have millions */
+enum { KEPT_MOST = 20000 }; /* limit on kept names of code that is freed; libraries have millions */
 
 /* --- names --------------------------------------------------------------------------------- */
 
-/* The first '#' separates: paths have none, names of kernels may. Without one a text is a path
- * when it looks like one. */
+/* The first '#' separates path and name: paths contain none, kernel names may. Without '#', a text
+ * is a path if it looks like one. */
 struct mpk_part_name mpk_part_split(const char *text)
 {
 	struct mpk_span all = mpk_span_str(text);
@@ -48,7 +48,7 @@ void mpk_part_names_add(struct mpk_part_names *names, struct mpk_span name)
 		names->items[names->count++] = name;
 }
 
-/* An image can have images of its own, whose kernels are found by name, too. */
+/* An image can contain images, whose kernels are found by name too. */
 void mpk_part_names_add_code(struct mpk_part_names *names, const struct mpk_code_info *code)
 {
 	for (size_t i = 0; i < code->kernel_count; i++)
@@ -63,7 +63,7 @@ void mpk_part_names_fini(struct mpk_part_names *names)
 	*names = (struct mpk_part_names){ 0 };
 }
 
-/* The table and the code may disagree, and either may be what the user read. */
+/* Searches both the table and the code: they may disagree, and the user may have read either. */
 static bool has_kernel(const struct mpk_view_node *n, const struct mpk_node_info *info,
 		       struct mpk_span name)
 {
@@ -79,7 +79,7 @@ static bool has_kernel(const struct mpk_view_node *n, const struct mpk_node_info
 	return false;
 }
 
-/* The module that has a kernel of this name; NULL: none, or nobody could look. */
+/* Returns the module that has a kernel of this name; NULL if there is none or memory is out. */
 static const char *module_with(const struct mpk_view *view, struct mpk_span name)
 {
 	const struct mpk_node_info *info;
@@ -91,7 +91,7 @@ static const char *module_with(const struct mpk_view *view, struct mpk_span name
 	return NULL;
 }
 
-/* Functions of host code are in the listing, so that a user expects --show to find them. */
+/* The listing shows host functions, so users expect --show to find them. */
 static bool is_host_function(const struct mpk_image *image, struct mpk_span name)
 {
 	for (size_t i = 0; i < image->function_count; i++)
@@ -165,7 +165,7 @@ enum mpk_code mpk_part_place(const struct mpk_view *view, struct mpk_span path,
 		mpk_part_names_add(&names, mpk_span_str(own));
 	}
 	near = mpk_closest(path, names.items, names.count);
-	/* every path of one digit is near the root */
+	/* every one-digit path is similar to the root */
 	if (near < names.count && !mpk_span_is(names.items[near], "/"))
 		return mpk_fail(err, MPK_E_NOTFOUND, "there is no %s '%s'; did you mean '%s'?",
 				what, MPK_QUOTE(path), MPK_QUOTE(names.items[near]));
@@ -175,10 +175,10 @@ enum mpk_code mpk_part_place(const struct mpk_view *view, struct mpk_span path,
 
 /* --- kernels by the names that texts show ----------------------------------------------------- */
 
-/* "scale<float>(float*, int)" for its symbol. Every kernel of the file is
- * demangled and compared, as a name of C++ can be spelled in few ways but mangled only by a compiler. */
+/* Finds the symbol for "scale<float>(float*, int)". Every kernel of the file is demangled and
+ * compared, since only compilers can mangle reliably, and a C++ name can be spelled in few ways. */
 
-/* Whether it is the symbol of this name, with or without its parameters. */
+/* Whether a symbol demangles to this name, with or without its parameters. */
 static bool is_spelled(struct mpk_span symbol, struct mpk_span name)
 {
 	bool with_params = memchr(name.data, '(', name.len);
@@ -188,7 +188,7 @@ static bool is_spelled(struct mpk_span symbol, struct mpk_span name)
 	return mpk_demangle(symbol, form, &text) && mpk_span_is(name, mpk_strbuf_text(&text));
 }
 
-/* A name that no symbol can be. */
+/* Whether a name contains characters that no symbol has. */
 static bool is_name_of_cxx(struct mpk_span name)
 {
 	return mpk_span_has(name, "(") || mpk_span_has(name, "<") || mpk_span_has(name, "::");

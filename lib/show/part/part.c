@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A part is found in the plan of --extract first, so that both give the same bytes under the same
- * names; what that plan does not cut out (a kernel of several, an image, one function) comes after. */
+/* Finds one part of a file. It is first searched in the plan of --extract, so that both give the
+ * same bytes under the same names; then among things that the plan does not list: one kernel of
+ * several, an image, one function. */
 #include "part/part.h"
 
 #include <stdio.h>
@@ -22,23 +23,25 @@ struct finder {
 	struct mpk_arena *arena;
 	struct mpk_rope *out;
 	struct mpk_extract plan;
-	size_t next; /* of its files: the first whose container was not looked into */
-	struct mpk_extract_file *image; /* of a container, that was found by its target */
-	struct mpk_part_names names;    /* that there would have been */
+	size_t next; /* index of the first of its files whose container was not searched */
+	struct mpk_extract_file *image; /* image of a container that was found by its target */
+	struct mpk_part_names names;    /* existing names, for the error message */
 	bool found;
-	/* what has the kernel, but not as a text; its path, and what --show calls all of it */
+	/* code that has the kernel, but not as text; then its path, and the name by which --show
+	 * gives all of it */
 	const struct mpk_code_format *whole;
 	const char *whole_path, *whole_part;
 	struct mpk_error *err;
 };
 
-/* Without a path all modules are searched, and the first that has the name wins. */
+/* Whether a path may match. Without a path all modules are searched, and the first that has the
+ * name is taken. */
 static bool part_is_here(const struct finder *f, const char *path)
 {
 	return !f->wanted.path.len || mpk_span_is(f->wanted.path, path);
 }
 
-/* "params/w1.npy" of "1-GraphExecutorFactory/params/w1.npy" */
+/* Returns "params/w1.npy" of "1-GraphExecutorFactory/params/w1.npy". */
 static struct mpk_span inner_name(const struct mpk_extract_file *file)
 {
 	const char *slash = strchr(file->name, '/');
@@ -46,7 +49,7 @@ static struct mpk_span inner_name(const struct mpk_extract_file *file)
 	return mpk_span_str(slash ? slash + 1 : file->name);
 }
 
-/* Without ".npy" or ".bin", which --extract adds. */
+/* Removes ".npy" or ".bin", which --extract adds. */
 static struct mpk_span without_suffix(struct mpk_span name)
 {
 	bool has = name.len > 4 && (memcmp(name.data + name.len - 4, ".npy", 4) == 0 ||
@@ -55,7 +58,7 @@ static struct mpk_span without_suffix(struct mpk_span name)
 	return mpk_span_of(name.data, name.len - (has ? 4 : 0));
 }
 
-/* "w1" of "params/w1": a tensor may be named without its folder. */
+/* Returns "w1" of "params/w1": a tensor may be named without its folder. */
 static struct mpk_span last_step(struct mpk_span name)
 {
 	const uint8_t *slash = name.len ? memrchr(name.data, '/', name.len) : NULL;
@@ -77,7 +80,7 @@ static bool part_is_named(const struct mpk_extract_file *file, struct mpk_span n
 	       (file->tensor && mpk_span_equal(last_step(inner), name));
 }
 
-/* What is packed in the file is unpacked now, and stays as long as the answer. */
+/* Unpacks packed bytes now; they stay as long as the result. */
 static enum mpk_code part_put_file(struct finder *f, struct mpk_extract_file *file)
 {
 	if (file->make)
@@ -87,7 +90,7 @@ static enum mpk_code part_put_file(struct finder *f, struct mpk_extract_file *fi
 	return MPK_OK;
 }
 
-/* Names are collected on the way for the hint that is given when nothing is found. */
+/* Collects names on the way, for the hint if nothing is found. */
 static enum mpk_code find_file(struct finder *f)
 {
 	for (size_t i = 0; i < f->plan.count && !f->found; i++) {
@@ -102,7 +105,7 @@ static enum mpk_code find_file(struct finder *f)
 	return MPK_OK;
 }
 
-/* What is meant by a module without a name: 0 is the best, more is worse. */
+/* Ranks the parts that a module without a name may mean: 0 is the best. */
 static unsigned rank_of(const struct mpk_extract_file *file)
 {
 	static const char *const best[] = { "bytecode.txt", "graph.json", "kernels." };
@@ -136,8 +139,8 @@ static enum mpk_code fail_several(const struct finder *f, size_t count)
 			said < count ? ", ..." : "", is_device ? "all of it" : "the payload");
 }
 
-/* A module with one obvious part needs no name. With several equal ones the user has to choose;
- * the message lists the first. */
+/* A module with one obvious part needs no name. If several are equally good, the user has to
+ * choose; the message lists the first ones. */
 static enum mpk_code find_main(struct finder *f)
 {
 	struct mpk_extract_file *best = NULL;
@@ -154,13 +157,13 @@ static enum mpk_code find_main(struct finder *f)
 	}
 	if (best && rank_of(best) == 1 && count > 1)
 		return fail_several(f, count);
-	/* no file at all: a payload of no bytes */
+	/* no file at all: the payload is empty */
 	return best ? part_put_file(f, best) : MPK_OK;
 }
 
 /* --- parts of parts --------------------------------------------------------------------------- */
 
-/* Processor and features, "gfx90a:xnack+"; without the features: any. */
+/* Compares processor and features, "gfx90a:xnack+"; a name without features matches any. */
 static bool is_target(const char *target, struct mpk_span name)
 {
 	size_t processor = strcspn(target, ":");
@@ -174,7 +177,7 @@ bool mpk_part_is_image(const struct mpk_code_info *image, struct mpk_span name)
 	return image->format && *image->target && is_target(image->target, name);
 }
 
-/* A definition by itself is a text of its own: its last line ends. */
+/* Copies a definition as a text of its own, whose last line must end. */
 static void part_put_definition(struct finder *f, struct mpk_span text)
 {
 	mpk_rope_put_view(f->out, text);
@@ -182,7 +185,7 @@ static void part_put_definition(struct finder *f, struct mpk_span text)
 	f->found = true;
 }
 
-/* Remembers the first code that has the kernel and no text of it: if nothing better is found, the
+/* Remembers the first code that has the kernel, but not as text: if nothing better is found, the
  * message names it. */
 static void not_as_text(struct finder *f, const struct mpk_code_info *code, const char *path)
 {
@@ -192,7 +195,7 @@ static void not_as_text(struct finder *f, const struct mpk_code_info *code, cons
 	f->whole_path = f->whole_part = path;
 }
 
-/* A kernel that macros make, in a text that says where the program of each one is. */
+/* Finds a kernel that macros generate, in a text that marks where each kernel's program begins. */
 static enum mpk_code find_program(struct finder *f, const struct mpk_code_info *code)
 {
 	const struct mpk_source_code_piece *pieces;
@@ -210,8 +213,8 @@ static enum mpk_code find_program(struct finder *f, const struct mpk_code_info *
 	return MPK_OK;
 }
 
-/* An image's name is looked for before a kernel's, and the whole container before its images: the
- * outermost answer is the largest one. */
+/* Looks for the whole container first, then for an image's name, then for a kernel's: the outermost
+ * match is the largest. */
 static void find_in_code(struct finder *f, const struct mpk_code_info *code, const char *path)
 {
 	size_t kernel;
@@ -239,7 +242,7 @@ static void part_put_text(struct finder *f, struct mpk_strbuf *text)
 	f->found = true;
 }
 
-/* A function of byte code has no bytes of its own, so its listing is what is shown. */
+/* A function of byte code has no bytes of its own, so its listing is the result. */
 static void part_find_function(struct finder *f, const struct mpk_view_node *n)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
@@ -256,7 +259,8 @@ static void part_find_function(struct finder *f, const struct mpk_view_node *n)
 	}
 }
 
-/* Code that does not list its kernels, or not this one; the module's table names it. */
+/* Handles code that does not list its kernels, or not this one, although the module's table names
+ * it. */
 static void find_in_table(struct finder *f, const struct mpk_view_node *n,
 			  const struct mpk_node_info *info)
 {
@@ -302,7 +306,7 @@ static enum mpk_code find_inside(struct finder *f)
 
 /* --- GPU code of any library -------------------------------------------------------------------- */
 
-/* The file of --extract that is an image of a container; both are asked for in file order. */
+/* Returns the file of --extract for an image of a container; both are visited in file order. */
 static struct mpk_extract_file *part_file_of(struct finder *f, size_t container, size_t image)
 {
 	for (; f->next < f->plan.count; f->next++) {
@@ -316,7 +320,7 @@ static struct mpk_extract_file *part_file_of(struct finder *f, size_t container,
 	return NULL;
 }
 
-/* The container is forgotten afterwards: a text of it is copied, an image is noted as its file. */
+/* The container is freed afterwards: a text in it is copied, an image is remembered by its file. */
 static enum mpk_code find_in_image(struct finder *f, const struct mpk_view_code *c,
 				   const struct mpk_code_info *image, struct mpk_extract_file *file)
 {
@@ -377,7 +381,7 @@ static enum mpk_code find_in_devices(struct finder *f)
 			break;
 	}
 	f->names.keep = NULL;
-	/* only now, so that what was unpacked to find it is not there twice */
+	/* only now, so that the unpacked bytes are not in memory twice */
 	return code == MPK_OK && f->image ? part_put_file(f, f->image) : code;
 }
 
@@ -424,7 +428,7 @@ static enum mpk_code part_find(struct finder *f, bool raw)
 	return f->wanted.name.len ? find_name(f) : find_main(f);
 }
 
-/* "conv:0" may be a tensor as well as code in a section "conv": it is the latter where such a section has code. */
+/* "conv:0" may be a tensor or code in a section "conv"; it is code if such a section has code. */
 static struct mpk_part_name split_for(const struct mpk_view *view, const char *text)
 {
 	struct mpk_part_name n = mpk_part_split(text);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* factory.c - graph and AOT executors, parameters and a graph as JSON; and the constants of host code
+/* factory.c - printers for graph and AOT executors, parameters, graphs in JSON, and constants of
+ * host code
  *
- * The graph is read once when the file is opened (lib/know/program/model.c), as it also says what the
- * model takes and gives; a graph that does not read is the problem of its module, and nothing is said
- * of it here. */
+ * The graph is read when the file is opened (lib/know/program/model.c), since it also gives the
+ * model's inputs and outputs. A graph that cannot be read is the module's problem and is not
+ * mentioned here. */
 #include "payload/payload_view.h"
 
 #include <inttypes.h>
@@ -18,7 +19,7 @@
 
 /* --- storage ------------------------------------------------------------------------------ */
 
-/* The bytes of one entry; what no memory can hold counts as the most there is. */
+/* Returns the bytes of one entry; UINT64_MAX if that overflows. */
 static uint64_t entry_bytes(const struct mpk_graph_entry *e)
 {
 	uint64_t bytes = mpk_dtype_bytes(e->dtype);
@@ -43,8 +44,8 @@ static int by_storage(const void *left, const void *right)
 	return (a->bytes < b->bytes) - (a->bytes > b->bytes);
 }
 
-/* Tensors with one storage id share memory, as much as the largest of them needs: for each id the list
- * has its largest first. */
+/* Tensors with one storage id share memory, as much as the largest of them needs: the list is
+ * sorted so that the largest of each id comes first. */
 static enum mpk_code read_storage(const struct mpk_payload_content *c, struct mpk_arena *arena,
 				  struct mpk_node_info *out, struct mpk_error *err)
 {
@@ -53,10 +54,10 @@ static enum mpk_code read_storage(const struct mpk_payload_content *c, struct mp
 	uint64_t total = 0;
 	size_t n = 0;
 
-	(void)arena; /* two sums need no memory */
+	(void)arena; /* the sums need no memory */
 	if (!graph)
 		return MPK_OK;
-	/* one more than needed, as calloc may return NULL for nothing */
+	/* one spare element, as calloc(0) may return NULL */
 	list = calloc(graph->entry_count + 1, sizeof *list);
 	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < graph->entry_count; i++)
@@ -66,7 +67,7 @@ static enum mpk_code read_storage(const struct mpk_payload_content *c, struct mp
 	for (size_t i = 0; i < graph->entry_count; i++) {
 		if (i && list[i].id == list[i - 1].id)
 			continue;
-		/* more than any memory: the most there is, as for one entry */
+		/* saturate on overflow, as for one entry */
 		if (!mpk_add_u64(total, list[i].bytes, &total))
 			total = UINT64_MAX;
 		n++;
@@ -89,7 +90,8 @@ static const struct mpk_params *host_consts(const struct mpk_payload *p)
 	return &p->u.consts.consts;
 }
 
-/* Of either: their names are parts for --filter, and what --diff knows a module by that has moved. */
+/* Names of both kinds of tensors are parts for --filter, and let --diff recognise a module that has
+ * moved. */
 static bool param_at(const struct mpk_payload *p, size_t index, struct mpk_span *name)
 {
 	const struct mpk_strs *names = &mpk_payload_view_of(p)->params(p)->names;
@@ -106,8 +108,9 @@ static void put_param_counts(const struct mpk_payload *p, struct mpk_strbuf *out
 	const struct mpk_params *params = row->params(p);
 	uint64_t bytes = 0;
 
+	/* all are parts of one file, so the sum cannot overflow */
 	for (size_t i = 0; i < params->names.count; i++)
-		bytes += params->tensors[i].data.len; /* parts of one file: the sum cannot wrap */
+		bytes += params->tensors[i].data.len;
 	mpk_put_tensor_counts(params->names.count, bytes, row->params_word, out);
 }
 
@@ -139,7 +142,7 @@ static void factory_put_lines(const struct mpk_payload_content *c, const char *i
 	mpk_strbuf_printf(out, "%sgraph: ", indent);
 	mpk_put_count(out, g->node_count, "node");
 	mpk_put_also(out, g->arg_count, "input");
-	/* "arg_nodes" of TVM's graph lists parameters, which no caller has to set, too */
+	/* "arg_nodes" of TVM's graph also lists parameters, which callers need not set */
 	mpk_strbuf_puts(out, " (parameters included), ");
 	mpk_put_count(out, g->head_count, "output");
 	mpk_strbuf_printf(out, ", %" PRIu64 " B storage in ", c->info->storage_bytes);
@@ -165,7 +168,7 @@ static void factory_put_json(const struct mpk_payload_content *c, struct mpk_jso
 
 /* --- the graph as a drawing --------------------------------------------------------------- */
 
-/* Entries of a node lie between its row and the next: "node_row_ptr" of TVM's graph. */
+/* The entries of a node lie between its row and the next: "node_row_ptr" of TVM's graph. */
 static void put_result_type(const struct mpk_graph_json *g, size_t node, struct mpk_strbuf *out)
 {
 	for (size_t e = g->row_ptr[node]; e < g->row_ptr[node + 1]; e++) {
@@ -177,8 +180,8 @@ static void put_result_type(const struct mpk_graph_json *g, size_t node, struct 
 	}
 }
 
-/* An operator is called by its function; inputs, and what the
- * executor does itself, by their name. */
+/* An operator is labelled with its function; inputs and operations of the executor itself, with
+ * their own name. */
 static size_t draw_node(struct mpk_graph_builder *b, const struct mpk_graph_json *g, size_t index)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 }, detail = { 0 };
@@ -198,7 +201,7 @@ static size_t draw_node(struct mpk_graph_builder *b, const struct mpk_graph_json
 	return at;
 }
 
-/* An output has a node of its own, as its value may be an input of other nodes, too. */
+/* An output gets a node of its own, as its value may also be an input of other nodes. */
 static void draw_heads(struct mpk_graph_builder *b, const struct mpk_graph_json *g,
 		       const struct mpk_graph_register *drawn)
 {
@@ -213,7 +216,8 @@ static void draw_heads(struct mpk_graph_builder *b, const struct mpk_graph_json 
 	}
 }
 
-/* Parameters are inputs with a value in the payload: they are weights, which are not drawn. A node is a register here. */
+/* Draws the nodes; each has a register. Parameters, which are inputs with a value in the payload,
+ * are not drawn. */
 static void draw_nodes(const struct mpk_graph_code *code, struct mpk_graph_builder *b,
 		       struct mpk_graph_register *drawn)
 {
@@ -231,7 +235,7 @@ static void draw_nodes(const struct mpk_graph_code *code, struct mpk_graph_build
 			continue;
 		drawn[i].node = draw_node(b, g, i);
 		for (size_t k = 0; k < node->input_count; k++)
-			if (node->inputs[k].node < i) /* in the order that they run */
+			if (node->inputs[k].node < i) /* in execution order */
 				mpk_graph_pass(b, &drawn[node->inputs[k].node], drawn[i].node);
 	}
 	draw_heads(b, g, drawn);
@@ -245,7 +249,7 @@ static enum mpk_code payload_factory_read_graph(const struct mpk_payload_content
 					  .values = draw_nodes,
 					  .registers = c->graph->node_count };
 
-	(void)index; /* there is one */
+	(void)index; /* there is only one graph */
 	return mpk_graph_of_code(&g, arena, out, err);
 }
 
@@ -256,7 +260,7 @@ static size_t factory_count_graphs(const struct mpk_payload_content *c)
 
 /* --- difference --------------------------------------------------------------------------- */
 
-/* A node and the graph that its numbers count in. */
+/* A node, and the graph to which its numbers refer. */
 struct graph_node {
 	const struct mpk_graph_json *graph;
 	const struct mpk_graph_node *node;
@@ -275,7 +279,7 @@ static const char *op_of(const struct mpk_graph_node *n)
 	return n->is_input ? "input" : n->func_name;
 }
 
-/* "(data, conv:1)": the output of a node is numbered where it is not the first. */
+/* Writes "(data, conv:1)": an output has a number unless it is the first of its node. */
 static void put_inputs(const struct graph_node *n, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < n->node->input_count; i++) {
@@ -301,7 +305,7 @@ static void put_types(const struct graph_node *n, struct mpk_strbuf *out)
 	}
 }
 
-/* What a runtime allocates by: the id, and where they are given the device and the scope. */
+/* Writes the allocation of an output: storage id, and device and scope if given. */
 static void put_storage(const struct graph_node *n, struct mpk_strbuf *out)
 {
 	size_t end = n->graph->row_ptr[n->index + 1];
@@ -326,7 +330,7 @@ static void put_op(const struct graph_node *n, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, n->node->flatten_data ? ", flattened" : "");
 }
 
-/* "inputs (a) -> (a, b)" where they differ */
+/* Writes "inputs (a) -> (a, b)" if the texts differ. */
 static void put_change(const char *what, const struct graph_node *a, const struct graph_node *b,
 		       void (*put)(const struct graph_node *n, struct mpk_strbuf *out),
 		       struct mpk_strbuf *out)
@@ -341,7 +345,8 @@ static void put_change(const char *what, const struct graph_node *a, const struc
 				  mpk_strbuf_text(&x), mpk_strbuf_text(&y));
 }
 
-/* Nodes are matched by name and inputs are given by name: that numbers shift is no difference. */
+/* Nodes are matched by name and inputs are written by name, so that shifted numbers do not count as
+ * differences. */
 static void compare_graph_nodes(struct mpk_differ *d, struct mpk_span name, const void *a,
 				const void *b)
 {
@@ -356,7 +361,7 @@ static void compare_graph_nodes(struct mpk_differ *d, struct mpk_span name, cons
 	mpk_strbuf_fini(&text);
 }
 
-/* Each node with its graph, which alone knows the names of the inputs. */
+/* Pairs each node with its graph, which has the names of the inputs. */
 static const struct graph_node *nodes_of(struct mpk_differ *d, const struct mpk_graph_json *g)
 {
 	struct graph_node *list = mpk_arena_array(d->arena, g->node_count, sizeof *list);
@@ -367,7 +372,7 @@ static const struct graph_node *nodes_of(struct mpk_differ *d, const struct mpk_
 	return list;
 }
 
-/* Names in the order in which the graph returns them: another order is a difference. */
+/* Writes the outputs in order: another order is a difference. */
 static void put_outputs(const struct mpk_graph_json *g, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < g->head_count; i++) {
@@ -398,8 +403,8 @@ static bool compare_graphs(struct mpk_differ *d, const struct mpk_graph_json *a,
 	return d->diff->count != before;
 }
 
-/* Graphs that are one but for attributes that no executor here looks at, or for how the text is
- * written, are compared as texts. */
+/* If graphs differ only in attributes that executors ignore or in formatting, their texts are
+ * compared. */
 static void factory_diff(struct mpk_differ *d, const struct mpk_payload_content *a,
 			 const struct mpk_payload_content *b)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c - a graph while it grows, and byte code cut into basic blocks
+/* graph.c - builds a graph, and splits byte code into basic blocks
  *
- * A failed allocation is noted in the builder: whoever reads byte code adds nodes without asking, and the end
- * says whether all of them are there. */
+ * The builder remembers a failed allocation: readers of byte code add nodes without checking, and
+ * the end of the build reports the failure. */
 #include "payload/graph.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ size_t mpk_graph_add_node(struct mpk_graph_builder *b, enum mpk_model_node_kind 
 
 enum { TYPES_MAX = 1000, CONSTANTS_MAX = 60 }; /* bytes */
 
-/* A node computes one more value of this type, in the builder's arena; NULL: not known. */
+/* Adds the type of one more result of a node, in the builder's arena; NULL if not known. */
 static void add_type(struct mpk_graph_builder *b, size_t node, const char *type)
 {
 	const char *old;
@@ -36,7 +36,7 @@ static void add_type(struct mpk_graph_builder *b, size_t node, const char *type)
 	if (node == MPK_NO_NODE || !type)
 		return;
 	old = b->nodes[node].type;
-	if (strlen(old) > TYPES_MAX) /* of thousands of outputs nobody reads more */
+	if (strlen(old) > TYPES_MAX) /* more outputs would not be readable */
 		return;
 	if (old[0] && strlen(old) + strlen(type) > TYPES_MAX)
 		type = "...";
@@ -51,7 +51,8 @@ void mpk_graph_add_edge(struct mpk_graph_builder *b, size_t from, size_t to, con
 
 	if (from == MPK_NO_NODE || to == MPK_NO_NODE)
 		return;
-	/* an operator may take a value twice; labels have static storage, so addresses compare */
+	/* an operator may use a value twice; labels have static storage, so addresses can be
+	 * compared */
 	if (last && last->from == from && last->to == to && last->label == label)
 		return;
 	if (!MPK_VEC_ROOM(b->edges, b->edge_count, b->edge_cap)) {
@@ -77,7 +78,7 @@ static void take_constant(struct mpk_graph_builder *b, size_t node, size_t const
 
 void mpk_graph_pass(struct mpk_graph_builder *b, struct mpk_graph_register *reg, size_t node)
 {
-	/* who gets the memory first writes to it: from here on the value comes from there */
+	/* the first user of the memory writes to it, so the value comes from that node */
 	if (reg->is_room) {
 		add_type(b, node, reg->type);
 		*reg = (struct mpk_graph_register){ .node = node };
@@ -89,7 +90,7 @@ void mpk_graph_pass(struct mpk_graph_builder *b, struct mpk_graph_register *reg,
 		mpk_graph_add_edge(b, reg->node, node, "");
 }
 
-/* By where edges lead, as struct mpk_model_graph promises, then by where they come from. */
+/* Sorts edges by target, as struct mpk_model_graph promises, then by source. */
 static int by_target(const void *a, const void *b)
 {
 	const struct mpk_model_edge *x = a, *y = b;
@@ -118,7 +119,7 @@ static enum mpk_code keep_graph(struct mpk_graph_builder *b, struct mpk_model_gr
 
 /* --- basic blocks ---------------------------------------------------------------------------- */
 
-enum { NAMES_SHOWN = 6 }; /* calls in the label of a block */
+enum { NAMES_SHOWN = 6 }; /* calls named in a block's label */
 
 struct jumps {
 	size_t to[2];
@@ -126,7 +127,7 @@ struct jumps {
 	bool falls;
 };
 
-/* SIZE_MAX: no jump. An instruction goes on to the next one unless the row says otherwise. */
+/* SIZE_MAX: no jump. An instruction continues with the next one unless the code says otherwise. */
 static struct jumps jumps_of(const struct mpk_graph_code *g, size_t at)
 {
 	struct jumps j = { { SIZE_MAX, SIZE_MAX }, { "", "" }, true };
@@ -151,8 +152,8 @@ static bool has_jumps(const struct mpk_graph_code *g)
 	return false;
 }
 
-/* The block of each instruction. A block begins where something jumps to, and after what does not
- * go on to the next instruction alone. */
+/* Numbers the block of each instruction. A block begins at the target of a jump, and after an
+ * instruction that jumps or ends. */
 static void number_blocks(const struct mpk_graph_code *g, size_t *block)
 {
 	size_t count = 0;
@@ -213,7 +214,7 @@ static void put_blocks(struct mpk_graph_builder *b, const struct mpk_graph_code 
 
 		put_block(b, g, from, at + 1);
 		from = at + 1;
-		/* the last instruction alone can leave a block */
+		/* only the last instruction can leave a block */
 		if (j.falls && at + 1 < g->count)
 			mpk_graph_add_edge(b, block[at], block[at + 1], jumps(&j) ? "then" : "");
 		for (int i = 0; i < 2; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels.c - device code: a table of kernels, and the code that has them
+/* kernels.c - printers for device code: a table of kernels and their code
  *
- * What the code itself says (registers, images, source) is said by the rows of lib/know/code, so this
- * row only cuts the payload into pieces of code and knows which kernel each is for. */
+ * lib/know/code prints what the code itself contains (registers, images, source). This file only
+ * splits the payload into pieces of code and assigns kernels to them. */
 #include "payload/payload_view.h"
 
 #include <stddef.h>
@@ -15,7 +15,7 @@ static const struct mpk_kernels *table_of(const struct mpk_payload *p)
 	return &p->u.kernels;
 }
 
-/* A plain table has one run of code for all kernels, other layouts have one for each. */
+/* A plain table has one piece of code for all kernels, other layouts have one for each. */
 static enum mpk_code read_pieces(const struct mpk_payload_content *c, struct mpk_arena *arena,
 				 struct mpk_node_info *out, struct mpk_error *err)
 {
@@ -30,8 +30,8 @@ static enum mpk_code read_pieces(const struct mpk_payload_content *c, struct mpk
 	MPK_TRY_ALLOC(pieces, err);
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_span data = plain ? k->data : k->sources[i].data;
-		/* offsets are the file's, so that a problem can be found in a hex dump; sources are
-		 * views of the payload */
+		/* offsets are file offsets, so that a problem can be found in a hex dump; sources
+		 * are views of the payload */
 		uint64_t off = plain      ? k->data_off
 			       : data.len ? (uint64_t)(data.data - source->span.data)
 					  : 0;
@@ -88,7 +88,7 @@ static void kernels_put_kernel(const struct mpk_payload *p, size_t index, struct
 	mpk_view_kernel_text(&p->u.kernels.functions[index], true, out);
 }
 
-/* What TVM does with CUDA source, it does in Python. */
+/* TVM compiles CUDA source in Python. */
 static void kernels_find_needs(const struct mpk_payload *p, const struct mpk_release *release,
 			       const struct mpk_payload_findings *findings)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* payload_view.c - the row of each payload, and tensors in a few numbers
+/* payload_view.c - the table of printers by kind of payload, and statistics of tensors
  *
- * The table is made from the list of payloads in formats/payload.h: a payload without a row does not
- * link, and no answer has to ask which payload it has before it. */
+ * The table is generated from the list of payloads in formats/payload.h. A payload without printers
+ * does not link, so callers need not check which payload they have. */
 #include "payload/payload_view.h"
 
 #include <inttypes.h>
@@ -15,10 +15,10 @@
 #include "text/phrase.h"
 #include "text/table.h"
 
-/* Modules whose kind says all: host code. */
+/* For modules that have no payload: host code. */
 static const struct mpk_payload_view view_of_nothing = { 0 };
 
-/* Arm Ethos-N networks are opaque programs: as files of --extract they are all that is known. */
+/* Arm Ethos-N networks are opaque programs: only their bytes can be extracted. */
 const struct mpk_payload_view mpk_payload_view_ethosn = { 0 };
 
 #define DECLARE(TAG, member, type) extern const struct mpk_payload_view mpk_payload_view_##member;
@@ -43,17 +43,18 @@ void mpk_put_tensor_counts(size_t count, uint64_t bytes, const char *what, struc
 
 /* --- tensors --------------------------------------------------------------------------------
  *
- * NaNs and infinities are counted apart: one of them would hide all else in a minimum or a mean. */
+ * NaNs and infinities are counted separately: one of them would make the minimum or mean
+ * useless. */
 
-/* What is added up: long double holds the sum of any number of doubles without overflow
- * and of integers without a visible error. */
+/* The sum of the values: long double holds the sum of any number of doubles without overflow, and
+ * of integers without a visible error. */
 struct sum {
 	struct mpk_stats *s;
 	long double total;
 	uint64_t n;
 };
 
-/* One value into the member of the range that its type has. */
+/* Merges one value into the member of the range for its type. */
 #define ADD(sum, member, v)                                                                        \
 	do {                                                                                       \
 		struct mpk_stats *s_ = (sum)->s;                                                   \
@@ -75,7 +76,7 @@ static void add_float(struct sum *sum, double v)
 		ADD(sum, f, v);
 }
 
-/* Unaligned, and little-endian as tensors in a blob are. */
+/* Loads an unaligned little-endian number, as tensors in a blob are. */
 static uint64_t stats_load(const uint8_t *p, size_t width)
 {
 	switch (width) {
@@ -90,7 +91,7 @@ static uint64_t stats_load(const uint8_t *p, size_t width)
 	}
 }
 
-/* Bits of 2, 4 or 8 bytes as a number; the two types of 2 bytes differ in their exponents. */
+/* Converts bits of 2, 4 or 8 bytes to a number; brain selects bfloat16 for 2 bytes. */
 static double to_float(uint64_t bits, size_t width, bool brain)
 {
 	uint32_t low = (uint32_t)bits;
@@ -110,17 +111,17 @@ static double to_float(uint64_t bits, size_t width, bool brain)
 
 static int64_t to_signed(uint64_t bits, size_t width)
 {
-	/* flipping the sign bit and subtracting it fills all bits above it:
-	 * no shift of a negative number */
+	/* flipping the sign bit and subtracting it copies it to all higher bits,
+	 * without shifting a negative number */
 	uint64_t sign = UINT64_C(1) << (8 * width - 1);
-	uint64_t extended = (bits ^ sign) - sign; /* modulo 2^64, as meant */
+	uint64_t extended = (bits ^ sign) - sign; /* intentionally modulo 2^64 */
 	int64_t v;
 
 	memcpy(&v, &extended, sizeof v);
 	return v;
 }
 
-/* Types of other widths are packed or have several encodings: nothing is said of them. */
+/* Types of other widths are packed or have several encodings, so they get no statistics. */
 static enum mpk_stats_kind stats_kind_of(struct mpk_dtype t)
 {
 	bool whole = t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64;
@@ -138,7 +139,7 @@ static enum mpk_stats_kind stats_kind_of(struct mpk_dtype t)
 
 struct mpk_stats mpk_stats_of(const struct mpk_tensor_record *t)
 {
-	/* an element of a bool takes a byte, though its type may have one bit */
+	/* a bool takes a byte, though its type may have one bit */
 	size_t width = t->dtype.bits < 8 ? 1 : t->dtype.bits / 8U;
 	struct mpk_stats s = { .kind = stats_kind_of(t->dtype) };
 	struct sum sum = { .s = &s };
@@ -156,13 +157,13 @@ struct mpk_stats mpk_stats_of(const struct mpk_tensor_record *t)
 		else
 			ADD(&sum, u, bits);
 	}
-	/* a tensor of NaNs alone has no mean */
+	/* a tensor of only NaNs has no mean */
 	if (sum.n)
 		s.mean = (double)(sum.total / (long double)sum.n);
 	return s;
 }
 
-/* Range and mean are of the finite values, and left out where there are none. */
+/* Range and mean cover the finite values, and are omitted if there are none. */
 void mpk_stats_text(const struct mpk_stats *s, struct mpk_strbuf *out)
 {
 	const char *comma = "";

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* payload_view.h - what can be said of a decoded payload, one row a payload
+/* payload_view.h - the functions that print and compare each kind of decoded payload
  *
- * formats/ reads a payload into a struct; here is all that the answers ask about such a struct: what
- * the listing prints, what JSON has, what --diff compares, what --verify and --check find. A new
- * payload is one file in this room that fills in a row; no answer is changed for it. A member that is
- * NULL means that there is nothing to say.
+ * formats/ decodes a payload into a struct. Here is a table with everything that commands need of
+ * such a struct: the listing, JSON, and the work of --diff, --verify and --check. A new
+ * kind of payload is one file in this folder that fills a struct mpk_payload_view; no command
+ * changes. A member that is NULL means that the payload has nothing of that sort.
  */
 #ifndef MPK_PAYLOAD_PAYLOAD_VIEW_H
 #define MPK_PAYLOAD_PAYLOAD_VIEW_H
@@ -20,24 +20,25 @@
 
 struct mpk_graph_json; /* graphjson/graphjson.h */
 
-/* A run of code and which kernels of the module it is for. */
+/* A piece of code, and the kernels of the module that it contains. */
 struct mpk_code_piece {
-	const struct mpk_span *key; /* the one kernel it is for; NULL: all of the table */
+	/* key of the only kernel in it; NULL if it has all kernels of the table */
+	const struct mpk_span *key;
 	struct mpk_code_info code;
 };
 
-/* The values of a tensor in a few numbers. */
+/* Statistics of the values of a tensor. */
 enum mpk_stats_kind {
-	MPK_STATS_NONE, /* of a type that is not read here: complex, 4 and 8-bit floats, ... */
+	MPK_STATS_NONE, /* none for this type: complex, 4 and 8-bit floats, ... */
 	MPK_STATS_FLOAT,
 	MPK_STATS_SIGNED,
-	MPK_STATS_UNSIGNED, /* bool among them */
+	MPK_STATS_UNSIGNED, /* includes bool */
 };
 
 struct mpk_stats {
 	enum mpk_stats_kind kind;
-	uint64_t count;      /* elements, lanes counted one by one */
-	uint64_t nans, infs; /* not in the numbers below */
+	uint64_t count;      /* elements; each lane counts */
+	uint64_t nans, infs; /* not included in the numbers below */
 	union {
 		struct {
 			double min, max;
@@ -48,98 +49,102 @@ struct mpk_stats {
 		struct {
 			uint64_t min, max;
 		} u;
-	} range;     /* meaningful when count > nans + infs */
-	double mean; /* meaningful as range is */
+	} range;     /* valid if count > nans + infs */
+	double mean; /* valid if range is */
 };
 
-/* A tensor of the payload, and its values in short. */
+/* A tensor of the payload, and statistics of its values. */
 struct mpk_tensor_info {
-	const char *name; /* "w1"; of constants without a name their index */
+	const char *name; /* "w1"; the index of an unnamed constant */
 	const struct mpk_tensor_record *record;
 	struct mpk_stats stats;
 };
 
-/* What the code, the graph and the tensors of a payload say. It is read when an answer first asks. */
+/* Details of a payload's code, graph and tensors. They are read when first needed. */
 struct mpk_node_info {
-	const struct mpk_code_piece *pieces; /* device modules and static libraries */
+	const struct mpk_code_piece *pieces; /* set for device modules and static libraries */
 	size_t piece_count;
-	struct mpk_names piece_names; /* of pieces that are for one kernel */
-	struct mpk_names table;       /* device modules: the kernels of the table */
-	uint64_t storage_bytes;       /* graph executors: the largest tensor of each storage id */
-	size_t storage_count;         /* ids */
-	bool measured;                /* the tensors are listed */
+	struct mpk_names piece_names; /* names of the pieces that contain one kernel */
+	struct mpk_names table;       /* device modules: kernels of the table */
+	/* graph executors: sum over all storage ids of the largest tensor */
+	uint64_t storage_bytes;
+	size_t storage_count; /* number of storage ids */
+	bool measured;        /* tensors is filled */
 	const struct mpk_tensor_info *tensors;
 	size_t tensor_count;
 };
 
-/* A payload and what is known of it besides. */
+/* A payload and everything known about it. */
 struct mpk_payload_content {
 	const struct mpk_payload *payload;
-	const struct mpk_graph_json *graph; /* of a graph executor whose graph reads, else NULL */
-	const struct mpk_node_info *info;   /* NULL until it is read */
+	/* graph of a graph executor, if it can be read; else NULL */
+	const struct mpk_graph_json *graph;
+	const struct mpk_node_info *info; /* NULL until read */
 };
 
 enum mpk_payload_function_kind {
 	MPK_FUNCTION_BYTE_CODE,
-	MPK_FUNCTION_COMPILED, /* "__vmtir__<name>" of the library */
-	MPK_FUNCTION_IMPORTED, /* looked for by its name when the virtual machine starts */
+	MPK_FUNCTION_COMPILED, /* "__vmtir__<name>" in the library */
+	MPK_FUNCTION_IMPORTED, /* looked up by name when the virtual machine starts */
 };
 
 /* A function of an executable. */
 struct mpk_payload_function {
 	struct mpk_span name;
 	enum mpk_payload_function_kind kind;
-	uint64_t bytes; /* that its byte code takes; 0: it has none */
+	uint64_t bytes; /* bytes of its byte code; 0 if it has none */
 };
 
-/* All functions of an executable together. */
+/* Index that means all functions of an executable. */
 #define MPK_ALL_FUNCTIONS SIZE_MAX
 
-/* Where a row reports what it finds. */
+/* Receives the findings about a payload. */
 struct mpk_payload_findings {
 	void (*say)(void *arg, enum mpk_severity severity, const char *text);
 	void *arg;
 };
 
-/* Where a row reports which function of an executable calls which other, both by index. */
+/* Receives the calls between functions of an executable, as two indexes. */
 struct mpk_payload_calls {
 	enum mpk_code (*add)(void *arg, size_t from, size_t to, struct mpk_error *err);
 	void *arg;
 };
 
 struct mpk_payload_view {
-	/* The table of kernels that device code comes with. */
+	/* Returns the kernel table of device code. */
 	const struct mpk_kernels *(*kernels)(const struct mpk_payload *p);
-	/* The executable of a model in Relax byte code. */
+	/* Returns the Relax executable of a model. */
 	const struct mpk_relax *(*relax)(const struct mpk_payload *p);
-	/* Tensors with names, and what one of them is called: "parameter". */
+	/* Returns the named tensors; tensor_word is the word for one of them: "parameter". */
 	const struct mpk_params *(*params)(const struct mpk_payload *p);
 	const char *params_word;
-	/* Reads the code or the graph, for all that ask about it later; out is zero. */
+	/* Reads the code or the graph, for all later uses; out is zero. */
 	enum mpk_code (*read)(const struct mpk_payload_content *c, struct mpk_arena *arena,
 			      struct mpk_node_info *out, struct mpk_error *err);
 
 	/* --- names: false when there is no such index ------------------------------------- */
 
-	/* Kernels and tensors, which --filter chooses and the listing prints a line of. */
+	/* Returns a kernel or tensor that --filter can choose, and that the listing prints as a
+	 * line. */
 	bool (*part)(const struct mpk_payload *p, size_t index, struct mpk_span *name);
-	/* Names by which --diff recognises a module that has moved. */
+	/* Returns a name by which --diff recognises a module that has moved. */
 	bool (*defines)(const struct mpk_payload *p, size_t index, struct mpk_span *name);
-	/* Names under which host code may find a function, so that --check does not call it missing. */
+	/* Returns a name under which host code may find a function, so that --check does not report
+	 * it as missing. */
 	bool (*offers)(const struct mpk_payload *p, size_t index, struct mpk_span *name);
 
 	/* --- text and JSON ---------------------------------------------------------------- */
 
-	/* ", 3 constants (1.2 KiB)", after the title of the module. */
+	/* Appends ", 3 constants (1.2 KiB)", which follows the title of the module. */
 	void (*counts)(const struct mpk_payload *p, struct mpk_strbuf *out);
-	/* Lines that the listing always has. */
+	/* Appends lines that are always in the listing. */
 	void (*fields)(const struct mpk_payload *p, struct mpk_strbuf *out);
-	/* The line of a part, without its end. */
+	/* Appends the line of a part, without its line feed. */
 	void (*part_text)(const struct mpk_payload *p, size_t index, struct mpk_strbuf *out);
-	/* Lines that --verbose and --functions add; info is read. */
+	/* Appends the lines that --verbose and --functions add; info is read. */
 	void (*text)(const struct mpk_payload_content *c, const char *indent,
 		     struct mpk_strbuf *out);
-	/* The same as members of the module's object; info is read. */
+	/* Puts the same as members of the module's object; info is read. */
 	void (*json)(const struct mpk_payload_content *c, struct mpk_json *j,
 		     struct mpk_json_at *at);
 
@@ -151,8 +156,8 @@ struct mpk_payload_view {
 	void (*disasm)(const struct mpk_payload *p, size_t index, struct mpk_strbuf *out);
 	enum mpk_code (*calls)(const struct mpk_payload *p, const struct mpk_payload_calls *calls,
 			       struct mpk_error *err);
-	/* Graphs to draw; of graphs that the executor would refuse there are none. A graph may turn
-	 * out to have no nodes: then there is nothing to draw. */
+	/* Returns the number of graphs, without those that the executor would refuse. A graph may
+	 *         turn out to have no nodes: then nothing is drawn. */
 	size_t (*graph_count)(const struct mpk_payload_content *c);
 	enum mpk_code (*graph)(const struct mpk_payload_content *c, size_t index,
 			       struct mpk_arena *arena, struct mpk_model_graph *out,
@@ -160,41 +165,43 @@ struct mpk_payload_view {
 
 	/* --- verdicts --------------------------------------------------------------------- */
 
-	/* --diff: what differs, but for parts, tensors and kernels, which are compared for all
-	 * payloads alike. Both are of this row. */
+	/* --diff: adds all differences except those of parts, tensors and kernels, which are
+	 * compared in the same way for all payloads. Both payloads are of this kind. */
 	void (*diff)(struct mpk_differ *d, const struct mpk_payload_content *a,
 		     const struct mpk_payload_content *b);
-	/* --verify: what loaders and interpreters rely on without looking again: the first mistake, which is
-	 * reported at the payload; mpack refuses to pack it. check is the word of that finding. */
+	/* --verify: finds the first error in data that loaders and interpreters use unchecked.
+	 * It is reported at the payload, and mpack refuses to pack it. check is the name of the
+	 * check. */
 	const char *check;
 	enum mpk_code (*verify)(const struct mpk_payload *p, struct mpk_error *err);
-	/* --check: what keeps a TVM from loading or running it.
-	 * @release  the TVM that it is to run on; NULL: nobody said which */
+	/* --check: reports what prevents TVM from loading or running the payload.
+	 * @release  the TVM release; NULL if not specified */
 	void (*needs)(const struct mpk_payload *p, const struct mpk_release *release,
 		      const struct mpk_payload_findings *findings);
 };
 
-/* mpk_payload_view_of - the row of a decoded payload; NULL gives a row that has nothing to say */
+/* mpk_payload_view_of - the functions for a decoded payload; for NULL, a struct whose members are
+ * NULL */
 const struct mpk_payload_view *mpk_payload_view_of(const struct mpk_payload *p);
 
-/* mpk_view_kernel_text - append "name(handle, int32)", and the launch tags when tags */
+/* mpk_view_kernel_text - append "name(handle, int32)", and the launch tags if tags is set */
 void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out);
 
-/* mpk_stats_of - read every element: float16, bfloat16, float32, float64, integers of 8 to 64
- * bits and bool; little-endian, unaligned */
+/* mpk_stats_of - compute statistics over every element: float16, bfloat16, float32, float64,
+ * integers of 8 to 64 bits and bool; little-endian, unaligned */
 struct mpk_stats mpk_stats_of(const struct mpk_tensor_record *t);
 
-/* mpk_stats_text - append "min -1, max 2.5, mean 0.25, 1 NaN, 2 infinite"; nothing when
- * there is nothing to say */
+/* mpk_stats_text - append "min -1, max 2.5, mean 0.25, 1 NaN, 2 infinite"; nothing if there are no
+ * statistics */
 void mpk_stats_text(const struct mpk_stats *s, struct mpk_strbuf *out);
 
 /* mpk_tensor_text - append "w1: float32[4, 24] (384 B)"
- * @stats   and after it its values in short; NULL: nobody has read them */
+ * @stats   statistics to append; NULL if they were not computed */
 void mpk_tensor_text(struct mpk_span name, const struct mpk_tensor_record *t,
 		     const struct mpk_stats *stats, struct mpk_strbuf *out);
 
 /* mpk_put_tensor_counts - append ", 3 parameters (1.2 KiB)"
- * @what    one of them is called so: "parameter" */
+ * @what    word for one of them: "parameter" */
 void mpk_put_tensor_counts(size_t count, uint64_t bytes, const char *what, struct mpk_strbuf *out);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record.c - payloads that are a list of fields: external runtimes, C source, static libraries
+/* record.c - printers for payloads that are a list of fields: external runtimes, C source, static
+ * libraries
  *
- * Most kinds of modules need no more than this row. A record has no parts for --filter: its fields are
- * said as a whole. */
+ * Most kinds of modules need nothing else. A record has no parts for --filter: its fields are
+ * always printed together. */
 #include "payload/payload_view.h"
 
 #include <inttypes.h>
@@ -11,9 +12,9 @@
 #include "text/escape.h"
 #include "text/table.h"
 
-enum { NAME_MAX_BYTES = 256 }; /* of a field that may be a name and may be a file */
+enum { NAME_MAX_BYTES = 256 }; /* limit for a field that may be a name or a file */
 
-/* The value of the field with this name, or NULL. Records have at most six fields. */
+/* Returns the value of the field with this name, or NULL. Records have at most six fields. */
 static const struct mpk_record_value *record_value(const struct mpk_record *record,
 						   const char *name)
 {
@@ -24,7 +25,7 @@ static const struct mpk_record_value *record_value(const struct mpk_record *reco
 	return NULL;
 }
 
-/* Objects that were packed as a module are code like that of devices: members and their functions. */
+/* Objects packed as a module count as code, with members and functions. */
 static enum mpk_code read_library(const struct mpk_payload_content *c, struct mpk_arena *arena,
 				  struct mpk_node_info *out, struct mpk_error *err)
 {
@@ -45,8 +46,8 @@ static enum mpk_code read_library(const struct mpk_payload_content *c, struct mp
 	return MPK_OK;
 }
 
-/* The symbol of an external runtime and the functions of a library: what their names are called in
- * kinds.def. */
+/* Returns the symbol of an external runtime or a function of a library. kinds.def gives the fields
+ *         that hold them. */
 static bool defined_at(const struct mpk_payload *p, size_t index, struct mpk_span *name)
 {
 	const struct mpk_record_value *symbol = record_value(&p->u.record, "symbol");
@@ -62,8 +63,8 @@ static bool defined_at(const struct mpk_payload *p, size_t index, struct mpk_spa
 	return true;
 }
 
-/* External runtimes answer to a name in their payload; in which field it is, each decides for itself, so
- * that any text counts which is short enough to be one. */
+/* External runtimes take their function's name from some field of the payload. Each runtime uses
+ * another field, so any text counts that is short enough to be a name. */
 static bool offered_at(const struct mpk_payload *p, size_t index, struct mpk_span *name)
 {
 	const struct mpk_record *r = &p->u.record;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relax.c - executables of the Relax VM: byte code, constants, the functions they call */
+/* relax.c - printers for executables of the Relax VM: byte code, constants, called functions */
 #include "payload/payload_view.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ static const struct mpk_relax *executable_of(const struct mpk_payload *p)
 
 /* --- text and JSON ------------------------------------------------------------------------ */
 
-/* Of constants, tensors alone have bytes that are worth a sum. */
+/* Only the bytes of tensors are summed; other constants are small. */
 static void relax_put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
 {
 	const struct mpk_relax *x = &p->u.relax;
@@ -29,7 +29,7 @@ static void relax_put_counts(const struct mpk_payload *p, struct mpk_strbuf *out
 	mpk_put_tensor_counts(x->const_count, bytes, "constant", out);
 }
 
-/* Functions that are called by name are counted only: their code is somewhere else. */
+/* Functions called by name are only counted, since their code is elsewhere. */
 static void relax_put_lines(const struct mpk_payload_content *c, const char *indent,
 			    struct mpk_strbuf *out)
 {
@@ -95,7 +95,7 @@ static void relax_put_json(const struct mpk_payload_content *c, struct mpk_json 
 
 /* --- functions ---------------------------------------------------------------------------- */
 
-/* The words of its instructions, and where each begins. 0 also of functions that do not read. */
+/* Returns the bytes of a function's instructions and of their offsets; 0 if it cannot be read. */
 static uint64_t relax_function_bytes(const struct mpk_relax *x, const struct mpk_relax_func *f)
 {
 	uint64_t count = mpk_relax_instr_count(x), words = x->instr_data.len / 8, begin, end;
@@ -131,7 +131,7 @@ static void put_listing(const struct mpk_payload *p, size_t index, struct mpk_st
 	mpk_relax_dump(&p->u.relax, index == MPK_ALL_FUNCTIONS ? MPK_RELAX_ALL : index, out);
 }
 
-/* The byte code need not have passed its check: an index out of range is no call. */
+/* The byte code may be unchecked: an index out of range is not a call. */
 static enum mpk_code relax_add_call(const struct mpk_relax *x,
 				    const struct mpk_payload_calls *calls, size_t from, int64_t to,
 				    struct mpk_error *err)
@@ -141,7 +141,7 @@ static enum mpk_code relax_add_call(const struct mpk_relax *x,
 	return calls->add(calls->arg, from, (size_t)to, err);
 }
 
-/* A function may also be an argument: then it is called by whoever got it. */
+/* A function passed as an argument counts as called, since the receiver may call it. */
 static enum mpk_code add_calls(const struct mpk_relax *x, size_t func, size_t *left,
 			       const struct mpk_payload_calls *calls, struct mpk_error *err)
 {
@@ -168,7 +168,8 @@ static enum mpk_code find_calls(const struct mpk_payload *p, const struct mpk_pa
 				struct mpk_error *err)
 {
 	const struct mpk_relax *x = &p->u.relax;
-	size_t left = mpk_relax_instr_count(x); /* functions may claim the same ones */
+	/* functions of a hostile file may share instructions */
+	size_t left = mpk_relax_instr_count(x);
 
 	for (size_t i = 0; i < x->func_count; i++)
 		if (x->funcs[i].kind == MPK_RELAX_VM && x->funcs[i].start >= 0)
@@ -191,9 +192,9 @@ static enum mpk_code relax_verify(const struct mpk_payload *p, struct mpk_error 
 	return mpk_relax_check(&p->u.relax, err);
 }
 
-#define RELAX_VERSION "0.14" /* the only one that ever was */
+#define RELAX_VERSION "0.14" /* the only version so far */
 
-/* TVM 0.23 began to write a table of memory scopes, under another magic number. */
+/* TVM 0.23 introduced a table of memory scopes, under another magic number. */
 enum { RELAX_SCOPES_SINCE = 23 };
 
 static void relax_find_needs(const struct mpk_payload *p, const struct mpk_release *release,
@@ -220,7 +221,7 @@ static void relax_find_needs(const struct mpk_payload *p, const struct mpk_relea
 
 /* --- difference --------------------------------------------------------------------------- */
 
-/* One constant, one line, so that constant pools are compared as texts. */
+/* One line for each constant, so that constant pools are compared as texts. */
 void mpk_relax_put_constant(const struct mpk_relax_const *c, struct mpk_strbuf *out)
 {
 	const struct mpk_tensor_record *t = &c->u.tensor;
@@ -249,7 +250,7 @@ void mpk_relax_put_constant(const struct mpk_relax_const *c, struct mpk_strbuf *
 		mpk_strbuf_printf(out, "int %" PRId64, c->u.i);
 		break;
 	case MPK_RELAX_FLOAT:
-		/* 17 digits differ for any two doubles that do */
+		/* 17 digits distinguish any two doubles */
 		mpk_strbuf_printf(out, "float %.17g", c->u.f);
 		break;
 	case MPK_RELAX_CONST_KINDS:
@@ -268,8 +269,8 @@ static struct mpk_strbuf list_constants(const struct mpk_relax *x)
 	return out;
 }
 
-/* The constant pools as lists of lines: shapes, types, texts and numbers, and of tensors their types. Their
- * elements are compared as those of all tensors. */
+/* Compares the constant pools as lists of lines: shapes, types, texts, numbers, and the types of
+ * tensors. The elements of tensors are compared elsewhere. */
 static void relax_diff(struct mpk_differ *d, const struct mpk_payload_content *a,
 		       const struct mpk_payload_content *b)
 {

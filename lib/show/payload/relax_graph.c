@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relax_graph.c - graphs of functions of the Relax VM */
+/* relax_graph.c - makes graphs of functions of the Relax VM */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,19 +9,20 @@
 
 /* --- data flow ----------------------------------------------------------------------------
  *
- * Operators write into tensors that were allocated before and are passed after the arguments, so what they compute is
- * found as what nobody has written yet. */
+ * Operators write into tensors that were allocated before and are passed after the arguments. So
+ * the first call that gets an unwritten tensor is the call that computes it. */
 
 struct reader {
 	const struct mpk_relax *x;
 	const struct mpk_relax_func *f;
 	struct mpk_graph_builder *b;
-	struct mpk_graph_register *regs; /* f->register_file_size of them */
+	struct mpk_graph_register *regs; /* f->register_file_size elements */
 };
 
 static const char BUILTIN[] = "vm.builtin.";
 
-/* Calls that compute nothing of the model: memory, and checks of arguments and shapes. */
+/* Calls that compute nothing of the model: memory allocation, and checks of arguments and
+ * shapes. */
 static bool is_bookkeeping(struct mpk_span name)
 {
 	static const char *const prefixes[] = {
@@ -36,7 +37,8 @@ static bool is_bookkeeping(struct mpk_span name)
 	return false;
 }
 
-/* NULL for the special registers of TVM's virtual machine: "no result" and the machine itself. */
+/* Returns NULL for the special registers of TVM's virtual machine: "no result" and the machine
+ * itself. */
 static struct mpk_graph_register *reg_of(const struct reader *r, int64_t reg)
 {
 	return reg >= 0 && reg < r->f->register_file_size ? &r->regs[reg] : NULL;
@@ -48,7 +50,7 @@ static void relax_set(const struct reader *r, int64_t reg, struct mpk_graph_regi
 		*reg_of(r, reg) = value;
 }
 
-/* The type of a tensor that is allocated, where its shape is a constant: at most as long as a line. */
+/* Returns the type of an allocated tensor if its shape is a constant; at most as long as a line. */
 static const char *type_of_room(const struct reader *r, const struct mpk_relax_instr *instr)
 {
 	enum { DIMS = 8 };
@@ -61,7 +63,8 @@ static const char *type_of_room(const struct reader *r, const struct mpk_relax_i
 		struct mpk_relax_arg arg = mpk_relax_arg(instr, i);
 		const struct mpk_relax_const *c;
 
-		/* alloc_tensor(storage, offset, shape, dtype): the kind of a constant says which */
+		/* alloc_tensor(storage, offset, shape, dtype): the constant kinds tell the
+		 * arguments apart */
 		if (arg.kind != MPK_RELAX_ARG_CONST)
 			continue;
 		c = &r->x->consts[arg.value];
@@ -77,7 +80,7 @@ static const char *type_of_room(const struct reader *r, const struct mpk_relax_i
 	return mpk_arena_copy(r->b->arena, mpk_strbuf_text(&text), text.len);
 }
 
-/* "reshape" of "vm.builtin.reshape" */
+/* Writes "reshape" for "vm.builtin.reshape". */
 static void relax_put_name(struct mpk_span name, struct mpk_strbuf *out)
 {
 	size_t prefix = mpk_span_starts(name, BUILTIN) ? strlen(BUILTIN) : 0;
@@ -85,8 +88,8 @@ static void relax_put_name(struct mpk_span name, struct mpk_strbuf *out)
 	mpk_escape(out, mpk_span_of(name.data + prefix, name.len - prefix));
 }
 
-/* What constants are that are no tensors, which have a part. Many instructions may have the same long one: then it is
- * left out. */
+/* Writes constants that are not tensors (tensors are parts of their own). A long constant is
+ * omitted, since many instructions may use it. */
 static void put_short_constants(const struct reader *r, const struct mpk_relax_instr *instr,
 				struct mpk_strbuf *out)
 {
@@ -120,7 +123,8 @@ static size_t relax_add_step(const struct reader *r, const struct mpk_relax_inst
 	return mpk_graph_add_node(r->b, kind, &label, &detail);
 }
 
-/* Allocated memory is room until an operator gets it. Other bookkeeping leaves its register without a node. */
+/* Allocated memory counts as unwritten until an operator gets it. Other bookkeeping calls leave
+ * their register without a node. */
 static void relax_read_call(const struct reader *r, const struct mpk_relax_instr *instr)
 {
 	struct mpk_span name = r->x->funcs[instr->func].name;
@@ -151,7 +155,7 @@ static void relax_read_call(const struct reader *r, const struct mpk_relax_instr
 		if (reg)
 			mpk_graph_pass(r->b, reg, node);
 	}
-	/* after the arguments, one of which may be in this register */
+	/* set after the arguments were read, one of which may be in this register */
 	relax_set(r, instr->reg, (struct mpk_graph_register){ .node = node });
 }
 
@@ -165,7 +169,8 @@ static void relax_add_result(const struct reader *r, const struct mpk_relax_inst
 			   mpk_graph_add_node(r->b, MPK_MODEL_OUTPUT, &label, NULL), "");
 }
 
-/* TVM's virtual machine passes arguments in the first registers. Without jumps, what is no call is a return. */
+/* TVM's virtual machine passes arguments in the first registers. In code without jumps, an
+ * instruction is a call or a return. */
 static void put_values(const struct mpk_graph_code *g, struct mpk_graph_builder *b,
 		       struct mpk_graph_register *regs)
 {
@@ -198,7 +203,8 @@ static bool instr_at(const struct mpk_graph_code *g, size_t at, struct mpk_relax
 	return mpk_relax_instr(r->x, (size_t)r->f->start + at, out, NULL) == MPK_OK;
 }
 
-/* An If goes on where the condition holds, and jumps to "else". Offsets count instructions from the jump itself. */
+/* An If continues if the condition holds, else it jumps. Offsets count instructions from the jump
+ * itself. */
 static void find_jumps(const struct mpk_graph_code *g, size_t at, size_t to[2],
 		       const char *labels[2], bool *falls)
 {
@@ -209,7 +215,7 @@ static void find_jumps(const struct mpk_graph_code *g, size_t at, size_t to[2],
 	*falls = instr.op == MPK_RELAX_IF;
 	if (instr.op == MPK_RELAX_RET)
 		return;
-	to[0] = (size_t)((int64_t)at + instr.offset); /* checked: within the function */
+	to[0] = (size_t)((int64_t)at + instr.offset); /* checked to be within the function */
 	labels[0] = instr.op == MPK_RELAX_IF ? "else" : "";
 }
 
@@ -231,7 +237,8 @@ static void print_name(const struct mpk_graph_code *g, size_t at, struct mpk_str
 		relax_put_name(r->x->funcs[instr.func].name, out);
 }
 
-/* Each register that a compiler makes is an argument or a result. No memory is taken for more of them. */
+/* Each register of compiled code is an argument or a result, so a function that declares more
+ * registers is refused. */
 static bool has_its_registers(const struct mpk_relax_func *f)
 {
 	return (uint64_t)f->num_args <= f->params.count &&
@@ -246,7 +253,7 @@ enum mpk_code mpk_relax_read_graph(const struct mpk_payload_content *c, size_t i
 	const struct reader r = { .x = x, .f = &x->funcs[index] };
 
 	out->name = r.f->name;
-	if (r.f->kind != MPK_RELAX_VM) /* others need not begin before they end */
+	if (r.f->kind != MPK_RELAX_VM) /* only byte code functions have instructions */
 		return MPK_OK;
 	const struct mpk_graph_code g = { .code = &r,
 					  .count = (size_t)(r.f->end - r.f->start),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relay.c - executables of the Relay virtual machine: byte code, constants, and its functions as graphs
+/* relay.c - printers for executables of the Relay virtual machine: byte code, constants, and graphs
+ * of its functions
  *
- * The graph is found as that of Relax (relax.c), but instructions say by their shape which of their
+ * The graph is built as for Relax (relax_graph.c). But here the instruction tells which of its
  * words are registers, and invoke_packed how many of its arguments it writes. */
 #include "payload/payload_view.h"
 
@@ -12,7 +13,7 @@
 
 /* --- text and JSON ------------------------------------------------------------------------ */
 
-/* The version of TVM comes first: no other runs this byte code. */
+/* The version of TVM comes first: no other version runs this byte code. */
 static void relay_put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
 {
 	const struct mpk_relay *x = &p->u.relay;
@@ -58,8 +59,9 @@ static void relay_put_json(const struct mpk_payload_content *c, struct mpk_json 
 	struct mpk_json_at *o = mpk_json_object(j, at, "executor"), *list, *f;
 	uint64_t instructions = 0;
 
+	/* each has bytes, so the sum cannot overflow */
 	for (size_t i = 0; i < x->func_count; i++)
-		instructions += x->funcs[i].instr_count; /* each has bytes: cannot wrap */
+		instructions += x->funcs[i].instr_count;
 	mpk_json_span(j, o, "version", x->version);
 	mpk_json_u64(j, o, "instructions", instructions);
 	mpk_json_u64(j, o, "constants", x->const_count);
@@ -81,8 +83,8 @@ static void relay_put_json(const struct mpk_payload_content *c, struct mpk_json 
 
 /* --- functions ---------------------------------------------------------------------------- */
 
-/* All are byte code: what they call in the library they name as primitives. */
-/* Instructions are stored one after the other, each with its length and its hash in front of it. */
+/* All functions are byte code; functions that they call in the library are listed as primitives. */
+/* Instructions are stored one after the other, each preceded by its length and its hash. */
 static uint64_t relay_function_bytes(const struct mpk_relay_func *f)
 {
 	enum { FRONT = 16 };
@@ -115,7 +117,7 @@ static enum mpk_code relay_verify(const struct mpk_payload *p, struct mpk_error 
 	return mpk_relay_check(&p->u.relay, err);
 }
 
-/* Its virtual machine wants the very release that wrote the byte code. */
+/* The virtual machine requires exactly the release that wrote the byte code. */
 static void relay_find_needs(const struct mpk_payload *p, const struct mpk_release *release,
 			     const struct mpk_payload_findings *findings)
 {
@@ -139,7 +141,7 @@ struct reader {
 	const struct mpk_relay *x;
 	const struct mpk_relay_func *f;
 	struct mpk_graph_builder *b;
-	struct mpk_graph_register *regs; /* f->register_file_size of them */
+	struct mpk_graph_register *regs; /* f->register_file_size elements */
 };
 
 static enum mpk_relay_op op_of(const struct mpk_relay_instr *instr)
@@ -147,7 +149,8 @@ static enum mpk_relay_op op_of(const struct mpk_relay_instr *instr)
 	return (enum mpk_relay_op)mpk_relay_word(instr, 0);
 }
 
-/* What an instruction makes of its destination, or that it is a step of the model. */
+/* The effect of an instruction on its destination register; STEP: it computes a value of the
+ * model. */
 enum effect { STEP, NOTHING, ROOM, SAME };
 
 /* Constants are NOTHING: they are weights, which are not drawn. */
@@ -184,7 +187,7 @@ static enum effect effect_of(enum mpk_relay_op op)
 	return STEP;
 }
 
-/* The function that an instruction calls; empty: none. */
+/* Returns the function that an instruction calls; empty if none. */
 static struct mpk_span callee(const struct reader *r, const struct mpk_relay_instr *instr)
 {
 	int64_t index = mpk_relay_word(instr, instr->count > 1 ? 1 : 0);
@@ -196,8 +199,8 @@ static struct mpk_span callee(const struct reader *r, const struct mpk_relay_ins
 						       : (struct mpk_span){ 0 };
 }
 
-/* A node for what computes. An instruction that calls nothing is
- * done by the virtual machine itself. */
+/* Adds a node for a computation. An instruction that calls nothing is
+ * executed by the virtual machine itself. */
 static size_t add_step(const struct reader *r, const struct mpk_relay_instr *instr)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 }, detail = { 0 };
@@ -216,8 +219,8 @@ static size_t add_step(const struct reader *r, const struct mpk_relay_instr *ins
 				  &detail);
 }
 
-/* Roles of words: 'r' is a register that is read, 'd' one that is written. A move or a field keeps
- * the node that computed its source. */
+/* Roles of words: 'r' is a register that is read, 'd' one that is written. A move, or access to a
+ * field, keeps the node that computed its source. */
 static void relay_read_instr(const struct reader *r, const struct mpk_relay_instr *instr)
 {
 	enum effect effect = effect_of(op_of(instr));
@@ -233,7 +236,7 @@ static void relay_read_instr(const struct reader *r, const struct mpk_relay_inst
 			constant = (size_t)reg + 1;
 		if (role != 'r' && role != 'd')
 			continue;
-		/* memory was taken for the registers that the function declares */
+		/* memory was allocated only for the registers that the function declares */
 		if (reg < 0 || (uint64_t)reg >= r->f->register_file_size)
 			continue;
 		if (role == 'd')
@@ -251,7 +254,7 @@ static void relay_read_instr(const struct reader *r, const struct mpk_relay_inst
 								    .constant = constant };
 }
 
-/* Parameters are in the first registers when TVM's virtual machine enters a function. */
+/* TVM's virtual machine passes parameters in the first registers. */
 static void put_values(const struct mpk_graph_code *g, struct mpk_graph_builder *b,
 		       struct mpk_graph_register *regs)
 {
@@ -276,8 +279,8 @@ static const struct mpk_relay_instr *instr_at(const struct mpk_graph_code *g, si
 	return &((const struct reader *)g->code)->f->instrs[at];
 }
 
-/* Relay's If has an offset for each branch, so it never goes on
- * to the next instruction by itself. */
+/* Relay's If has an offset for each branch, so it never continues with
+ * the next instruction. */
 static void find_jumps(const struct mpk_graph_code *g, size_t at, size_t to[2],
 		       const char *labels[2], bool *falls)
 {
@@ -292,7 +295,8 @@ static void find_jumps(const struct mpk_graph_code *g, size_t at, size_t to[2],
 		if (mpk_relay_word_role(r->x, instr, i) != 'j')
 			continue;
 		labels[count] = op == MPK_RELAY_GOTO ? "" : count ? "else" : "then";
-		to[count++] = (size_t)((int64_t)at + mpk_relay_word(instr, i)); /* checked */
+		/* checked to be within the function */
+		to[count++] = (size_t)((int64_t)at + mpk_relay_word(instr, i));
 	}
 }
 
@@ -306,8 +310,8 @@ static void print_name(const struct mpk_graph_code *g, size_t at, struct mpk_str
 	mpk_escape(out, callee(g->code, instr_at(g, at)));
 }
 
-/* Each register is a parameter or the destination of an instruction. More of them than that is a
- * number that a file claims, and no memory is taken for it. */
+/* Each register is a parameter or the destination of an instruction. A function that declares more
+ * is refused before memory is allocated for them. */
 static bool has_its_registers(const struct mpk_relay_func *f)
 {
 	return f->register_file_size <= (uint64_t)f->params.count + f->instr_count + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cases.c - what became of the cases of a case file, as text, TAP, JSON and JUnit */
+/* cases.c - prints the results of a case file's cases as text, TAP, JSON and JUnit */
 #include "results/results.h"
 
 #include "text/escape.h"
@@ -19,7 +19,7 @@ struct mpk_cases_report mpk_cases_report_of(const char *file, const char *cases_
 	return report;
 }
 
-/* The last line of the text, and a comment in TAP. */
+/* Writes the last line of the text, which is a comment in TAP. */
 static void put_summary(const struct mpk_cases_report *report, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "%zu passed, %zu failed, %zu skipped\n", report->passed,
@@ -28,7 +28,7 @@ static void put_summary(const struct mpk_cases_report *report, struct mpk_strbuf
 
 /* --- lines -------------------------------------------------------------------------- */
 
-/* The time of the case, and of one that is timed also the figures of its calls. */
+/* Writes the time of a case; if it is a timed case, also the figures of its calls. */
 static void put_times(const struct mpk_case *c, const struct mpk_case_outcome *o,
 		      struct mpk_strbuf *out)
 {
@@ -52,7 +52,7 @@ static void cases_text(const void *what, struct mpk_style style, struct mpk_strb
 
 		mpk_strbuf_puts(out, words[o->verdict]);
 		mpk_escape(out, mpk_span_str(c->name));
-		/* file and line as compilers print them, so that an editor finds the case */
+		/* file and line in the form of compilers, so that an editor finds the case */
 		if (o->verdict == MPK_CASE_FAILED) {
 			mpk_strbuf_puts(out, " (");
 			mpk_escape(out, mpk_span_str(report->cases_file));
@@ -69,7 +69,7 @@ static void cases_text(const void *what, struct mpk_style style, struct mpk_strb
 
 /* --- TAP 13 ------------------------------------------------------------------------- */
 
-/* One line of a description; a '#' in it would begin a directive. */
+/* Writes one line of a description; a '#' in it would begin a directive. */
 static void put_tap_text(const char *text, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
@@ -88,7 +88,7 @@ static void cases_tap(const void *what, struct mpk_style style, struct mpk_strbu
 	const struct mpk_cases_report *report = what;
 
 	(void)style;
-	/* the plan comes first, by which a reader knows a report that was cut off */
+	/* the plan comes first, so that a reader recognises a truncated report */
 	mpk_strbuf_printf(out, "TAP version 13\n1..%zu\n", report->cases->count);
 	for (size_t i = 0; i < report->cases->count; i++) {
 		const struct mpk_case_outcome *o = &report->outcomes[i];
@@ -101,7 +101,7 @@ static void cases_tap(const void *what, struct mpk_style style, struct mpk_strbu
 		mpk_strbuf_putc(out, '\n');
 		if (!failed)
 			continue;
-		/* the YAML block of TAP 13: a string of JSON is one of YAML, too */
+		/* the YAML block of TAP 13; a JSON string is also valid YAML */
 		mpk_strbuf_puts(out, "  ---\n  message: ");
 		mpk_escape_json(out, mpk_span_str(mpk_strbuf_text(&o->why)), NULL);
 		mpk_strbuf_puts(out, "\n  severity: fail\n  file: ");
@@ -115,7 +115,7 @@ static void cases_tap(const void *what, struct mpk_style style, struct mpk_strbu
 
 /* --- JSON --------------------------------------------------------------------------- */
 
-/* A failure has the form that errors have in all documents of minspect. */
+/* A failure has the same form as errors in all JSON documents of minspect. */
 static void put_case(const struct mpk_case *c, const struct mpk_case_outcome *o, struct mpk_json *j,
 		     struct mpk_json_at *at)
 {
@@ -158,20 +158,20 @@ static void cases_json(const void *what, struct mpk_json *j, struct mpk_json_at 
 
 /* --- JUnit ------------------------------------------------------------------------------ */
 
-/* A reason is escaped already; only what XML asks for is left to do. */
+/* The reason is already escaped for text, so only XML escaping is added. */
 static void put_message(struct mpk_strbuf *out, const struct mpk_case_outcome *o)
 {
 	mpk_xml_escaped_attribute(out, "message", mpk_strbuf_text(&o->why));
 	mpk_strbuf_puts(out, "/>\n");
 }
 
-/* A failure is an assertion that did not hold; else it is an error. */
+/* A failed assertion is a failure; everything else is an error. */
 static bool is_failure(const struct mpk_case_outcome *o)
 {
 	return o->verdict == MPK_CASE_FAILED && o->code == MPK_E_DIFFERENT;
 }
 
-/* JUnit has an element for each way in which a case did not pass. */
+/* JUnit has a separate element for each kind of bad result. */
 static void put_verdict(struct mpk_strbuf *out, const struct mpk_case_outcome *o)
 {
 	switch (o->verdict) {
@@ -189,7 +189,7 @@ static void put_verdict(struct mpk_strbuf *out, const struct mpk_case_outcome *o
 	}
 }
 
-/* Viewers group cases by their class: that is the library. */
+/* Viewers group cases by class name, so the library is the class. */
 static void put_junit_case(struct mpk_strbuf *out, const struct mpk_cases_report *report, size_t i)
 {
 	const struct mpk_case_outcome *o = &report->outcomes[i];

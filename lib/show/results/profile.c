@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile.c - profiles and comparisons with a dump: as text, JSON, and as trace events for a viewer of
- * timelines */
+/* profile.c - prints profiles, comparisons with a dump, and trace events for timeline viewers */
 #include "results/results.h"
 
 #include <inttypes.h>
@@ -25,7 +24,7 @@ static const char *device_name(struct mpk_dldevice device, char out[32])
 	return out;
 }
 
-/* Of the operators alone: the rest of the run is the executor's own time. */
+/* Sums only the operators: the rest of the run is the executor's own time. */
 static double sum(const struct mpk_profile *p)
 {
 	double total = 0;
@@ -35,7 +34,7 @@ static double sum(const struct mpk_profile *p)
 	return total;
 }
 
-/* In percent; 0 where nothing took any time. */
+/* Returns percent; 0 if the whole took no time. */
 static double profile_share(double part, double total)
 {
 	return total > 0 ? 100 * part / total : 0;
@@ -51,7 +50,8 @@ static void put_time(struct mpk_table *t, double seconds)
 	mpk_table_cell(t, "%s", mpk_strbuf_text(&text));
 }
 
-/* The columns, without those of -v: then the table fits 80 columns, as long as names do. */
+/* Writes the column names. Without the columns of -v, the table fits 80 columns if names are
+ * short. */
 static void profile_put_head(struct mpk_table *t, struct mpk_style style)
 {
 	static const struct {
@@ -67,8 +67,9 @@ static void profile_put_head(struct mpk_table *t, struct mpk_style style)
 			mpk_table_cell(t, "%s", columns[i].word);
 }
 
-/* A name is a text of the file and may have control characters. A long one is cut in its middle, as
- * those of TVM begin and end alike; -v shows it, and so does what is no terminal. */
+/* Writes a name, which comes from the file and may have control characters. A long name is cut in
+ * the middle, since TVM's names begin and end alike; it is complete with -v, and if output is not a
+ * terminal. */
 static void put_operator(struct mpk_table *t, struct mpk_span name, struct mpk_style style)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
@@ -99,7 +100,7 @@ static void profile_put_row(const struct mpk_profile_row *r, double total, struc
 	mpk_table_cell(t, "%5.1f%%", profile_share(r->total, total));
 }
 
-/* Rows are sorted by time, so those of a device are not together. */
+/* Rows are sorted by time, so those of one device are not consecutive. */
 static bool is_first_of_device(const struct mpk_profile *p, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
@@ -108,7 +109,7 @@ static bool is_first_of_device(const struct mpk_profile *p, size_t i)
 	return true;
 }
 
-/* What the operators of row i's device took. */
+/* Sums the time of all operators on the device of row i. */
 static struct mpk_profile_row device_sum(const struct mpk_profile *p, size_t i)
 {
 	struct mpk_profile_row s = { .device = p->rows[i].device };
@@ -122,7 +123,7 @@ static struct mpk_profile_row device_sum(const struct mpk_profile *p, size_t i)
 	return s;
 }
 
-/* The time of operators by device, each once, beside the time of the whole run. */
+/* Writes the time of operators by device next to the time of the whole run. */
 static void put_sums(const struct mpk_profile *p, double total, struct mpk_strbuf *out)
 {
 	char device[32];
@@ -147,7 +148,7 @@ static void put_sums(const struct mpk_profile *p, double total, struct mpk_strbu
 static void profile_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_profile *p = what;
-	/* columns from 2 on are numbers */
+	/* bit per column: columns from 2 on are right-aligned */
 	struct mpk_table t = { .right = 0xfc };
 	double total = sum(p);
 
@@ -161,7 +162,7 @@ static void profile_text(const void *what, struct mpk_style style, struct mpk_st
 
 /* --- JSON ----------------------------------------------------------------------------------- */
 
-/* Words for JSON and for the categories of a trace: they stay as they are. */
+/* Words for JSON and for the categories of a trace; they are part of the interface. */
 static const char *const kinds[] = {
 	[MPK_OPERATOR_KERNEL] = "kernel",
 	[MPK_OPERATOR_COPY] = "copy",
@@ -193,7 +194,7 @@ static void profile_json(const void *what, struct mpk_json *j, struct mpk_json_a
 		mpk_json_f64(j, o, "mean", r->total / (double)(r->calls ? r->calls : 1));
 		mpk_json_f64(j, o, "min", r->min);
 		mpk_json_f64(j, o, "max", r->max);
-		/* a fraction of 1, where the table has percent */
+		/* a fraction of 1; the table has percent */
 		mpk_json_f64(j, o, "share", profile_share(r->total, total) / 100);
 	}
 }
@@ -215,7 +216,7 @@ static size_t thread_of(const struct mpk_profile *p, struct mpk_dldevice device)
 	return number;
 }
 
-/* A metadata event, "ph": "M", which names a process or a thread for the viewer. */
+/* Writes a metadata event, "ph": "M", which names a process or a thread for the viewer. */
 static void profile_put_name(const char *what, size_t thread, const char *name,
 			     struct mpk_strbuf *out)
 {
@@ -226,7 +227,7 @@ static void profile_put_name(const char *what, size_t thread, const char *name,
 	mpk_strbuf_puts(out, "}}");
 }
 
-/* A complete event, "ph": "X". Times of the format are microseconds. */
+/* Writes a complete event, "ph": "X". The format's times are microseconds. */
 static void put_event(const struct mpk_profile *p, const struct mpk_profile_event *e,
 		      struct mpk_strbuf *out)
 {
@@ -237,7 +238,7 @@ static void put_event(const struct mpk_profile *p, const struct mpk_profile_even
 			  thread_of(p, r->device), e->start * 1e6, e->seconds * 1e6,
 			  kinds[r->kind]);
 	mpk_strbuf_puts(out, "\"name\": ");
-	/* a name has any bytes, JSON is UTF-8 (RFC 8259) */
+	/* a name has any bytes, but JSON must be UTF-8 (RFC 8259) */
 	mpk_escape_json(out, r->name, "\\ufffd");
 	mpk_strbuf_putc(out, '}');
 }
@@ -246,7 +247,7 @@ void mpk_profile_events(const struct mpk_profile *p, const char *process, struct
 {
 	char device[32];
 
-	/* how a viewer labels its axis: times in the document are microseconds all the same */
+	/* the unit of the viewer's axis; times in the document are still microseconds */
 	mpk_strbuf_puts(out, "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n");
 	profile_put_name("process_name", 0, process, out);
 	for (size_t i = 0; i < p->row_count; i++) {
@@ -263,8 +264,8 @@ void mpk_profile_events(const struct mpk_profile *p, const char *process, struct
 
 /* --- comparison with a dump ----------------------------------------------------------------- */
 
-/* Later operators compute with what the first one gave:
- * it has the reason, the others are counted. */
+/* All later operators use the result of the first differing one:
+ * it gets the reason, and the others are only counted. */
 static void comparisons_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_comparisons *c = what;

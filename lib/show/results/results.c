@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* results.c - what a call gave, how it compares with what was expected and how long it took, as text and JSON
+/* results.c - prints the results of a call, their comparison with expected values, and timings, as
+ * text and JSON
  *
- * Values are printed as a user types them, so that a result can be the next call's input; in JSON
- * they have JSON's own types as far as it has them. */
+ * Text has the syntax of arguments, so that a result can be the next call's input. JSON has native
+ * types where possible. */
 #include "results/results.h"
 
 #include <inttypes.h>
@@ -13,14 +14,14 @@
 #include "value/element.h"
 #include "value/parse.h"
 
-/* --- tensors that are longer than a line ---------------------------------------------
+/* --- tensors that do not fit on a line -------------------------------------------------
  *
- * The first and the last elements of each dimension, in columns, as NumPy shows an array. Numbers are rounded there:
- * a person compares their sizes, and --full or a file has all digits. */
+ * Shows the first and last elements of each dimension in columns, like NumPy. Numbers are rounded,
+ * since a person compares their sizes; --full or an output file has all digits. */
 
 enum {
 	ELEMENTS_IN_LINE = 64,
-	BLOCK_COLUMNS = 78, /* an indent of two more fits a terminal */
+	BLOCK_COLUMNS = 78, /* fits a terminal with two columns of indentation */
 	BLOCK_ROWS = 24,
 	EDGE = 3, /* elements at each end of a dimension */
 };
@@ -28,10 +29,10 @@ enum {
 struct block {
 	struct mpk_scalars s;
 	struct mpk_strbuf *out;
-	size_t width;      /* of the widest number that is shown */
+	size_t width;      /* columns of the widest number shown */
 	int64_t last_edge; /* elements at each end of a row */
 	size_t rows;
-	bool is_measured; /* width is known: rows are put */
+	bool is_measured; /* width is set, and rows are being written */
 };
 
 static void put_rounded(const struct mpk_scalars *s, uint64_t i, struct mpk_strbuf *out)
@@ -46,7 +47,7 @@ static void put_rounded(const struct mpk_scalars *s, uint64_t i, struct mpk_strb
 		mpk_element_print(out, s->dtype, p);
 }
 
-/* Index k of those that are shown of a dimension, or -1 in place of those that are not. */
+/* Returns the index of the k-th shown element of a dimension, or -1 for the omitted ones. */
 static int64_t shown_index(int64_t extent, int64_t edge, int64_t k)
 {
 	if (extent <= 2 * edge + 1)
@@ -69,7 +70,7 @@ static void put_cell(struct block *b, const char *text, size_t len, bool is_firs
 			  (int)len, text);
 }
 
-/* @at      of the row's first element, among all */
+/* @at      index of the row's first element in the tensor */
 static void put_row(struct block *b, uint64_t at)
 {
 	int64_t extent = b->s.shape[b->s.ndim - 1];
@@ -87,7 +88,7 @@ static void put_row(struct block *b, uint64_t at)
 	}
 }
 
-/* @at      the first of its elements
+/* @at      index of its first element
  * @opened, @closed  brackets before its first row and after its last one */
 static void put_dimension(struct block *b, int32_t d, uint64_t at, int opened, int closed)
 {
@@ -209,8 +210,8 @@ static void results_text(const void *what, struct mpk_style style, struct mpk_st
 		mpk_strbuf_puts(out, "all elements: --full; into a file: -o @OUT.npy\n");
 }
 
-/* Integers are written in full: beyond 2^53 it is for the reader not to round them (RFC 8259, 6).
- * What is no number, such as a complex one, is a text of its bits. */
+/* Integers are written in full: readers must not round those beyond 2^53 (RFC 8259, 6). Elements
+ * that are not numbers, such as complex ones, are written as a text. */
 static void put_element(struct mpk_dtype t, const void *p, struct mpk_json *j,
 			struct mpk_json_at *at)
 {
@@ -250,27 +251,27 @@ static void results_put_tensor(const struct mpk_tensor *t, bool is_whole, struct
 	mpk_json_text(j, at, "dtype", mpk_dtype_print(t->dl.dtype, name));
 	mpk_json_i64s(j, at, "shape", t->dl.shape, (size_t)t->dl.ndim);
 	list = mpk_json_array(j, at, "values");
-	/* a tensor may have millions: "complete" says whether these are all */
+	/* a tensor may have millions of elements: "complete" tells whether all are listed */
 	for (uint64_t i = 0; i < s.count && (all || i < MPK_PRINT_ELEMENTS_MAX); i++)
 		put_element(s.dtype, mpk_scalar_at(&s, i, raw), j, list);
 	mpk_json_bool(j, at, "complete", all);
 }
 
-/* Values that JSON has no form of their own for, as they are printed. */
+/* Writes values without a JSON type as they are printed. */
 static void put_printed(const struct mpk_value *v, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_strbuf text = { 0 };
 	const char *value;
 
 	mpk_value_print(&text, v, 0);
-	/* the type in front is a member of its own */
+	/* the type before '=' is a separate member */
 	value = strchr(mpk_strbuf_text(&text), '=');
 	mpk_json_text(j, at, "value", value ? value + 1 : mpk_strbuf_text(&text));
 	mpk_strbuf_fini(&text);
 }
 
-/* A value has "type", and "value" in a type of JSON where there is one for it.
- * Tensors have members of their own. */
+/* Puts "type", and "value" in a JSON type if one fits.
+ * Tensors have other members. */
 static void results_put_value(const struct mpk_value *v, bool is_whole, struct mpk_json *j,
 			      struct mpk_json_at *at)
 {
@@ -331,8 +332,8 @@ void mpk_comparison_json(const struct mpk_comparison *c, size_t i, struct mpk_js
 	struct mpk_json_at *at = mpk_json_object(j, list, NULL);
 
 	mpk_json_u64(j, at, "result", i);
-	/* a result that is ignored is in the list, too,
-	 * as the others are known by their position */
+	/* an ignored result stays in the list,
+	 * since results are identified by position */
 	if (!c) {
 		mpk_json_bool(j, at, "ignored", true);
 		return;
@@ -354,16 +355,16 @@ void mpk_seconds_text(double seconds, struct mpk_strbuf *out)
 	} units[] = { { 1, "s" }, { 1e3, "ms" }, { 1e6, "us" }, { 1e9, "ns" } };
 	size_t i = 0;
 
-	/* 0.9996 s are "1 s": three digits of milliseconds would be 1e+03 */
+	/* 0.9996 s prints as "1 s": with three digits, milliseconds would print 1e+03 */
 	while (i + 1 < MPK_ARRAY_COUNT(units) && seconds * units[i].scale < 0.9995)
 		i++;
 	mpk_strbuf_printf(out, "%.3g %s", seconds * units[i].scale, units[i].unit);
 }
 
-/* What text and JSON say of timed calls, in this order. */
+/* The figures of timed calls in text and JSON, in this order. */
 static const struct {
 	const char *name;
-	size_t off; /* in struct mpk_timing */
+	size_t off; /* offset in struct mpk_timing */
 } figures[] = {
 	{ "min", offsetof(struct mpk_timing, min) },
 	{ "median", offsetof(struct mpk_timing, median) },
@@ -392,7 +393,7 @@ void mpk_timing_text(const struct mpk_timing *t, size_t calls, struct mpk_strbuf
 void mpk_timing_json(const struct mpk_timing *t, size_t calls, struct mpk_json *j,
 		     struct mpk_json_at *at)
 {
-	/* the name is the unit of all figures but "calls" */
+	/* all figures but "calls" are in seconds, so that is the object's name */
 	at = mpk_json_object(j, at, "seconds");
 	mpk_json_u64(j, at, "calls", calls);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(figures); i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copies.c - what --size lists beside the parts of a file: which of them have equal content, and how large the
- * functions of host code are
+/* copies.c - additional lists of --size: parts with equal content, and sizes of the functions of
+ * host code
  *
- * Equal content is found by sorting, not by digests: what is reported as a copy is one. Functions are counted before they
- * are listed, so that the list has one allocation of the size that it needs. */
+ * Equal content is found by sorting, not by digests, so reported copies are certain. Functions are
+ * counted before they are listed, so that the list is allocated once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,8 @@
 
 /* --- copies ------------------------------------------------------------------------- */
 
-/* Longest first, then by bytes, so that equal content is adjacent. Most comparisons end at the length. */
+/* Sorts by length, longest first, then by bytes, so that equal content is adjacent. Most
+ * comparisons end at the length. */
 static int by_content(const void *a, const void *b)
 {
 	const struct mpk_size_item *x = a, *y = b;
@@ -27,8 +28,8 @@ static int by_content(const void *a, const void *b)
 	return x->data.data < y->data.data ? -1 : x->data.data > y->data.data;
 }
 
-/* Compares whole contents of adjacent files, which sorting has brought together; an array of all
- * files is large enough for the runs. */
+/* Compares adjacent files, among which sorting has put equal ones together. There are at most as
+ * many runs as files. */
 static enum mpk_code find_copies(struct mpk_arena *arena, struct mpk_size *out,
 				 struct mpk_error *err)
 {
@@ -61,7 +62,8 @@ static enum mpk_code find_copies(struct mpk_arena *arena, struct mpk_size *out,
 
 /* --- functions ---------------------------------------------------------------------- */
 
-/* By name, and then by section: local functions of several sources may have one name. */
+/* Sorts by size, then by name, then by section: local functions of several sources may share a
+ * name. */
 static int function_larger_first(const void *a, const void *b)
 {
 	const struct mpk_size_function *x = a, *y = b;
@@ -73,7 +75,7 @@ static int function_larger_first(const void *a, const void *b)
 	return order ? order : (x->section > y->section) - (x->section < y->section);
 }
 
-/* Names of ELF files are views of the input; those of other formats are made when they are read. */
+/* Names in ELF files are views of the input; for other formats they are allocated. */
 static enum mpk_code size_list_functions(const struct mpk_view *view,
 					 const struct mpk_code_file *file, struct mpk_arena *arena,
 					 struct mpk_size *out, struct mpk_error *err)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print.c - --size in each of its forms
+/* print.c - prints --size in each of its formats
  *
- * Text is tables of the largest, each with the number of those that it leaves out; JSON and CSV have all. */
+ * Text has tables of the largest items, each with the number of omitted ones; JSON and CSV have
+ * all. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,16 +14,16 @@
 #include "text/table.h"
 
 enum {
-	SHOWN = 16,     /* rows of each table of the text */
-	ROWS_MAX = 100, /* of Markdown */
+	SHOWN = 16,     /* rows of each table in text */
+	ROWS_MAX = 100, /* rows of a table in Markdown */
 };
 
-/* What is listed, in this order. */
+/* The lists in order of printing. */
 static const struct list {
 	const char *title;
-	const char *key, *name; /* of the array in JSON, and of the member with an item's name */
-	const char *row;        /* of CSV; NULL: none of these items */
-	size_t off;             /* in struct mpk_size; 0: its functions */
+	const char *key, *name; /* names of the JSON array, and of the member with an item's name */
+	const char *row;        /* value in the CSV column "row"; NULL if CSV omits the list */
+	size_t off;             /* offset in struct mpk_size; 0 means its functions */
 	bool has_path, in_markdown;
 } lists[] = {
 	{ "sections", "sections", "name", "section", offsetof(struct mpk_size, sections), false,
@@ -40,10 +41,10 @@ static const struct list {
 	{ "kernels", "kernels", "name", NULL, offsetof(struct mpk_size, kernels), true, true },
 };
 
-/* The rows of a list: items, or functions. */
+/* The rows of a list: items or functions. */
 struct rows {
 	struct mpk_size_list list;
-	const struct mpk_size_function *functions; /* NULL: items */
+	const struct mpk_size_function *functions; /* NULL: rows are items */
 };
 
 static struct rows list_of(const struct mpk_size *size, const struct list *l)
@@ -65,7 +66,7 @@ static struct mpk_size_item item_of(const struct rows *rows, size_t i)
 	return rows->list.items[i];
 }
 
-/* The share of the whole file: a file of no bytes has no shares. */
+/* Returns the share of the whole file; 0 if the file is empty. */
 static double share(const struct mpk_size *size, uint64_t bytes)
 {
 	uint64_t whole = size->view->file_bytes;
@@ -81,8 +82,8 @@ static void title(const char *text, struct mpk_style style, struct mpk_strbuf *o
 			  style.color ? "\033[0m" : "");
 }
 
-/* Names are a stranger's: escaped for the terminal and cut, so that a table stays one. Symbols of C++ get shorter
- * names later (answer/lines.c), if they are whole. */
+/* Writes a name escaped, since it comes from an untrusted file, and cut, so that the table keeps
+ * its shape. Whole C++ symbols are shortened later (answer/lines.c). */
 static void cell_escaped(struct mpk_table *t, struct mpk_span text)
 {
 	char cut[2048];
@@ -91,8 +92,8 @@ static void cell_escaped(struct mpk_table *t, struct mpk_span text)
 		       mpk_escape_to(text, cut, mpk_span_starts(text, "_Z") ? sizeof cut : 128));
 }
 
-/* Columns to the right for numbers, then path and name; sections have no path, so their name
- * takes its column. */
+/* Right-aligned columns for numbers, then path and name; sections have no path, so their name takes
+ * its column. */
 static void put_list(const struct mpk_size *size, const struct list *l, struct mpk_style style,
 		     struct mpk_strbuf *out)
 {
@@ -117,7 +118,7 @@ static void put_list(const struct mpk_size *size, const struct list *l, struct m
 	mpk_table_fini(&t);
 }
 
-/* Four names at most: a tensor may be there a hundred times, and --json has all of them. */
+/* Names at most four copies: a tensor may have a hundred, and --json lists all of them. */
 static void put_copies(const struct mpk_size *size, struct mpk_style style, struct mpk_strbuf *out)
 {
 	char cut[128];
@@ -140,8 +141,8 @@ static void put_copies(const struct mpk_size *size, struct mpk_style style, stru
 		mpk_strbuf_printf(out, "  %s could be saved\n", MPK_SIZE(size->wasted));
 }
 
-/* Kernels of GPU code. Bytes of machine code as unpacked: in a compressed container less would be saved in the
- * file. */
+/* Lists equal kernels of GPU code. Bytes are unpacked machine code: in a compressed container, the
+ * file would shrink by less. */
 static void put_same_kernels(const struct mpk_size *size, struct mpk_style style,
 			     struct mpk_strbuf *out)
 {
@@ -235,7 +236,7 @@ static void size_json(const void *what, struct mpk_json *j, struct mpk_json_at *
 
 /* --- CSV ------------------------------------------------------------------------------- */
 
-/* One row; what it has not is empty. */
+/* One CSV row; missing values give empty cells. */
 struct row {
 	const char *row; /* "section"; see minspect(1) */
 	const char *path;
@@ -247,8 +248,8 @@ struct row {
 	const struct mpk_figures *figures;
 };
 
-/* A cell with a comma, a quote or a line end is quoted. What a spreadsheet would take for a formula gets an
- * apostrophe in front: names come from files of strangers. */
+/* Writes a cell, quoted if it contains a comma, a quote or a line end. A cell that a spreadsheet
+ * would take for a formula gets a leading apostrophe: names come from untrusted files. */
 static void put_cell(struct mpk_strbuf *out, struct mpk_span text)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
@@ -268,14 +269,14 @@ static void put_cell(struct mpk_strbuf *out, struct mpk_span text)
 	mpk_strbuf_puts(out, quote ? "\"" : "");
 }
 
-/* An empty cell for NULL: RFC 4180 wants as many fields in each line. */
+/* NULL gives an empty cell: RFC 4180 requires the same number of fields in each line. */
 static void put_text(struct mpk_strbuf *out, const char *text)
 {
 	put_cell(out, mpk_span_str(text ? text : ""));
 	mpk_strbuf_putc(out, ',');
 }
 
-/* "float32", "2x3"; of a scalar the shape is empty */
+/* Writes "float32", "2x3"; the shape of a scalar is empty. */
 static void put_tensor(struct mpk_strbuf *out, const struct mpk_tensor_record *t)
 {
 	char type[MPK_DTYPE_TEXT];
@@ -321,13 +322,13 @@ static void csv_head(const void *what, struct mpk_style style, struct mpk_strbuf
 	mpk_strbuf_puts(out, "\r\n");
 }
 
-/* Code beside the tree is of no module and has no kind. */
+/* Code outside the tree belongs to no module and has no kind. */
 static struct mpk_span kind_of(const struct mpk_view_node *node)
 {
 	return node ? node->node->kind : (struct mpk_span){ 0 };
 }
 
-/* What has a kind for a name has no other. */
+/* If the list's names are kinds, the cell for the kind has the name. */
 static void put_items(const struct mpk_size *size, const struct list *l, struct mpk_strbuf *out)
 {
 	struct rows rows = list_of(size, l);
@@ -348,8 +349,7 @@ static void put_items(const struct mpk_size *size, const struct list *l, struct 
 	}
 }
 
-/* Bytes are the machine code of the kernel where the format says how much that is, else the cell
- * is empty. */
+/* Bytes are those of the kernel's machine code if the format tells them, else the cell is empty. */
 static void put_kernels(const struct mpk_view *view, const struct mpk_kernel_list *list,
 			struct mpk_strbuf *out)
 {
@@ -403,8 +403,8 @@ static void size_csv(const void *what, struct mpk_style style, struct mpk_strbuf
 
 /* --- Markdown ---------------------------------------------------------------------------- */
 
-/* In a fold each, so that a comment on a pull request stays short; absolute bytes beside the
- * readable ones, for who compares two of them. */
+/* Writes a folded table, so that a comment on a pull request stays short. Exact bytes stand next to
+ * rounded sizes, for comparisons. */
 static void put_fold(const struct mpk_size *size, const struct list *l, struct mpk_strbuf *out)
 {
 	struct rows rows = list_of(size, l);

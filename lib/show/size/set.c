@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* set.c - sizes of many files: what they come to, and the largest of them */
+/* set.c - prints the total size of many files, and the largest of them */
 #include "size/size.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* size.c - where the bytes of a file are: sections of the library around the blob, files that its payloads
- * would make, machine code by kernel. */
+/* size.c - collects the sizes in a file: sections around the blob, the files that --extract would
+ * make of its payloads, machine code by kernel */
 #include "size/size.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "size/internal/size.h"
 #include "text/phrase.h"
 
-/* A list while it grows; moved to the arena at the end. */
+/* A growing list, moved to the arena at the end. */
 struct growing {
 	struct mpk_size_item *items;
 	size_t count, cap;
@@ -28,8 +28,8 @@ struct sizer {
 	struct mpk_error *err;
 	struct growing sections, modules, files, byte_code, kernels;
 	const struct mpk_view_node
-		*whole; /* the module whose rows are added, if it is shown whole */
-	bool shows_all; /* the code beside the tree whose rows are added is */
+		*whole; /* the module whose rows are being added, if it is shown whole; else NULL */
+	bool shows_all; /* the code outside the tree whose rows are being added is shown whole */
 };
 
 static void sizer_fini(struct sizer *s)
@@ -41,8 +41,8 @@ static void sizer_fini(struct sizer *s)
 	free(s->kernels.items);
 }
 
-/* Every row passes here, so that the filter is applied in one place: modules that are shown
- * whole, parts of them, or what is beside the tree. */
+/* Adds a row if the filter allows it: every row passes here, for whole modules, for parts, and for
+ * code outside the tree. */
 static enum mpk_code size_add(const struct sizer *s, struct growing *g, struct mpk_size_item item)
 {
 	if (s->whole ? !mpk_view_shows_part(s->whole, item.name)
@@ -53,7 +53,7 @@ static enum mpk_code size_add(const struct sizer *s, struct growing *g, struct m
 	return MPK_OK;
 }
 
-/* Arrays grow in malloc and are moved to the arena once: growing there would leave each smaller copy in it. */
+/* Copies an array to the arena: growing there would leave each smaller array behind. */
 static enum mpk_code size_settle(const struct sizer *s, struct growing *g,
 				 struct mpk_size_list *out)
 {
@@ -64,7 +64,8 @@ static enum mpk_code size_settle(const struct sizer *s, struct growing *g,
 	return out->items ? MPK_OK : mpk_fail_nomem(s->err);
 }
 
-/* Equal kernels of several images stay in the order of their paths, whatever qsort does with ties. */
+/* Equal kernels of several images are sorted by path, so that the order does not depend on
+ * qsort. */
 static int size_larger_first(const void *a, const void *b)
 {
 	const struct mpk_size_item *x = a, *y = b;
@@ -81,8 +82,8 @@ static void sort_largest(struct growing *g)
 		qsort(g->items, g->count, sizeof *g->items, size_larger_first);
 }
 
-/* SHT_NOBITS takes no bytes of the file (ELF gABI, Sections). Index 0 is reserved and empty. Names are copied, since
- * the ELF file is closed before they are printed. */
+/* SHT_NOBITS takes no bytes of the file (ELF gABI, Sections). Index 0 is reserved and empty. Names
+ * are copied, since the ELF file is closed before they are printed. */
 static enum mpk_code read_elf_sections(const struct sizer *s, struct mpk_size *out)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
@@ -127,8 +128,8 @@ static enum mpk_code read_object_sections(const struct sizer *s, struct mpk_size
 	return MPK_OK;
 }
 
-/* What no section covers is headers, padding and, in archives, other members; overlapping
- * sections leave 0 of it. */
+/* Bytes outside all sections are headers, padding and, in archives, other members; if sections
+ * overlap, 0 is left. */
 static enum mpk_code size_read_sections(struct sizer *s, struct mpk_size *out)
 {
 	enum mpk_file_format format = s->view->image->format;
@@ -142,7 +143,7 @@ static enum mpk_code size_read_sections(struct sizer *s, struct mpk_size *out)
 		const struct mpk_size_section *section = &out->every_section[i];
 		uint64_t bytes = section->bytes;
 
-		/* sections of a hostile file may overlap: the sum is then beyond the file */
+		/* sections of a hostile file may overlap, so the sum may exceed the file */
 		sum = sum > UINT64_MAX - bytes ? UINT64_MAX : sum + bytes;
 		MPK_TRY(size_add(s, &s->sections,
 				 (struct mpk_size_item){ .name = mpk_span_str(section->name),
@@ -153,7 +154,7 @@ static enum mpk_code size_read_sections(struct sizer *s, struct mpk_size *out)
 	return MPK_OK;
 }
 
-/* A payload that did not decode is one part: its bytes are there all the same and must be in the sum. */
+/* A payload that was not decoded is one part, so that its bytes are in the sum. */
 static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 {
 	struct mpk_extracted_files files = { 0 };
@@ -181,7 +182,7 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 	return MPK_OK;
 }
 
-/* Kernels of code that says how long each is. */
+/* Adds kernels if the code gives their lengths. */
 static enum mpk_code add_kernels_of(struct sizer *s, const char *path,
 				    const struct mpk_view_node *n, const struct mpk_code_info *code)
 {
@@ -194,7 +195,7 @@ static enum mpk_code add_kernels_of(struct sizer *s, const char *path,
 	return MPK_OK;
 }
 
-/* Kernels with code of their own, or in code of all. What is wrong with code that does not read, --verify tells. */
+/* Adds kernels of pieces or of the common code. If the code cannot be read, --verify says why. */
 static enum mpk_code size_read_kernels(struct sizer *s, size_t index)
 {
 	const struct mpk_view_node *n = &s->view->nodes[index];
@@ -214,7 +215,7 @@ static enum mpk_code size_read_kernels(struct sizer *s, size_t index)
 	return add_kernels_of(s, n->path, n, &info->pieces[0].code);
 }
 
-/* Functions of an executable that have byte code. */
+/* Adds functions of an executable that have byte code. */
 static enum mpk_code read_byte_code(struct sizer *s, const struct mpk_view_node *n)
 {
 	const struct mpk_payload_view *row = mpk_view_row(n);
@@ -230,8 +231,8 @@ static enum mpk_code read_byte_code(struct sizer *s, const struct mpk_view_node 
 	return MPK_OK;
 }
 
-/* A module's own row has the bytes of its payload, of which the parts are a breakdown: the two
- * lists must not be added. */
+/* A module's own row has the bytes of its payload, and parts are a breakdown of it: the two lists
+ * must not be added together. */
 static enum mpk_code read_modules(struct sizer *s)
 {
 	for (size_t i = 0; i < s->view->count; i++) {
@@ -251,7 +252,7 @@ static enum mpk_code read_modules(struct sizer *s)
 	return MPK_OK;
 }
 
-/* Code beside the tree: a part of its own, and its kernels. */
+/* Adds code outside the tree as one part, and its kernels. */
 static enum mpk_code read_embedded(struct sizer *s, const struct mpk_view_code *c)
 {
 	s->shows_all = mpk_view_shows(s->view, mpk_span_str(c->path));
@@ -273,12 +274,12 @@ struct seen {
 	uint8_t digest[MPK_XXH128_BYTES];
 };
 
-/* What is read of a container is forgotten before the next: of a kernel stay its name, its device and the digest of
- * its code. */
+/* A container is freed before the next is read. For each kernel its name, its device and the digest
+ * of its code are kept. */
 struct reading {
 	struct sizer *s;
-	struct mpk_strmap names; /* kernel names are the same in every image of a container */
-	const char **kept;       /* by the number in names; malloc'ed */
+	struct mpk_strmap names; /* shared names: every image of a container has the same kernels */
+	const char **kept;       /* indexed by the number in names; malloc'ed */
 	size_t kept_cap;
 	struct seen *seen; /* malloc'ed */
 	size_t count, cap;
@@ -291,7 +292,7 @@ static void reading_fini(struct reading *r)
 	free(r->seen);
 }
 
-/* One copy of each text in the arena: a library has a million kernels of some thousand names. */
+/* Keeps one copy of each text: a library has a million kernels with a few thousand names. */
 static enum mpk_code size_keep_name(struct reading *r, struct mpk_span text, const char **out,
 				    struct mpk_error *err)
 {
@@ -312,7 +313,7 @@ static enum mpk_code size_keep_name(struct reading *r, struct mpk_span text, con
 	return MPK_OK;
 }
 
-/* Machine code of less than MPK_SIZE_COPY_MIN bytes is listed and not compared. */
+/* Machine code shorter than MPK_SIZE_COPY_MIN bytes is listed but not compared. */
 static enum mpk_code size_add_kernel(struct reading *r, const char *path, const char *target,
 				     const struct mpk_code_kernel *k, struct mpk_error *err)
 {
@@ -331,7 +332,7 @@ static enum mpk_code size_add_kernel(struct reading *r, const char *path, const 
 	return MPK_OK;
 }
 
-/* An image by itself, or all of a container that has no images. */
+/* Adds an image, or a whole container without images. */
 static enum mpk_code size_add_image(struct reading *r, const char *container,
 				    const struct mpk_code_info *image, struct mpk_error *err)
 {
@@ -347,7 +348,7 @@ static enum mpk_code size_add_image(struct reading *r, const char *container,
 	return MPK_OK;
 }
 
-/* Parts are containers as they stand in the file: what is equal packed is equal unpacked. */
+/* Parts are containers as stored in the file: if packed bytes are equal, unpacked ones are too. */
 static enum mpk_code size_read_container(const struct mpk_view_code *c, void *arg,
 					 struct mpk_error *err)
 {
@@ -368,7 +369,7 @@ static enum mpk_code size_read_container(const struct mpk_view_code *c, void *ar
 	return MPK_OK;
 }
 
-/* Digest first, as it separates nearly all. */
+/* Compares the digest first, since it decides nearly always. */
 static int like_code(const struct seen *x, const struct seen *y)
 {
 	int order = memcmp(x->digest, y->digest, sizeof x->digest);
@@ -386,7 +387,7 @@ static int by_code(const void *a, const void *b)
 	return order ? order : strcmp(x->path, y->path);
 }
 
-/* By what could be saved: one copy stays, so that a kernel counts one time less than it is there. */
+/* Sorts by possible saving: one copy stays, so the first of equal kernels does not count. */
 static int most_first(const void *a, const void *b)
 {
 	const struct mpk_size_kernel *x = a, *y = b;
@@ -399,8 +400,8 @@ static int most_first(const void *a, const void *b)
 	return order ? order : strcmp(x->item.path, y->item.path);
 }
 
-/* Equal digests of 128 bits count as equal code: the code itself is forgotten by now. Groups need two members, so
- * that half of the kernels is room enough. */
+/* Equal 128-bit digests count as equal code, since the code was freed. A group has at least two
+ * members, so the array has room for half the number of kernels. */
 static enum mpk_code find_same(struct reading *r, struct mpk_size *out, struct mpk_error *err)
 {
 	struct mpk_size_kernel *same = mpk_arena_array(r->s->arena, r->count / 2, sizeof *same);
@@ -430,7 +431,8 @@ static enum mpk_code find_same(struct reading *r, struct mpk_size *out, struct m
 	return MPK_OK;
 }
 
-/* A line for each device and sort of code, "sm_90 cubin", from the same rows that the listing shows. */
+/* Adds a line for each device and kind of code, "sm_90 cubin", from the rows that the listing shows
+ * too. */
 static enum mpk_code read_rows(const struct sizer *s, struct mpk_size *out)
 {
 	struct mpk_device_rows rows;
@@ -450,8 +452,8 @@ static enum mpk_code read_rows(const struct sizer *s, struct mpk_size *out)
 	return MPK_OK;
 }
 
-/* The images, their kernels, and which kernels are the same: name, device and machine code are. Compression does not
- * find that, as each image is packed alone. */
+/* Adds the images, their kernels, and the kernels with equal name, device and machine code.
+ * Compression does not find those, as each image is compressed separately. */
 static enum mpk_code read_devices(struct sizer *s, struct mpk_size *out)
 {
 	MPK_CLEANUP(reading_fini) struct reading r = { .s = s };
@@ -475,7 +477,7 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 		MPK_TRY(read_embedded(&s, &view->embedded[i]));
 	s.shows_all = false;
 	MPK_TRY(read_devices(&s, &size));
-	/* Modules stay in the order of the tree: there are few, and their paths are looked for. */
+	/* modules stay in tree order: they are few, and readers look for their paths */
 	sort_largest(&s.files);
 	sort_largest(&s.byte_code);
 	sort_largest(&s.kernels);

@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* size.h - minspect --size: where a file's bytes are, and which stand in it twice */
+/* size.h - minspect --size: where a file's bytes are, and which of them are duplicates */
 #ifndef MPK_SIZE_SIZE_H
 #define MPK_SIZE_SIZE_H
 
 #include "model/view.h"
 
-/* Something that takes bytes: a section, a file of a payload, a kernel's machine code. */
+/* A thing that takes bytes: a section, a file of a payload, a kernel's machine code. */
 struct mpk_size_item {
-	const char *path;                 /* of its module, "cubin:NAME"; NULL for sections */
-	const struct mpk_view_node *node; /* its module; NULL: it is of none */
+	const char *path;                 /* path of its module, "cubin:NAME"; NULL for sections */
+	const struct mpk_view_node *node; /* its module; NULL if none */
 	struct mpk_span name;             /* not escaped */
-	struct mpk_span data;             /* empty when the bytes are not the item's alone */
+	struct mpk_span data;             /* empty if the item shares its bytes with others */
 	uint64_t bytes;
-	const struct mpk_tensor_record *tensor; /* what data is the elements of, or NULL */
-	struct mpk_span title; /* parts: the name as the payload spells it; may be empty */
+	/* the tensor whose elements are in data; NULL if none */
+	const struct mpk_tensor_record *tensor;
+	struct mpk_span title; /* parts only: the name in the payload; may be empty */
 };
 
-/* Kernels whose code is the same: of one name, for one device, in several images. */
+/* Kernels with equal code, name and device in several images. */
 struct mpk_size_kernel {
-	struct mpk_size_item item; /* path: "DEVICE in CONTAINER" of the first */
+	struct mpk_size_item item; /* path is "DEVICE in CONTAINER" for the first of them */
 	const char *target;        /* "sm_90" */
-	size_t count;              /* of them */
+	size_t count;              /* number of equal kernels */
 };
 
 /* A section that takes bytes of the file. */
 struct mpk_size_section {
-	const char *name; /* not escaped; "" of one without */
-	uint64_t off;     /* in the image's bytes */
+	const char *name; /* not escaped; "" if it has no name */
+	uint64_t off;     /* offset in the image's bytes */
 	uint64_t bytes;
-	size_t index; /* among those of the file */
+	size_t index; /* section number in the file */
 	bool is_code;
 };
 
-/* A function of host code. They may be millions. */
+/* A function of host code. There may be millions. */
 struct mpk_size_function {
 	const char *symbol; /* not escaped */
 	uint64_t bytes;
-	uint32_t section; /* the number of the one that it is in */
+	uint32_t section; /* number of its section */
 };
 
 struct mpk_size_list {
@@ -53,40 +54,39 @@ struct mpk_size {
 	const struct mpk_view *view;   /* borrowed */
 	struct mpk_size_list gpu;      /* GPU code of any library by device: "sm_90 cubin" */
 	struct mpk_size_list sections; /* largest first; empty for a bare blob */
-	const struct mpk_size_section
-		*every_section; /* in the order of the file, whatever is shown */
+	const struct mpk_size_section *every_section; /* all sections in file order, not filtered */
 	size_t every_section_count;
 	uint64_t other; /* headers, padding and, in archives, other members */
-	const struct mpk_size_function
-		*functions; /* of host code that symbols name, each place once; largest first */
+	/* functions of host code with a symbol, each address once; largest first */
+	const struct mpk_size_function *functions;
 	size_t function_count;
-	struct mpk_size_list modules; /* their payloads, by kind */
-	struct mpk_size_list
-		files; /* that --extract would write, as far as they stand there; largest first */
+	struct mpk_size_list modules; /* payloads of modules, by kind */
+	/* files that --extract would write and that are stored unchanged; largest first */
+	struct mpk_size_list files;
 	struct mpk_size_list byte_code; /* functions of executables; largest first */
 	struct mpk_size_list
-		kernels; /* machine code by kernel, where the format tells; largest first */
+		kernels; /* machine code by kernel, if the format tells it; largest first */
 	struct mpk_size_list
-		sorted; /* files whose copies are named, by length and content, longest first */
-	const struct mpk_size_copies *copies; /* runs of sorted; longest first */
+		sorted; /* all files by length and content, longest first; copies refers to it */
+	const struct mpk_size_copies *copies; /* runs of equal files in sorted; longest first */
 	size_t copy_count;
-	const struct mpk_size_kernel *same_kernels; /* most bytes to save first */
+	const struct mpk_size_kernel *same_kernels; /* largest saving first */
 	size_t same_kernel_count;
-	uint64_t wasted; /* bytes of all copies but the first of each run */
+	uint64_t wasted; /* bytes of all copies except the first of each run */
 };
 
-/* mpk_size_read - measure
+/* mpk_size_read - measure a file
  * @arena   receives everything
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
 enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena,
 			    struct mpk_size *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* of struct mpk_size: text has the first sixteen rows of each table, JSON and CSV all; Markdown folds them.
- * CSV has a row for the file, its blob, and each section, module, part, tensor and kernel; its columns are
- * stable (minspect(1)). */
+/* Printers of struct mpk_size: text has the first sixteen rows of each table, JSON and CSV have
+ * all; Markdown folds them. CSV has a row for the file, its blob, and each section, module, part,
+ * tensor and kernel; its columns are stable (minspect(1)). */
 extern const struct mpk_answer mpk_answer_size;
 
-/* What a file of a set comes to, and what of it stands there more than once. */
+/* The size of one file of a set, and the bytes that it contains more than once. */
 struct mpk_size_row {
 	const char *name; /* borrowed; not escaped */
 	uint64_t bytes, gpu, host, wasted;
@@ -95,14 +95,15 @@ struct mpk_size_row {
 struct mpk_size_rows {
 	const struct mpk_size_row *items;
 	size_t count;
-	const char *set; /* an archive or folder that all are in, not escaped; NULL: none */
-	size_t prefix;   /* bytes of their names that say so */
+	/* archive or folder that contains all files, not escaped; NULL if there is none */
+	const char *set;
+	size_t prefix; /* bytes of that prefix in the files' names */
 };
 
-/* mpk_size_row - that of one file */
+/* mpk_size_row - make the row of one file */
 struct mpk_size_row mpk_size_row(const struct mpk_size *size, const char *name);
 
-/* of struct mpk_size_rows: a table of the largest files; .line is what all of them come to */
+/* Printers of struct mpk_size_rows: a table of the largest files; .line has the totals */
 extern const struct mpk_answer mpk_answer_size_rows;
 
 #endif

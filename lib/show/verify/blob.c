@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blob.c - checks of the library around the blob (symbols, section, segment), and of the payloads in it with the table of kernels */
+/* blob.c - checks the library around the blob (symbols, section, segment), and its payloads with
+ * their kernel tables */
 #include "verify/verify.h"
 
 #include <inttypes.h>
@@ -13,8 +14,8 @@
 
 static const struct mpk_verify_position nowhere;
 
-/* The package note of mpack names the symbol; one that is stripped or renamed leaves a blob that
- * no loader finds. */
+/* mpack's package note names the symbol. If the symbol was stripped or renamed, no loader finds the
+ * blob. */
 static void blob_symbol(struct mpk_verify *v)
 {
 	struct mpk_error err = { 0 };
@@ -23,8 +24,8 @@ static void blob_symbol(struct mpk_verify *v)
 		mpk_verify_say_at(v, MPK_ERROR, nowhere, "%s", err.text);
 }
 
-/* Loaders of TVM read the length from the blob's first 8 bytes and ignore the symbol's. Tools
- * that copy symbols go by the symbol, so that a difference loses bytes there. */
+/* TVM's loaders read the length from the blob's first 8 bytes and ignore the symbol's size. Tools
+ * that copy symbols use the symbol's size, so a difference makes them lose bytes. */
 static void blob_size(struct mpk_verify *v)
 {
 	const struct mpk_image *image = v->view->image;
@@ -44,7 +45,7 @@ static void blob_size(struct mpk_verify *v)
 			       image->blob_symbol_bytes, need + 8);
 }
 
-/* The section that covers [off, off + len) of the file, or 0. */
+/* Returns the section that covers [off, off + len) of the file, or 0. */
 static size_t section_around(const struct mpk_elf *e, uint64_t off, uint64_t len, GElf_Shdr *out)
 {
 	for (size_t i = 1; i < e->section_count; i++)
@@ -55,8 +56,8 @@ static size_t section_around(const struct mpk_elf *e, uint64_t off, uint64_t len
 	return 0;
 }
 
-/* Tools that rewrite libraries keep what a section header covers; a blob outside of all
- * sections is lost at the next strip. */
+/* Tools that rewrite libraries keep bytes that a section header covers; a blob outside all sections
+ * is lost when the library is stripped. */
 static void blob_section(struct mpk_verify *v)
 {
 	const struct mpk_image *image = v->view->image;
@@ -82,8 +83,8 @@ static void blob_section(struct mpk_verify *v)
 			"section headers and program headers disagree about where the blob is");
 }
 
-/* What a process sees are segments; sections do not exist at run time. A writable segment is
- * private memory as soon as one of its pages is touched. */
+/* At run time only segments exist. A writable segment becomes
+ * private memory when a page of it is written. */
 static void blob_segment(struct mpk_verify *v)
 {
 	const struct mpk_image *image = v->view->image;
@@ -106,7 +107,7 @@ static void blob_segment(struct mpk_verify *v)
 	}
 }
 
-/* A linear search is enough: either the list has a dozen names or only a few are looked for. */
+/* A linear search is enough: either the list is short, or few names are looked up. */
 static bool has_name(const char *const *names, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
@@ -115,8 +116,8 @@ static bool has_name(const char *const *names, size_t count, const char *name)
 	return false;
 }
 
-/* Pointers that loaders know to fill (tvm-blob(5), CALLING KERNELS); others stay NULL and
- * crash. */
+/* Loaders fill a known set of context pointers (tvm-blob(5), CALLING KERNELS); others stay NULL,
+ * and calls through them crash. */
 static void context_symbols(struct mpk_verify *v)
 {
 	static const char *const known[] = {
@@ -143,7 +144,8 @@ static void context_symbols(struct mpk_verify *v)
 				"no loader is known that fills this pointer");
 }
 
-/* Code that looks functions up passes its context; without one there is nothing to pass. */
+/* Code that looks functions up passes its context; without the context symbol it has none to
+ * pass. */
 static void library_context(struct mpk_verify *v)
 {
 	static const char *const lookups[] = { "TVMBackendGetFuncFromEnv",
@@ -151,7 +153,7 @@ static void library_context(struct mpk_verify *v)
 	const struct mpk_image *image = v->view->image;
 	bool looks_up = false;
 
-	/* a library that merely calls TVM looks up functions of modules that others give it */
+	/* a library that only calls TVM looks up functions in modules that it is given */
 	if (!image->has_blob && !image->function_count)
 		return;
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(lookups); i++) {
@@ -167,8 +169,8 @@ static void library_context(struct mpk_verify *v)
 				  mpk_generation_get(image->gen)->ctx_symbol);
 }
 
-/* The symbol __tvm_main__ is a text that names another function. A name of nothing does not
- * keep the library from loading: it fails in the call. */
+/* The symbol __tvm_main__ is a text that names another function. If that function does not exist,
+ * the library still loads, and the call fails. */
 static void entry_function(struct mpk_verify *v)
 {
 	const struct mpk_image *image = v->view->image;
@@ -187,8 +189,8 @@ static void entry_function(struct mpk_verify *v)
 	}
 }
 
-/* Functions of a library are reached through a _lib node in the tree. Without one TVM loads the
- * library and finds nothing of its host code. */
+/* TVM reaches the functions of a library through a _lib node in the tree. Without one it loads the
+ * library but finds none of its host functions. */
 static void host_code(struct mpk_verify *v)
 {
 	const struct mpk_view *view = v->view;
@@ -209,7 +211,7 @@ static void host_code(struct mpk_verify *v)
 				  "the root is host code, but the library has no functions");
 }
 
-/* Nothing else tells a flipped bit among weights from a weight. */
+/* Only a digest reveals a flipped bit in weights. */
 static void blob_digest(struct mpk_verify *v)
 {
 	const struct mpk_image *image = v->view->image;
@@ -262,8 +264,8 @@ const struct mpk_check mpk_checks_elf[] = {
 
 /* --- payloads of modules, to their last byte -------------------------------------------------- */
 
-/* The reader of the kind found the problem while the file was opened; here it becomes a finding
- * with the module's path. */
+/* The payload's reader found the problem when the file was opened; here it becomes a finding with
+ * the module's path. */
 static void payload(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	const struct mpk_error *e = n->problem;
@@ -275,7 +277,7 @@ static void payload(struct mpk_verify *v, const struct mpk_view_node *n)
 			e->text);
 }
 
-/* TVM's readers stop where they have what they need and ignore the rest, so that such a module
+/* TVM's readers stop when they have all they need and ignore trailing bytes, so such a module
  * loads. */
 static void payload_tail(struct mpk_verify *v, const struct mpk_view_node *n)
 {
@@ -288,7 +290,7 @@ static void payload_tail(struct mpk_verify *v, const struct mpk_view_node *n)
 			"%" PRIu64 " bytes follow what TVM reads", n->payload->trailing);
 }
 
-/* What loaders and interpreters rely on without looking again. */
+/* Checks data that loaders and interpreters use unchecked. */
 static void payload_content(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	struct mpk_error err = { 0 };
@@ -304,7 +306,7 @@ static void payload_content(struct mpk_verify *v, const struct mpk_view_node *n)
 
 /* --- the table of kernels ------------------------------------------------------------------ */
 
-/* TVM reads the table into a map: of two rows with one name one is lost, and nobody says so. */
+/* TVM reads the table into a map, so the second of two rows with one name is silently lost. */
 static void kernel_name(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);
@@ -324,7 +326,8 @@ static void kernel_name(struct mpk_verify *v, const struct mpk_view_node *n)
 	}
 }
 
-/* An axis may stand several times: schedules that load shared memory in stages make such kernels. */
+/* An axis may occur several times: schedules that load shared memory in stages produce such
+ * kernels. */
 static void check_tags(struct mpk_verify *v, const struct mpk_function_info *f)
 {
 	v->kernel = f->key;
@@ -351,7 +354,7 @@ static void launch_tags(struct mpk_verify *v, const struct mpk_view_node *n)
 		check_tags(v, &k->functions[i]);
 }
 
-/* What TVM's runtimes convert on the way from a packed call to a driver's launch. */
+/* The types that TVM's runtimes convert between a packed call and a driver's launch. */
 static bool tvm_passes(struct mpk_dtype t)
 {
 	if (t.lanes != 1)
@@ -369,13 +372,14 @@ static bool tvm_passes(struct mpk_dtype t)
 	}
 }
 
-/* A standalone library launches its kernels itself, and narrows integers and halves, too. */
+/* A standalone library launches its kernels itself, and can also narrow integers and half
+ * floats. */
 static bool can_pass(const struct mpk_verify *v, struct mpk_dtype t)
 {
 	return v->view->image->standalone ? t.lanes == 1 && t.bits : tvm_passes(t);
 }
 
-/* A runtime fails such a call only when it is made; the table shows it before. */
+/* A runtime reports such an argument only when the call is made; the table shows it earlier. */
 static void kernel_arguments(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);

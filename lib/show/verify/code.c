@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code.c - checks of device code against its format and against the table of kernels. What only one format knows is
- * checked by its row. */
+/* code.c - checks device code against its format and against the kernel table. Checks specific to a
+ * format are in its own file. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +12,8 @@
 #include "text/escape.h"
 #include "verify/verify.h"
 
-/* Two questions: does the module's kind claim another format than its code has, and is the code
- * sound in its own format. The second runs even where the first fails. */
+/* Two checks: whether the code has the format that the module's kind says, and whether the code is
+ * valid in its own format. The second runs even if the first fails. */
 static void code_format(struct mpk_verify *v, const struct mpk_view_node *n,
 			const struct mpk_code_piece *piece)
 {
@@ -40,7 +40,7 @@ static void code_format(struct mpk_verify *v, const struct mpk_view_node *n,
 
 /* --- kernels in code ------------------------------------------------------------------------ */
 
-/* What language a text is in that no kind claims, nobody knows. */
+/* A text without a kind has an unknown language. */
 static void check_defined(struct mpk_verify *v, const struct mpk_code_info *code,
 			  struct mpk_span key)
 {
@@ -56,23 +56,23 @@ static void check_defined(struct mpk_verify *v, const struct mpk_code_info *code
 			       "the code does not define kernel '%s'", MPK_QUOTE(key));
 }
 
-/* A piece with a key is the code of that kernel alone; one without is the code of the whole
- * table. */
+/* A piece with a key is the code of that kernel only; a piece without one has the code of all
+ * kernels of the table. */
 static void kernel_defined(struct mpk_verify *v, const struct mpk_view_node *n,
 			   const struct mpk_code_piece *piece)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);
 
 	if (!mpk_code_format_fits(n->node->kind, k->fmt, piece->code.format))
-		return; /* code-format says so */
+		return; /* code-format reports this */
 	if (piece->key)
 		check_defined(v, &piece->code, *piece->key);
 	for (size_t i = 0; !piece->key && i < k->function_count; i++)
 		check_defined(v, &piece->code, k->functions[i].key);
 }
 
-/* Only OpenCL C is compiled per kernel by TVM's runtime (OpenCLModuleNode::InstallKernel);
- * binaries and other kinds have no such lines. */
+/* Only OpenCL C is compiled per kernel by TVM's runtime (OpenCLModuleNode::InstallKernel); binaries
+ * and other kinds have no such lines. */
 static bool is_opencl_source(const struct mpk_view_node *n)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);
@@ -83,12 +83,13 @@ static bool is_opencl_source(const struct mpk_view_node *n)
 
 enum piece_state {
 	PIECE_UNREAD,
-	PIECE_HOLDS, /* its kernel, or may; also what code-format has a finding of */
+	/* it has its kernel, or may have it; also if code-format has a finding about it */
+	PIECE_HOLDS,
 	PIECE_LACKS,
 };
 
-/* Whether a program defines its kernel. A text that does not parse, or in which a macro could
- * make the name, gets the benefit of the doubt: a false alarm would be worse here. */
+/* Whether a program defines its kernel. A text that cannot be parsed, or in which a macro could
+ * make the name, is assumed to define it: a false alarm would be worse. */
 static enum piece_state read_piece(struct mpk_verify *v, const struct mpk_source_code_piece *piece)
 {
 	struct mpk_source_code_index index = { .arena = v->arena };
@@ -110,10 +111,10 @@ struct pieces {
 	const struct mpk_source_code_piece *items;
 	size_t count;
 	struct mpk_names names;
-	enum piece_state *states; /* a table may have a name many times */
+	enum piece_state *states; /* state of each program; a table may name a kernel many times */
 };
 
-/* What the loader compiles for one kernel: the first piece of its name. */
+/* Checks what the loader compiles for one kernel: the first piece with its name. */
 static void check_piece(struct mpk_verify *v, const struct pieces *p, struct mpk_span kernel)
 {
 	size_t i = 0;
@@ -147,7 +148,8 @@ static bool split_pieces(struct mpk_verify *v, struct mpk_span text, struct piec
 	return out->states != NULL;
 }
 
-/* TVM from 0.8 on compiles a program for each kernel; up to 0.7 one text, without such lines. */
+/* TVM 0.8 and later compiles a program for each kernel; up to 0.7 the text is one program, without
+ * such lines. */
 static void opencl_pieces(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);
@@ -177,7 +179,7 @@ static void opencl_pieces(struct mpk_verify *v, const struct mpk_view_node *n)
 			       pieces.count, k->function_count);
 }
 
-/* Layouts with one piece of code a kernel: table and pieces must be the same names. */
+/* For layouts with one piece of code for each kernel: table and pieces must have the same names. */
 static void kernel_code(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);
@@ -198,10 +200,11 @@ static void kernel_code(struct mpk_verify *v, const struct mpk_view_node *n)
 				       MPK_QUOTE(k->sources[i].key));
 }
 
-/* --- a row of a kernel table against the kernel's code: how many parameters there are, their sizes and kinds, and what no
- * runtime passes. Where macros or a condition leave something open, it is a warning. ------------ */
+/* --- compares a kernel's table row with its code: number, sizes and kinds of the parameters, and
+ * arguments that no runtime can pass. If macros or conditions leave something open, the finding is
+ * a warning. -------- */
 
-/* One kernel under the check. */
+/* The kernel being checked. */
 struct check {
 	const struct mpk_code_info *code;
 	const struct mpk_code_kernel *kernel;
@@ -212,7 +215,7 @@ struct check {
 static void row_say(const struct check *c, enum mpk_severity severity, const char *fmt, ...)
 	MPK_PRINTF(3, 4);
 
-/* Whoever compiles may see another kernel than the one that was read. */
+/* The compiler may see another kernel than the text that was read, because of macros. */
 static void row_say(const struct check *c, enum mpk_severity severity, const char *fmt, ...)
 {
 	char text[sizeof((struct mpk_error *)0)->text];
@@ -232,7 +235,7 @@ static bool is_tensor_map(const struct mpk_function_info *row, size_t i)
 	       row->arg_types[i].code == MPK_DTYPE_HANDLE;
 }
 
-/* The bytes of argument i as a launch passes it; 0: not known for certain. */
+/* Returns the bytes of argument i as a launch passes it; 0 if not known for certain. */
 static uint64_t argument_bytes(const struct mpk_function_info *row, size_t i, uint64_t pointer)
 {
 	enum { TENSOR_MAP_BYTES = 128 };
@@ -252,8 +255,9 @@ static bool row_is_integer(struct mpk_dtype t)
 	return t.code == MPK_DTYPE_INT || t.code == MPK_DTYPE_UINT || t.code == MPK_DTYPE_BOOL;
 }
 
-/* Whether a table's type passes a number that a source takes: signs of integers do not matter to bytes. CUDA
- * copies as many bytes as the kernel takes, from the lowest on, and takes an address for a number. */
+/* Whether a table's type can be passed for a number in a source: the sign of an integer does not
+ * change its bytes. CUDA copies as many bytes as the kernel takes, from the lowest on, and accepts
+ * an address for a number. */
 static bool passes_number(const struct check *c, struct mpk_dtype table, struct mpk_dtype code)
 {
 	bool cuda = c->code->format == &mpk_format_cuda;
@@ -293,7 +297,8 @@ static void say_kind(const struct check *c, size_t i, const struct mpk_code_para
 			why);
 }
 
-/* What is passed by value gets there when it is as large, and an address as far as it is one. */
+/* A parameter passed by value needs an argument of the same size; for an address, only as far as it
+ * is one. */
 static void check_value(const struct check *c, size_t i, const struct mpk_code_param *p)
 {
 	uint64_t bytes = argument_bytes(c->row, i, c->code->pointer_bytes);
@@ -320,7 +325,7 @@ static void check_argument(const struct check *c, size_t i, const struct mpk_cod
 	case MPK_CODE_PARAM_VALUE:
 		check_value(c, i, p);
 		break;
-	case MPK_CODE_PARAM_NUMBER: /* of what is no text the sizes tell */
+	case MPK_CODE_PARAM_NUMBER: /* for binary code only the sizes tell */
 		if (p->text.len && !passes_number(c, table, p->dtype))
 			say_kind(c, i, p, "");
 		break;
@@ -355,7 +360,8 @@ static bool same_bytes(const struct check *c, size_t i, const struct mpk_code_pa
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-/* Whether the code says for certain how many parameters there are: of a source, each is one that is known. */
+/* Whether the code gives the exact number of parameters; for a source, all of them must be
+ * known. */
 static bool counts(const struct check *c, const struct mpk_code_param *params)
 {
 	for (size_t i = 0; i < c->kernel->param_count; i++)
@@ -364,7 +370,7 @@ static bool counts(const struct check *c, const struct mpk_code_param *params)
 	return true;
 }
 
-/* Where macros may make parameters, their number is no more than a hint. */
+/* If macros may add parameters, their number is only a hint. */
 static void check_params(const struct check *c, const struct mpk_code_param *params)
 {
 	size_t count = c->kernel->param_count;
@@ -392,14 +398,14 @@ static void check_unpassable(const struct check *c, size_t kernel)
 	}
 }
 
-/* One row of a table, and the check that it is under. */
+/* One row of a table, and the check that runs on it. */
 struct parameters {
 	struct mpk_verify *v;
 	const struct mpk_function_info *f;
 };
 
-/* A kernel can be in several images, and each is compared with the table: a fatbin may have been
- * made of sources that differ. */
+/* A kernel can be in several images, and each is compared with the table: the images of a fatbin
+ * may come from different sources. */
 static void check_row(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contents.c - checks of what is in a file as a whole: the container, what the reader accepts but a writer would not
- * write, kinds that no loader knows, provenance and GPU code; and the run of checks on modules that are not written
- * yet */
+/* contents.c - checks of the whole file: the container, content that the reader accepts but no
+ * writer produces, kinds without a loader, provenance and GPU code; and the checks on modules
+ * before they are written */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "trust/seal.h"
 #include "verify/verify.h"
 
-/* The tree as if it had been read, and what its payloads lie in. */
+/* The tree as if it had been read back, and the storage of its payloads. */
 struct written {
 	struct mpk_arena arena;
 	struct mpk_tree tree;
@@ -23,8 +23,8 @@ struct written {
 	struct mpk_flat *flats;
 };
 
-/* Flats may be mapped, so they are closed even when reading failed halfway: those that were
- * not opened are zero, and closing them does nothing. */
+/* Payloads may be mapped, so they are closed even if reading failed halfway: those that were not
+ * opened are zero, and closing them does nothing. */
 static void written_fini(struct written *w)
 {
 	for (size_t i = 0; w->flats && i < w->tree.count; i++)
@@ -32,7 +32,7 @@ static void written_fini(struct written *w)
 	mpk_arena_fini(&w->arena);
 }
 
-/* A kind without a row is any bytes, which need not be looked at. */
+/* A payload of unknown kind may be any bytes, so it is not read. */
 static enum mpk_code read_back(struct written *w, const struct mpk_tree *tree,
 			       struct mpk_error *err)
 {
@@ -57,8 +57,8 @@ static enum mpk_code read_back(struct written *w, const struct mpk_tree *tree,
 	return MPK_OK;
 }
 
-/* Offsets of a module that is not in a blob yet count from its payload, so the finding says
- * so. The module is found by its path, as a finding has no index of it. */
+/* Before a module is in a blob, offsets count from its payload, so the finding says so. The finding
+ * has no index, so the module is found by its path. */
 static void place_finding(const struct mpk_view *view, struct mpk_error *e,
 			  void (*place)(void *data, size_t node, struct mpk_error *error),
 			  void *data)
@@ -73,8 +73,8 @@ static void place_finding(const struct mpk_view *view, struct mpk_error *e,
 	}
 }
 
-/* mpack has these modules looked at before it writes them: a mistake is reported at the line
- * of the manifest, and not by --verify after delivery. */
+/* mpack checks these modules before it writes them: a mistake is reported at the line of the
+ * manifest, not by --verify after delivery. */
 enum mpk_code mpk_verify_contents(const struct mpk_tree *tree, const char *name, bool standalone,
 				  struct mpk_report *report,
 				  void (*place)(void *data, size_t node, struct mpk_error *error),
@@ -97,8 +97,8 @@ enum mpk_code mpk_verify_contents(const struct mpk_tree *tree, const char *name,
 
 /* --- the tree ------------------------------------------------------------------------------ */
 
-/* The reader goes on after a fault where it can and keeps one warning; a tree that was cut
- * short is an error, since modules are missing. */
+/* The reader continues after a fault if it can, and keeps one warning. A tree that was cut short is
+ * an error, since modules are missing. */
 static void container(struct mpk_verify *v)
 {
 	const struct mpk_tree *tree = v->view->tree;
@@ -110,7 +110,7 @@ static void container(struct mpk_verify *v)
 				  "%s", tree->warning.text);
 }
 
-/* A finding about the container has an offset and no module. */
+/* A finding about the container has an offset but no module. */
 static struct mpk_verify_position in_blob(uint64_t offset)
 {
 	return (struct mpk_verify_position){ "blob", offset, NULL };
@@ -124,7 +124,7 @@ static void blob_tail(struct mpk_verify *v)
 		mpk_verify_say_at(v, MPK_WARNING, in_blob(tree->used),
 				  "%" PRIu64 " bytes follow the last module",
 				  tree->nbytes + 8 - tree->used);
-	/* in a library that is the symbol's size, which blob-size looks at */
+	/* in a library that is the symbol's size, which blob-size checks */
 	const struct mpk_image *image = v->view->image;
 	if (tree && image->container == MPK_CONTAINER_BLOB && image->blob.len > tree->nbytes + 8)
 		mpk_verify_say_at(v, MPK_WARNING, in_blob(tree->nbytes + 8),
@@ -132,7 +132,7 @@ static void blob_tail(struct mpk_verify *v)
 				  image->blob.len - (tree->nbytes + 8));
 }
 
-/* The second one is reported, and not each further one: a hostile tree has thousands. */
+/* Reports only the second one: a hostile tree has thousands. */
 static void several_libs(struct mpk_verify *v)
 {
 	size_t libs = 0;
@@ -148,7 +148,7 @@ static void several_libs(struct mpk_verify *v)
 	}
 }
 
-/* Nodes that nothing imports, other than the root: TVM loads them for nothing. */
+/* Reports nodes other than the root that no module imports: TVM loads them in vain. */
 static void unreached(struct mpk_verify *v)
 {
 	const struct mpk_view *view = v->view;
@@ -171,8 +171,8 @@ static void unreached(struct mpk_verify *v)
 	}
 }
 
-/* A note: TVM since 0.8 writes the imports of a module sorted. Another order comes from an
- * older TVM or from another writer, and loads all the same. */
+/* Only a note: TVM since 0.8 sorts the imports of a module. Another order comes from an older TVM
+ * or from another writer, and loads all the same. */
 static void child_order(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	for (size_t k = 1; k < n->node->child_count; k++)
@@ -184,8 +184,7 @@ static void child_order(struct mpk_verify *v, const struct mpk_view_node *n)
 		}
 }
 
-/* No error: a program may register a loader of its own, and then the kind is known where it
- * matters. */
+/* Not an error: a program may register its own loader for the kind. */
 static void known_kind(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	if (!n->kind)
@@ -195,7 +194,7 @@ static void known_kind(struct mpk_verify *v, const struct mpk_view_node *n)
 			MPK_QUOTE(n->node->kind));
 }
 
-/* The first release of the generation, and of the one after it. */
+/* The first release of each generation, and of the one after it. */
 static const unsigned first_release[MPK_GENERATION_COUNT + 1] = {
 	[MPK_GEN_LEGACY] = 0,
 	[MPK_GEN_HYBRID] = 21,
@@ -203,8 +202,8 @@ static const unsigned first_release[MPK_GENERATION_COUNT + 1] = {
 	[MPK_GENERATION_COUNT] = MPK_RELEASE_NOW,
 };
 
-/* A blob of a generation with a kind that its releases never wrote was edited, or the kind's name
- * is used for something else. */
+/* If no release of the blob's generation wrote this kind, the blob was edited, or the kind's name
+ * has another meaning. */
 static void kind_release(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	enum mpk_generation gen = v->view->tree->gen;
@@ -222,7 +221,7 @@ static void kind_release(struct mpk_verify *v, const struct mpk_view_node *n)
 
 static const struct mpk_verify_position nowhere;
 
-/* A signature covers one file. A member of an archive can be signed too, but its archive can be
+/* A signature covers one file. A member of an archive can be signed too, but the archive can be
  * changed around it. */
 static bool is_whole_file(const struct mpk_image *image)
 {
@@ -230,7 +229,7 @@ static bool is_whole_file(const struct mpk_image *image)
 	       image->container == MPK_CONTAINER_ELF_OBJ;
 }
 
-/* The fingerprint is shown as ssh-keygen -l shows it, so that it can be compared with a published
+/* The fingerprint has the form of ssh-keygen -l, so that it can be compared with a published
  * one. */
 static void say_signed(struct mpk_verify *v)
 {
@@ -244,8 +243,8 @@ static void say_signed(struct mpk_verify *v)
 	v->report->failed |= name.failed;
 }
 
-/* Without --pubkey nobody asked, and a missing signature is no mistake. With it, a file that
- * cannot carry one fails: silence would read as success. */
+/* Without --pubkey, a missing signature is not an error. With it, a file that cannot carry a
+ * signature fails: silence would read as success. */
 static void signature(struct mpk_verify *v)
 {
 	const struct mpk_image *image = v->view->image;
@@ -276,8 +275,7 @@ static void signature(struct mpk_verify *v)
 			"%s", err.text);
 }
 
-/* A damaged note is a warning: it does not keep the library from working, but --sbom will not
- * have it. */
+/* A damaged note is a warning: the library works, but --sbom fails. */
 static void provenance(struct mpk_verify *v)
 {
 	struct mpk_view_origin o;
@@ -294,14 +292,14 @@ static void provenance(struct mpk_verify *v)
 
 /* --- GPU code beside the tree ----------------------------------------------------------- */
 
-/* What cuModuleLoadData takes according to the CUDA driver API: a cubin, a fatbin, or PTX as a
- * text that ends with NUL. */
+/* The formats that cuModuleLoadData accepts according to the CUDA driver API: a cubin, a fatbin, or
+ * PTX as a NUL-terminated text. */
 static bool is_loadable(const struct mpk_code_format *f)
 {
 	return f == &mpk_format_cubin || f == &mpk_format_fatbin || f == &mpk_format_ptx;
 }
 
-/* What its format can say of it, under the format's own check where it has one. */
+/* Runs the checks of the code's format, under the format's own check name if it has one. */
 static void verify_code(const struct mpk_code_info *code, struct mpk_code_verify to)
 {
 	const struct mpk_code_format *f = code->format;
@@ -329,7 +327,7 @@ static void contents_check(struct mpk_verify *v, const struct mpk_view_code *c)
 			     "this is %s; CUDA's driver loads a cubin, a fatbin or PTX", f->name);
 		return;
 	}
-	/* the driver gets no length: it reads a text up to its NUL */
+	/* the driver gets no length, so it reads a text up to its NUL */
 	if (f == &mpk_format_ptx && code->bytes.len && code->bytes.data[code->bytes.len - 1] != 0)
 		mpk_code_say(
 			&to, MPK_WARNING, code->off + code->bytes.len,
@@ -345,8 +343,8 @@ static void embedded_code(struct mpk_verify *v)
 
 /* --- code of any library: device_code.h ------------------------------------------------- */
 
-/* What the listing counts as unreadable, it counts by what mpk_device_targets says: whatever the check of the
- * format finds, that is found here, too. */
+/* Reports all containers that the listing counts as unreadable: both use mpk_device_targets,
+ * whatever the format's own check finds. */
 static enum mpk_code contents_check_device(const struct mpk_view_code *c, void *arg,
 					   struct mpk_error *err)
 {

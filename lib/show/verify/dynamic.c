@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dynamic.c - checks of what the dynamic linker relies on: tables, names, versions, relocations
+/* dynamic.c - checks data that the dynamic linker uses: tables, names, versions, relocations
  *
- * A library that breaks one of them does not load, or crashes while it is loaded, before any code of it runs. */
+ * A library with an error there does not load, or crashes while it is loaded, before any of its
+ * code runs. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "text/escape.h"
 #include "verify/verify.h"
 
-/* A check cannot go on: memory is out, or what it reads cannot be read. */
+/* Reports that a check cannot continue: memory is out, or data cannot be read. */
 static void say_error(struct mpk_verify *v, const struct mpk_error *err)
 {
 	struct mpk_verify_position at = { .offset = err->at.offset };
@@ -25,7 +26,7 @@ static void say_error(struct mpk_verify *v, const struct mpk_error *err)
 struct functions {
 	const char *name;
 	uint64_t address, count;
-	bool *is_relocated; /* one a function; in the arena */
+	bool *is_relocated; /* one flag for each function; in the arena */
 };
 
 struct relocations {
@@ -33,12 +34,12 @@ struct relocations {
 	struct mpk_linking linking;
 	struct functions arrays[2];
 	uint64_t word;       /* bytes of an address */
-	size_t symbol_count; /* 0: not known */
-	bool writes_to_text; /* DT_TEXTREL: read-only segments are writable meanwhile */
-	bool has_fault;      /* one is reported */
+	size_t symbol_count; /* 0 if not known */
+	bool writes_to_text; /* DT_TEXTREL: read-only segments are writable during relocation */
+	bool has_fault;      /* a fault was reported */
 };
 
-/* Says the first fault: one wrong relocation makes it unlikely that the rest is right. */
+/* Reports only the first fault: after one wrong relocation, the others are probably wrong too. */
 #define tell(r, off_, ...)                                                                         \
 	do {                                                                                       \
 		if (!(r)->has_fault)                                                               \
@@ -50,8 +51,8 @@ struct relocations {
 		(r)->has_fault = true;                                                             \
 	} while (0)
 
-/* On machines with function descriptors (ELFv1 of PowerPC, for example) an address of a function
- * is one of data, and nothing is said about it. */
+/* On machines with function descriptors (PowerPC ELFv1, for example) the address of a function is
+ * an address of data, so nothing is checked. */
 static bool is_code(const struct relocations *r, uint64_t address)
 {
 	uint32_t flags;
@@ -60,7 +61,7 @@ static bool is_code(const struct relocations *r, uint64_t address)
 	       (mpk_elf_is_loaded(r->linking.elf, address, 1, &flags) && flags & PF_X);
 }
 
-/* The addend of a relocation without one (DT_REL) is the word that it overwrites (ELF gABI,
+/* A relocation without an addend (DT_REL) uses the word that it overwrites (ELF gABI,
  * Relocation). */
 static uint64_t dynamic_word_at(const struct relocations *r, uint64_t address)
 {
@@ -73,7 +74,7 @@ static uint64_t dynamic_word_at(const struct relocations *r, uint64_t address)
 		       : 0;
 }
 
-/* A function of an array is called as it is relocated. */
+/* The relocation of an array element sets the function that is called. */
 static void relocate_function(struct relocations *r, const struct mpk_relocation *x,
 			      uint64_t target)
 {
@@ -90,8 +91,8 @@ static void relocate_function(struct relocations *r, const struct mpk_relocation
 	}
 }
 
-/* The tests are in the order in which each may rely on those before it. Type 0 is R_*_NONE,
- * which does nothing. */
+/* The tests are in order: each may rely on those before it. Type 0 is R_*_NONE, which does
+ * nothing. */
 static void look_at(void *arg, const struct mpk_relocation *x)
 {
 	struct relocations *r = arg;
@@ -141,13 +142,13 @@ static bool open_array(struct relocations *r, struct functions *a, int64_t at, i
 	if (!mpk_dynamic_find(l->dynamic, l->count, at, &a->address) ||
 	    !mpk_dynamic_find(l->dynamic, l->count, size, &bytes) ||
 	    !mpk_elf_is_loaded(l->elf, a->address, bytes, &flags) || bytes > l->elf->bytes.len)
-		return true; /* another check tells */
+		return true; /* another check reports this */
 	a->count = bytes / r->word;
 	a->is_relocated = mpk_arena_alloc(r->v->arena, a->count + 1);
 	return a->is_relocated;
 }
 
-/* It would be called at the address that the file has. */
+/* Without a relocation, the function is called at its address in the file. */
 static void unrelocated_functions(struct relocations *r)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(r->arrays); i++)
@@ -174,7 +175,7 @@ static void check_relocations(struct mpk_verify *v)
 	uint64_t flags = 0;
 	enum mpk_code code;
 
-	/* those of MIPS have a form of their own */
+	/* MIPS relocations have a different form */
 	if (v->view->image->type != ET_DYN || v->elf->header.e_machine == EM_MIPS ||
 	    mpk_linking_open(v->elf, &r.linking, &err) != MPK_OK)
 		return;
@@ -208,7 +209,7 @@ static void check_relocations(struct mpk_verify *v)
 
 /* --- segments ------------------------------------------------------------------------------ */
 
-/* Loaders reserve as much as a segment is aligned to; no page is larger than 1 GiB. */
+/* Loaders reserve as much memory as a segment's alignment; no page is larger than 1 GiB. */
 static void segment_alignment(struct mpk_verify *v)
 {
 	const uint64_t limit = UINT64_C(1) << 30;
@@ -232,11 +233,11 @@ static void segment_alignment(struct mpk_verify *v)
 
 /* --- the dynamic section ------------------------------------------------------------------- */
 
-/* What an entry points at, and the entry that tells how long it is. */
+/* A dynamic entry with an address, and the entry with the size of its table. */
 static const struct table {
-	int64_t at, size; /* size 0: what is pointed at tells */
+	int64_t at, size; /* size 0: the table itself tells its size */
 	const char *at_name, *size_name;
-	uint32_t flags; /* what its memory must allow */
+	uint32_t flags; /* required permissions of its memory */
 } tables[] = {
 	{ DT_STRTAB, DT_STRSZ, "DT_STRTAB", "DT_STRSZ", PF_R },
 	{ DT_SYMTAB, 0, "DT_SYMTAB", NULL, PF_R },
@@ -253,7 +254,7 @@ static const struct table {
 	{ DT_FINI, 0, "DT_FINI", NULL, PF_X },
 };
 
-/* Entries without which the dynamic linker does not read those that they belong to. */
+/* Dynamic entries that are ignored unless another one is present. */
 static const struct {
 	int64_t tag, needs;
 	const char *name, *needs_name;
@@ -286,7 +287,7 @@ static void table_is_loaded(struct mpk_verify *v, const struct mpk_linking *l,
 		      t->size_name);
 		return;
 	}
-	/* functions of these machines are called through descriptors, which are data */
+	/* these machines call functions through descriptors, which are data */
 	if (l->has_descriptors)
 		flags &= ~(uint32_t)PF_X;
 	uint32_t has = 0;
@@ -343,10 +344,10 @@ static void names(struct mpk_verify *v, const struct mpk_linking *l)
 	}
 }
 
-/* What follows the pages that are made read-only is written later: by loaders, by the code. */
+/* Data after the pages that become read-only is written later: by loaders and by the code. */
 static void sealed_pages(struct mpk_verify *v, const struct mpk_linking *l)
 {
-	const uint64_t page = 65536; /* the largest to which linkers round up */
+	const uint64_t page = 65536; /* the largest page size to which linkers round up */
 	uint32_t flags;
 	GElf_Phdr p;
 
@@ -362,7 +363,7 @@ static void sealed_pages(struct mpk_verify *v, const struct mpk_linking *l)
 	}
 }
 
-/* The readers check the chains of Verneed and Verdef; their result is not needed here. */
+/* Calling the readers checks the chains of Verneed and Verdef; their results are not needed. */
 static void versions(struct mpk_verify *v, const struct mpk_linking *l)
 {
 	const struct mpk_version_need *needed;
@@ -406,14 +407,15 @@ static void dynamic_section(struct mpk_verify *v)
 
 /* --- symbols ------------------------------------------------------------------------------- */
 
-/* Loaders store functions and the module here, right after the library was loaded. */
+/* Whether loaders store functions or the module here, right after the library was loaded. */
 static bool is_filled(const struct mpk_image *image, const char *name)
 {
 	return strncmp(name, "__TVM", 5) == 0 ||
 	       strcmp(name, mpk_generation_get(image->gen)->ctx_symbol) == 0;
 }
 
-/* What the dynamic linker makes read-only once it has relocated it. Its pages are at least 4096 bytes. */
+/* Whether the dynamic linker makes an address read-only after relocation. Its pages are at least
+ * 4096 bytes. */
 static bool is_sealed(const struct mpk_elf *e, uint64_t address)
 {
 	const uint64_t page = 4096;
@@ -426,7 +428,7 @@ static bool is_sealed(const struct mpk_elf *e, uint64_t address)
 	return false;
 }
 
-/* Returns  what is wrong with it; NULL: nothing */
+/* Returns  the fault of a symbol; NULL if there is none */
 static const char *symbol_fault(const struct mpk_verify *v, const struct mpk_linking *l,
 				const struct mpk_symbol *s)
 {
@@ -445,7 +447,7 @@ static const char *symbol_fault(const struct mpk_verify *v, const struct mpk_lin
 	return NULL;
 }
 
-/* Stops at the first fault: a shifted table makes every symbol wrong, and one line says it. */
+/* Stops at the first fault: a shifted table makes every symbol wrong, and one finding is enough. */
 static void dynamic_symbols(struct mpk_verify *v)
 {
 	struct mpk_error err = { 0 };
@@ -458,7 +460,7 @@ static void dynamic_symbols(struct mpk_verify *v)
 		return;
 	if (!mpk_dynamic_find(l.dynamic, l.count, DT_GNU_HASH, &ignored) &&
 	    !mpk_dynamic_find(l.dynamic, l.count, DT_HASH, &ignored) &&
-	    v->elf->header.e_machine != EM_MIPS /* which has one of its own */) {
+	    v->elf->header.e_machine != EM_MIPS /* MIPS has a table of its own */) {
 		FAULT(v, l.elf, l.off,
 		      "no symbol is found in it: the dynamic section names no hash table");
 		return;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* offloading.c - a check of the descriptors by which a library hands its images to the runtimes of OpenMP and SYCL
+/* offloading.c - checks the descriptors by which a library passes its images to the runtimes of
+ * OpenMP and SYCL
  *
- * A constructor passes a descriptor to __tgt_register_lib or __sycl_register_lib: the number of images, and the address of
- * an array of structs, one an image, which have the addresses of its beginning and end. The structs are those of LLVM
- * (offload/include/Shared/APITypes.h, "__tgt_bin_desc", "__tgt_device_image"; clang/tools/clang-linker-wrapper) and of
- * Intel's compilers (sycl/source/detail/compiler.hpp; versions 1 and 2 have two words more than 3).
+ * A constructor passes a descriptor to __tgt_register_lib or __sycl_register_lib: the number of
+ * images, and the address of an array of structs. Each struct has the addresses of the beginning
+ * and end of an image. The structs are those of LLVM (offload/include/Shared/APITypes.h,
+ * "__tgt_bin_desc", "__tgt_device_image"; clang/tools/clang-linker-wrapper) and of Intel's
+ * compilers (sycl/source/detail/compiler.hpp; versions 1 and 2 have two words more than 3).
  *
- * No symbol leads to a descriptor of a stripped library, so the way is gone from its end: from each image to a pair of
- * relocated words that have its beginning and end, from them to a descriptor whose array they are in. An image that no
- * such way leads to is none for the runtime.
+ * In a stripped library no symbol leads to the descriptor, so the search goes backwards: from each
+ * image to a pair of relocated words with its beginning and end, and from these to a descriptor
+ * whose array contains them. The runtime does not see an image for which this search fails.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -26,20 +28,20 @@
 
 enum {
 	WORD_BYTES = 8,
-	HEAD_BYTES = 8, /* of a descriptor, before the address of its array */
+	HEAD_BYTES = 8, /* bytes of a descriptor before the address of its array */
 	TGT_IMAGE_BYTES = 32,
 	SYCL_IMAGE_BYTES = 80,
 	SYCL_BEGIN_AT = 32,
-	SYCL_MORE_BYTES = 16, /* before the beginning, up to version 2 */
+	SYCL_MORE_BYTES = 16, /* bytes before the beginning, up to version 2 */
 	SYCL_VERSIONS = 3,
 	KIND_INTEL = 4,
 	KIND_CLANG = 8,
 	STEPS_MAX =
 		4
-		<< 20, /* words that are looked at for all images; the others then count as led to */
+		<< 20, /* limit on words examined for all images; images beyond it count as found */
 };
 
-/* What the dynamic linker stores where. */
+/* The value that the dynamic linker stores in a word. */
 struct word {
 	uint64_t address, target;
 };
@@ -61,10 +63,10 @@ struct offloading {
 	const struct mpk_elf *elf;
 	struct mpk_symtab symbols;
 	bool calls[RUNTIMES];
-	struct word *words;   /* by target; malloc'ed */
-	struct word *written; /* the same by address; malloc'ed */
+	struct word *words;   /* sorted by target; malloc'ed */
+	struct word *written; /* the same sorted by address; malloc'ed */
 	size_t count, cap;
-	uint64_t steps; /* words that were looked at */
+	uint64_t steps; /* number of words examined */
 	bool failed;    /* memory is out */
 };
 
@@ -166,7 +168,8 @@ static unsigned sycl_version(struct mpk_span head)
 		       : 0;
 }
 
-/* The struct that has the word of an image's beginning; its bytes, or 0: the word is in none. */
+/* Returns the size of the struct whose word holds an image's beginning; 0 if the word is in
+ * none. */
 static uint64_t struct_of(const struct offloading *o, bool is_sycl, uint64_t begin, uint64_t *out)
 {
 	struct mpk_span head;
@@ -187,7 +190,8 @@ static uint64_t struct_of(const struct offloading *o, bool is_sycl, uint64_t beg
 	return 0;
 }
 
-/* The number of images that a descriptor says, which its array has room for; 0: the word is the pointer of none. */
+/* Returns the number of images of a descriptor if its array has room for them; 0 if the word is not
+ * a descriptor's pointer. */
 static uint64_t images_of(const struct offloading *o, bool is_sycl, uint64_t each,
 			  const struct word *w)
 {
@@ -203,7 +207,7 @@ static uint64_t images_of(const struct offloading *o, bool is_sycl, uint64_t eac
 	return bytes_at(o, w->target, count * each, &array) ? count : 0;
 }
 
-/* Whether a descriptor's array has a struct: what points into it, or before. */
+/* Whether a struct is in a descriptor's array: searches words that point to it or before it. */
 static bool is_described(struct offloading *o, bool is_sycl, uint64_t at, uint64_t each)
 {
 	for (size_t i = first_to(o, at + 1); i-- > 0;) {
@@ -214,7 +218,7 @@ static bool is_described(struct offloading *o, bool is_sycl, uint64_t at, uint64
 			return true;
 		if (count && (at - w->target) % each == 0 && (at - w->target) / each < count)
 			return true;
-		/* there are no arrays as long as this */
+		/* no array is as long as this */
 		if (at - w->target > UINT16_MAX * each)
 			return false;
 	}
@@ -225,7 +229,7 @@ static bool is_described(struct offloading *o, bool is_sycl, uint64_t at, uint64
 
 enum way { NO_TABLE, NO_END, NO_DESCRIPTOR, WHOLE };
 
-/* @bytes   of the image; 0: only it tells itself */
+/* @bytes   length of the image; 0 if only the image itself tells it */
 static enum way way_to(struct offloading *o, bool is_sycl, uint64_t address, uint64_t bytes)
 {
 	enum way best = NO_TABLE;
@@ -273,7 +277,7 @@ static void check_image(struct offloading *o, const struct mpk_image_device *d, 
 	bool is_binary = mpk_offload_is(d->bytes);
 
 	if (!is_binary) {
-		/* SYCL's sections have images without a container */
+		/* SYCL's sections contain images without a container */
 		if (o->calls[1] && mpk_name_starts(d->section, "__CLANG_OFFLOAD_BUNDLE__sycl-"))
 			judge_image(o, &runtimes[1], d, "", way_to(o, true, address, 0));
 		return;
@@ -293,7 +297,7 @@ static void check_image(struct offloading *o, const struct mpk_image_device *d, 
 	}
 }
 
-/* Where the bytes at an offset of the ELF file are in memory; false: nowhere. */
+/* Finds the memory address of an offset in the ELF file; false if it is not loaded. */
 static bool address_of(const struct mpk_elf *elf, uint64_t off, uint64_t *out)
 {
 	GElf_Phdr p;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registration.c - a check of what host code hands to the runtime of CUDA or HIP: wrappers, and where they lead
+/* registration.c - checks the wrappers that host code passes to the runtime of CUDA or HIP, and
+ * their pointers
  *
- * nvcc and Clang leave a struct for each container in a section of its own: a magic number, a version, the address of
- * the container. A constructor passes the struct to __cudaRegisterFatBinary or __hipRegisterFatBinary when the library is
- * loaded. A runtime that finds no container there has no kernels, which shows at the first launch; or it reads where
- * nothing is. Tools that move sections may forget to change the address. */
+ * nvcc and Clang write a struct for each container into a section of its own: a magic number, a
+ * version, the address of the container. A constructor passes the struct to __cudaRegisterFatBinary
+ * or __hipRegisterFatBinary when the library is loaded. If the pointer is wrong, the runtime finds
+ * no kernels, which shows at the first launch, or reads invalid memory. Tools that move sections
+ * may forget to update the address. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +20,10 @@
 
 enum { WRAPPER_BYTES = 24, POINTER_AT = 8, WORD_BYTES = 8, SECTIONS_MAX = 16 };
 
-/* A maker's section of such structs. */
+/* The section of such structs for one maker. */
 struct maker {
 	const char *section, *runtime, *what;
-	uint32_t magic, versions; /* that there are: 1, or 1 and 2 */
+	uint32_t magic, versions; /* versions: bits of the allowed versions: 1, or 1 and 2 */
 	bool (*is_container)(struct mpk_span bytes);
 };
 
@@ -40,14 +42,14 @@ static const struct maker makers[] = {
 	{ ".hipFatBinSegment", "HIP", "offload bundle", UINT32_C(0x48495046), 1, is_bundle },
 };
 
-/* One struct, and what is stored in its pointer. */
+/* One struct, and the value stored in its pointer. */
 struct wrapper {
-	uint64_t off;     /* in the ELF file */
-	uint64_t address; /* of the pointer; in an object the offset in its section */
+	uint64_t off;     /* offset in the ELF file */
+	uint64_t address; /* address of the pointer; in an object its offset in the section */
 	uint64_t target;
-	struct mpk_span bytes; /* that the pointer leads to; empty: nothing */
-	bool is_set;           /* something is stored in it */
-	bool is_elsewhere;     /* what, another file tells */
+	struct mpk_span bytes; /* bytes at the pointer's target; empty if there are none */
+	bool is_set;           /* a value is stored in the pointer */
+	bool is_elsewhere;     /* another file defines the target */
 };
 
 struct section {
@@ -61,7 +63,7 @@ struct section {
 struct registration {
 	struct mpk_verify *v;
 	const struct mpk_elf *elf;
-	const char *member; /* of an archive; NULL */
+	const char *member; /* name of the archive's member; NULL if there is no archive */
 	struct mpk_symtab symbols;
 	struct section sections[SECTIONS_MAX];
 	size_t section_count;
@@ -77,7 +79,7 @@ static const struct maker *maker_of(const char *name)
 	return NULL;
 }
 
-/* Linkers put zeros between those of two objects where these ask for more than eight bytes of alignment. */
+/* Linkers put zeros between the structs of two objects whose alignment is more than eight bytes. */
 static bool is_padding(struct mpk_span bytes, size_t at, const struct maker *m)
 {
 	for (size_t i = at; i < at + WORD_BYTES; i++)
@@ -112,7 +114,7 @@ static bool take_section(struct registration *r, struct section *s)
 	return true;
 }
 
-/* The struct whose pointer is at an address. */
+/* Returns the struct whose pointer is at an address. */
 static struct wrapper *wrapper_at(struct section *s, uint64_t address)
 {
 	size_t low = 0, high = s->count;
@@ -136,7 +138,7 @@ static void take_relocation(void *arg, const struct mpk_relocation *x)
 	struct mpk_symbol symbol;
 
 	if (!x->type && !x->is_relative)
-		return; /* of no type: nothing is stored */
+		return; /* no type: nothing is stored */
 	for (size_t i = 0; i < r->section_count; i++) {
 		struct wrapper *w = wrapper_at(&r->sections[i], x->address);
 
@@ -186,7 +188,7 @@ static enum mpk_code object_pointer(struct registration *r, const struct mpk_sym
 	struct mpk_span all;
 	GElf_Shdr h;
 
-	/* of no type: nothing is stored */
+	/* no type: nothing is stored */
 	if (!GELF_R_TYPE(x->r_info) || GELF_R_SYM(x->r_info) >= symbols->count)
 		return MPK_OK;
 	MPK_TRY(mpk_symtab_get(symbols, GELF_R_SYM(x->r_info), &symbol, err));
@@ -270,7 +272,7 @@ static void judge(struct registration *r, const struct section *s, const struct 
 				  m->section, w->target, m->what, m->runtime);
 }
 
-/* Each object with code for a device link wants a function of its own, which that link makes. */
+/* Each object with code for a device link needs a function that only the device link defines. */
 static void judge_link(struct registration *r)
 {
 	static const char prefix[] = "__cudaRegisterLinkedBinary_";
@@ -317,7 +319,7 @@ static enum mpk_code read_elf(struct registration *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* What does not read otherwise, other checks tell. */
+/* Other checks report unreadable data. */
 static void check_elf(struct mpk_verify *v, const struct mpk_elf *elf, const char *member)
 {
 	struct registration r = { .v = v, .elf = elf, .member = member };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify.c - the run of --verify: which checks look at what, how they report, and how that is printed
+/* verify.c - runs --verify: calls the checks, collects their findings, and prints them
  *
- * A check knows only the file, the node or the piece of code that it is handed; here are the loops. A report
- * is the same list for --verify, --check and mpack's checks of payloads before they are packed. */
+ * A check knows only the file, the node or the piece of code that it is given; the loops are here.
+ * The report is the same list for --verify, --check and mpack's checks of payloads before they are
+ * packed. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,8 @@
 #include "text/table.h"
 #include "verify/verify.h"
 
-/* One check on one module. The position is set before each call, so that a check that says
- * nothing about where still reports a useful place. */
+/* Runs one check on one module. The position is set before each call, so that a check that sets no
+ * position still reports a useful one. */
 static void run_node(struct mpk_verify *v, const struct mpk_check *check,
 		     const struct mpk_view_node *n)
 {
@@ -39,8 +40,8 @@ static void run_node(struct mpk_verify *v, const struct mpk_check *check,
 	v->kernel = (struct mpk_span){ 0 };
 }
 
-/* A check with a function for the whole file runs once, others for each module. The position
- * is that of the blob until a check on a module sets its own. */
+/* A check with a function for the whole file runs once, others for each module. The position is
+ * that of the blob until a check on a module sets its own. */
 static void run_table(struct mpk_verify *v, const struct mpk_check *checks)
 {
 	const struct mpk_image *image = v->view->image;
@@ -56,8 +57,7 @@ static void run_table(struct mpk_verify *v, const struct mpk_check *checks)
 	}
 }
 
-/* What code says is read for all modules up front: checks have no way to return an error of
- * reading. */
+/* Reads the code of all modules first, since checks cannot return an error of reading. */
 static enum mpk_code verify_read_code(const struct mpk_view *view, struct mpk_error *err)
 {
 	const struct mpk_node_info *info;
@@ -100,17 +100,17 @@ enum mpk_code mpk_verify_payloads(const struct mpk_view *view, struct mpk_arena 
 	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-/* What is found of one node's kernels. Each is to have its own findings, however many there are: what is needed of
- * one is kept, a few words. */
+/* Findings about the kernels of one node. Each kernel keeps all its findings, however many there
+ * are, so only a few words of each are kept. */
 struct finder {
 	struct mpk_arena *arena;
-	struct mpk_view_finding *list; /* from malloc */
+	struct mpk_view_finding *list; /* malloc'ed */
 	size_t count, cap;
 	bool failed;
 };
 
-/* Receives each finding as it is reported. The report itself keeps a limited number; here every
- * kernel is to have its own, so they are copied to the arena. */
+/* Receives each finding when it is reported. The report keeps a limited number; here all are kept,
+ * so they are copied to the arena. */
 static void keep_finding(const struct mpk_finding *f, void *arg)
 {
 	struct finder *finder = arg;
@@ -128,8 +128,8 @@ static void keep_finding(const struct mpk_finding *f, void *arg)
 		finder->list[finder->count++] = kept;
 }
 
-/* By kernel for the binary search of whoever shows them; within a kernel in the order in which
- * the checks found them. */
+/* Sorts by kernel, for a binary search; findings of one kernel stay in the order in which they were
+ * found. */
 static int by_kernel(const void *a, const void *b)
 {
 	const struct mpk_view_finding *x = a, *y = b;
@@ -138,7 +138,7 @@ static int by_kernel(const void *a, const void *b)
 	return order ? order : x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* Checks with of_kernels alone: findings about a module as a whole have no row to appear in. */
+/* Runs only checks with of_kernels: findings about a module have no kernel's row. */
 static void run_kernel_checks(struct mpk_verify *v, const struct mpk_check *checks,
 			      const struct mpk_view_node *node)
 {
@@ -149,7 +149,7 @@ static void run_kernel_checks(struct mpk_verify *v, const struct mpk_check *chec
 	}
 }
 
-/* The list is used again for the next module and copied to the arena in its final size. */
+/* Reuses the list for the next module, and copies it to the arena in its final size. */
 static enum mpk_code find_in_node(struct mpk_verify *v, struct finder *f,
 				  struct mpk_view_node *node, struct mpk_error *err)
 {
@@ -253,14 +253,14 @@ static void finding_line(const void *what, struct mpk_style style, struct mpk_st
 	mpk_escape(out, mpk_span_str(position));
 	mpk_strbuf_printf(out, ": %s%s%s: ", style.color ? color : "",
 			  mpk_severity_name(f->severity), style.color ? "\033[0m" : "");
-	/* a finding is one line, whatever who made it forgot to escape */
+	/* ensures that a finding is one line, even if a check did not escape its text */
 	mpk_escape_sentence(out, mpk_span_str(f->error.text));
 	mpk_strbuf_printf(out, " [%s]\n", f->check);
 }
 
 const struct mpk_answer mpk_answer_finding = { .line = finding_line };
 
-/* Who asked for a signature wants to see that there is one, also where other notes are left out. */
+/* A user who asked for a signature sees that there is one, even if other notes are omitted. */
 static void put_signed(const struct mpk_verified *v, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < v->report->count; i++) {

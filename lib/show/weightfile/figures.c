@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* figures.c - statistics of the elements of a tensor, in one pass over its bytes
  *
- * A type of 8 or 16 bits has so few values that they are counted, and the figures follow from the counts: exact, and at
- * the speed of memory. Wider types go in runs that stay in the cache: the mean of a run first, then the squares of the
- * distances from it, and runs are put together by the rule of Chan, Golub and LeVeque, which loses no digits where the
- * mean is large and the deviation small. */
+ * A type of 8 or 16 bits has so few values that occurrences are counted, and the figures are
+ * computed from the counts: exact, and as fast as memory. Wider types are processed in runs that
+ * fit in the cache: first the mean of a run, then the squared distances from it. Runs are merged by
+ * the rule of Chan, Golub and LeVeque, which loses no digits even if the mean is large and the
+ * deviation small. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ enum {
 	NARROW = 65536, /* values of 16 bits */
 };
 
-/* What is known of some elements, all of them finite. */
+/* Moments of a set of finite elements. */
 struct moments {
 	uint64_t count;
 	double mean, squares; /* squares: sum of the squared distances from the mean */
@@ -38,8 +39,9 @@ static void merge(struct moments *a, const struct moments *b)
 	a->count = count;
 }
 
-/* The exponent as frexp(3) has it, from the bits: for every element of a file a call would cost more than all else.
- * Subnormal numbers come out too large, and are in the first bin all the same. */
+/* Returns the exponent of frexp(3), from the bits, since a call for every element would be too
+ *         slow. Subnormal numbers get too large an exponent, but are in the first bin all the
+ *         same. */
 static unsigned bin_of(double v)
 {
 	uint64_t bits;
@@ -52,7 +54,7 @@ static unsigned bin_of(double v)
 					     : (unsigned)exponent;
 }
 
-/* One value that stands there `times` times. */
+/* Adds one value that occurs `times` times. */
 static void add_value(struct mpk_weight_figures *g, struct moments *all, double v, uint64_t times)
 {
 	const struct moments one = { times, v, 0 };
@@ -79,10 +81,10 @@ static void add_value(struct mpk_weight_figures *g, struct moments *all, double 
 	merge(all, &one);
 }
 
-/* A run of numbers, of which some may be no finite ones. */
+/* Adds a run of numbers, some of which may not be finite. */
 static void add_run(struct mpk_weight_figures *g, struct moments *all, const double *v, size_t n)
 {
-	/* four sums of their own, so that additions need not wait for each other */
+	/* four separate sums, so that additions can overlap */
 	double sum[4] = { 0 }, squares[4] = { 0 };
 	double least = v[0], greatest = v[0];
 	struct moments run = { .count = n };
@@ -94,7 +96,7 @@ static void add_run(struct mpk_weight_figures *g, struct moments *all, const dou
 	for (size_t i = whole; i < n; i++)
 		sum[0] += v[i];
 	run.mean = (sum[0] + sum[1] + sum[2] + sum[3]) / (double)n;
-	/* an infinity or a NaN in it is in the sum, too; so may be a sum that is too large */
+	/* the sum contains an infinity or a NaN, or it overflowed */
 	if (!isfinite(run.mean)) {
 		for (size_t i = 0; i < n; i++)
 			add_value(g, all, v[i], 1);
@@ -131,7 +133,7 @@ static double value_of(struct mpk_dtype t, const uint8_t *p, size_t width)
 	return mpk_element_to_double(mpk_element_load(t, native));
 }
 
-/* Types of one and two bytes. Returns  false: memory is out */
+/* Counts values for types of one and two bytes. Returns false if memory is out */
 static bool count_values(struct mpk_dtype t, size_t width, struct mpk_span bytes,
 			 struct mpk_weight_figures *g, struct moments *all)
 {
@@ -245,7 +247,7 @@ static bool block_figures(const struct mpk_weight_set *set, const struct mpk_wei
 	return true;
 }
 
-/* Elements in whole bytes, for which the type has numbers. */
+/* Whether elements take whole bytes and their type has numbers. */
 static bool has_figures(const struct mpk_weight *w)
 {
 	struct mpk_dtype t = mpk_weight_stored(w);

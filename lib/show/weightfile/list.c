@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* list.c - the tensors of a file of weights as text and JSON, and the figures of their elements
+/* list.c - lists the tensors of a file of weights as text and JSON, with statistics of their
+ * elements
  *
- * A list takes what the document says. Figures of elements take all bytes, so they are for those who ask. */
+ * A plain list reads only the document. Statistics read all bytes, so they are computed only on
+ * request. */
 #include "weightfile/weightfile.h"
 
 #include <inttypes.h>
@@ -28,7 +30,7 @@ struct sums {
 	size_t count;
 };
 
-/* As values are typed, and where they are not typed as the format calls them. */
+/* Writes the type in minspect's notation; if it has none, the format's own name. */
 static const char *type_word(const struct mpk_weight *w, char out[MPK_DTYPE_TEXT])
 {
 	if (w->coding == MPK_WEIGHT_ELSEWHERE)
@@ -40,8 +42,9 @@ static uint64_t elements_of(const struct mpk_weight *w)
 {
 	uint64_t count = 1;
 
+	/* the reader has checked the product for overflow */
 	for (size_t i = 0; i < w->ndim; i++)
-		count *= (uint64_t)w->shape[i]; /* the reader has checked the product */
+		count *= (uint64_t)w->shape[i];
 	return w->coding == MPK_WEIGHT_ELSEWHERE ? 0 : count;
 }
 
@@ -52,7 +55,7 @@ static void add_to(struct sum *sum, const struct mpk_weight *w)
 	sum->bytes += w->len;
 }
 
-/* A type beyond the last row counts in the sum of all alone. */
+/* Types beyond SUMS_MAX count only in the overall sum. */
 static void sum_up(const struct mpk_weights *w, struct sums *out)
 {
 	for (size_t i = 0; i < w->count; i++) {
@@ -136,8 +139,9 @@ static void put_type(const struct mpk_weight *w, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, ']');
 }
 
-/* The distribution of magnitudes as one line of eight steps, from the lowest bin that counts to the highest; of a
- * terminal without Unicode digits. The least step is above nothing for a bin with anything in it. */
+/* Draws the distribution of magnitudes as one line with eight heights, from the lowest bin in use
+ * to the highest; digits on a terminal without Unicode. A bin that is not empty is never drawn as
+ * empty. */
 static void put_bins(const struct mpk_weight_figures *g, bool unicode, struct mpk_strbuf *out)
 {
 	static const char *const steps[] = { " ",      "\u2581", "\u2582", "\u2583", "\u2584",
@@ -186,7 +190,7 @@ static void put_figures(const struct mpk_weight_figures *g, struct mpk_strbuf *o
 		mpk_strbuf_printf(out, "; scales %.6g to %.6g", g->least_scale, g->greatest_scale);
 }
 
-/* "int4[4096, 4096] by 32": the values, and how many have a scale together */
+/* Writes "int4[4096, 4096] by 32": the values, and the number of values that share a scale. */
 static void put_quantized(const struct mpk_weight *w, const struct mpk_weight_figures *g,
 			  struct mpk_strbuf *out)
 {
@@ -198,7 +202,7 @@ static void put_quantized(const struct mpk_weight *w, const struct mpk_weight_fi
 	mpk_strbuf_printf(out, "] by %" PRIu64, g->group);
 }
 
-/* A figure in a column: four digits are enough to compare. */
+/* Writes a figure with four digits, which are enough to compare. */
 static void put_figure_cell(struct mpk_table *table, const struct mpk_weight_figures *g, double v)
 {
 	if (g->has_range)
@@ -220,7 +224,8 @@ static void put_share_cell(struct mpk_table *table, uint64_t part, uint64_t whol
 		mpk_table_cell(table, "%.1f %%", percent);
 }
 
-/* --stats: a row for each tensor, and in front of all what somebody looks for first */
+/* --stats: writes the counts of unusual tensors and the largest magnitude, then a row for each
+ * tensor. */
 static void put_statistics(const struct mpk_weightfile *f, struct mpk_style style,
 			   struct mpk_strbuf *out)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quantized.c - values that are packed into words, with a scale for each group, as MLC LLM writes them
+/* quantized.c - reads values that are packed into words, with a scale for each group, as MLC LLM
+ * writes them
  *
- * A file says nothing of how its words are packed, so shapes and words must tell: the two tensors have the same shape
- * but for one axis, and no value of 4 bits is 15, none of 8 bits 255, since both count from 0 to twice the greatest.
- * Other words are left as they are. That goes for values of 3 bits, too: their groups of 40 leave a rest in most rows,
- * and how many values of the last group are padding no file says. */
+ * A file does not state how its words are packed, so it is deduced: the words and the scales have
+ * the same shape except for one axis, and no value of 4 bits is 15, none of 8 bits 255, since
+ * values count from 0 to twice the maximum. Other words are not interpreted. That includes values
+ * of 3 bits: their groups of 40 do not fill most rows, and the file does not tell how many values
+ * of the last group are padding. */
 #include <string.h>
 
 #include "base/native.h"
@@ -13,7 +15,7 @@
 
 enum {
 	WORD = 4,          /* bytes */
-	LOOK_AROUND = 256, /* tensors before and after, among which the scales are */
+	LOOK_AROUND = 256, /* number of tensors before and after in which the scales are searched */
 };
 
 static uint32_t word_at(struct mpk_span words, uint64_t i)
@@ -23,7 +25,7 @@ static uint32_t word_at(struct mpk_span words, uint64_t i)
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* "x.q_weight" and "x.q_scale" */
+/* Whether two names are "x.q_weight" and "x.q_scale". */
 static bool is_scale_of(struct mpk_span scale, struct mpk_span weight)
 {
 	static const char of_weight[] = "q_weight", of_scale[] = "q_scale";
@@ -35,7 +37,8 @@ static bool is_scale_of(struct mpk_span scale, struct mpk_span weight)
 	       memcmp(scale.data, weight.data, len) == 0;
 }
 
-/* Writers put the two beside each other. A limit keeps the time linear in a file of very many tensors. */
+/* Writers put both tensors near each other. A limit keeps the time linear in the number of
+ * tensors. */
 static const struct mpk_weight *scale_of(const struct mpk_weights *all, const struct mpk_weight *w)
 {
 	size_t at = (size_t)(w - all->items);
@@ -53,12 +56,14 @@ static uint64_t elements_of(const struct mpk_weight *w)
 {
 	uint64_t count = 1;
 
+	/* the reader has checked the product for overflow */
 	for (size_t i = 0; i < w->ndim; i++)
-		count *= (uint64_t)w->shape[i]; /* the reader has checked the product */
+		count *= (uint64_t)w->shape[i];
 	return count;
 }
 
-/* The one axis along which words and scales differ, the first by a multiple of the second. */
+/* Finds the one axis in which the extents of words and scales differ; the former must be a multiple
+ * of the latter. */
 static bool find_axis(const struct mpk_weight *w, const struct mpk_weight *scale,
 		      struct mpk_weight_groups *out)
 {
@@ -84,7 +89,7 @@ static bool find_axis(const struct mpk_weight *w, const struct mpk_weight *scale
 	return true;
 }
 
-/* Returns  4 or 8; 0: the words are neither */
+/* Returns  4 or 8; 0 if neither fits */
 static unsigned bits_of(struct mpk_span words, uint64_t words_of_group)
 {
 	uint32_t nibbles = 0, bytes = 0, any = 0;
@@ -96,7 +101,7 @@ static unsigned bits_of(struct mpk_span words, uint64_t words_of_group)
 		nibbles |= four & 0x11111111;           /* 15 */
 		bytes |= four & four >> 4 & 0x01010101; /* 255 */
 	}
-	/* ten values of 3 bits leave the two highest bits of every word free */
+	/* ten values of 3 bits leave the two highest bits of every word unused */
 	if (words_of_group == 4 && !(any >> 30))
 		return 0;
 	return !nibbles ? 4 : !bytes ? 8 : 0;

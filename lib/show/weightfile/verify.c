@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify.c - whether a file of weights and its shards are as its document says, and how two files differ
+/* verify.c - checks whether a file of weights and its shards match the document, and compares two
+ * files
  *
- * Places come from the document alone; checksums and elements take all bytes once. A shard with a problem is one
- * finding, and its tensors are not looked at. */
+ * Places are checked with the document only; checksums and elements are read from all bytes once. A
+ * shard with a problem is one finding, and its tensors are skipped. */
 #include "weightfile/weightfile.h"
 
 #include <inttypes.h>
@@ -17,7 +18,7 @@
 static void find_problem(struct mpk_report *report, enum mpk_severity severity, const char *check,
 			 struct mpk_span shard, struct mpk_error *e)
 {
-	e->at = (struct mpk_where){ 0 }; /* the file is named when all are there */
+	e->at = (struct mpk_where){ 0 }; /* the caller adds the file's name to all findings */
 	if (shard.len)
 		mpk_error_prefix(e, "%s: ", MPK_QUOTE(shard));
 	mpk_report_add(report, severity, check, e);
@@ -74,7 +75,7 @@ static void check_elements(const struct mpk_weightfile *f, const struct mpk_tap 
 
 		if (tap && mpk_weight_set_bytes(&f->set, &w->items[i], &bytes))
 			tap->see(tap->data, bytes);
-		/* where values are quantized in groups, the tensor of their scales says it */
+		/* for quantized groups, the tensor of their scales gives the finding */
 		if (!mpk_weight_figures_of(&f->set, &w->items[i], &g) || !g.not_finite || g.bits)
 			continue;
 		(void)mpk_fail(&e, MPK_E_CORRUPT,
@@ -86,7 +87,7 @@ static void check_elements(const struct mpk_weightfile *f, const struct mpk_tap 
 	}
 }
 
-/* Ends of tensors are held against files that are there. */
+/* Ends of tensors are compared with the sizes of the files that exist. */
 static enum mpk_code check_places(const struct mpk_weightfile *f, struct mpk_report *report,
 				  struct mpk_error *err)
 {
@@ -102,7 +103,7 @@ static enum mpk_code check_places(const struct mpk_weightfile *f, struct mpk_rep
 	return code;
 }
 
-/* Members of a zip archive have a checksum each. */
+/* Each member of a zip archive has a checksum. */
 static enum mpk_code check_members(const struct mpk_weightfile *f, struct mpk_report *report,
 				   struct mpk_error *err)
 {
@@ -139,8 +140,8 @@ enum mpk_code mpk_weightfile_verify(const struct mpk_weightfile *f, const struct
 
 /* --- two files of weights, tensor by tensor, by name ------------------------------------------ */
 
-/* What differs is a list as that of two libraries, so it prints as theirs does. The formats of the two may differ: a
- * model that was converted is compared with what it was. */
+/* Differences form the same list as for two libraries, so they print alike. The files may have
+ * different formats, so a converted model can be compared with the original. */
 
 /* A tensor of one side, with its bytes. */
 struct side_tensor {
@@ -168,7 +169,7 @@ static void compare_blocks(struct mpk_differ *d, struct mpk_span name, const str
 		(void)mpk_differ_bytes(d, "tensor", name, a->record.data, b->record.data);
 }
 
-enum { WORDS = 256 }; /* that are turned into values at a time */
+enum { WORDS = 256 }; /* words converted to values at a time */
 
 static void compare_value(struct mpk_tensor_diff *out, uint64_t i, double x, double y,
 			  long double *gaps, long double *were)
@@ -203,9 +204,9 @@ static void add_values(struct mpk_differ *d, struct mpk_span name, struct mpk_te
 	mpk_differ_add_tensor(d, name, out, text);
 }
 
-/* Words are no numbers: one that is larger by 2^28 may stand for values of which one grew a little. What they stand for
- * is compared, where both sides have it in one form.
- * Returns  false: they have not */
+/* Words are not numbers: a difference of 2^28 may mean that one packed value grew a little. So the
+ * packed values are compared, if both sides pack them alike.
+ * Returns  false: they do not */
 static bool compare_groups(struct mpk_differ *d, struct mpk_span name, const struct side_tensor *a,
 			   const struct side_tensor *b)
 {
@@ -322,7 +323,7 @@ static struct side_tensor *side_of(const struct mpk_weightfile *f, struct mpk_ar
 	return out;
 }
 
-/* Tensors of the older file, which the newer one has as they are. */
+/* Counts tensors of the older file that the newer one has unchanged. */
 static size_t count_common(const struct mpk_weights *older, const struct mpk_difference *items,
 			   size_t count)
 {

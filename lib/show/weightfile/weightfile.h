@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weightfile.h - files of weights: what is in them, whether they hold together, how two differ */
+/* weightfile.h - files of weights: lists, checks and compares them */
 #ifndef MPK_WEIGHTFILE_WEIGHTFILE_H
 #define MPK_WEIGHTFILE_WEIGHTFILE_H
 
@@ -13,39 +13,41 @@
 #include "text/phrase.h"
 #include "value/param_file.h"
 
-/* A file of weights that is looked at. */
+/* An opened file of weights. */
 struct mpk_weightfile {
-	const char *name; /* as the user named it, not escaped */
-	uint64_t bytes;   /* of it alone, without its shards */
+	const char *name; /* the name that the user gave, not escaped */
+	uint64_t bytes;   /* bytes of the file itself, without its shards */
 	struct mpk_weight_set set;
-	const struct mpk_name_filter *filter; /* chooses tensors by name; NULL: all */
-	bool has_figures;                     /* with the figures of elements, too */
+	const struct mpk_name_filter *filter; /* chooses tensors by name; NULL means all */
+	bool has_figures;                     /* also compute statistics of elements */
 };
 
-/* of struct mpk_weightfile: a line of the whole, one for each type, one for each tensor; in verbose text what the
- * document says of itself, and of each tensor its least, greatest and mean element and how many are no numbers, for
- * which all of it is read. In JSON the same (minspect.schema.json, "weights"). */
+/* Printers of struct mpk_weightfile: one line for the whole, one for each type, one for each
+ * tensor. Verbose text adds the document's metadata and, for each tensor, the minimum, maximum and
+ * mean element and the number of elements that are not finite, for which all bytes are read. JSON
+ * has the same (minspect.schema.json, "weights"). */
 extern const struct mpk_answer mpk_answer_weights;
 
-/* Values that words of 32 bits hold, from the lowest bits on, with a scale for each group of them along one axis. */
+/* Values packed into 32-bit words, from the lowest bits on, with a scale for each group of values
+ * along one axis. */
 struct mpk_weight_groups {
-	unsigned bits;  /* of a value, 4 or 8: it is (stored - (2^(bits-1) - 1)) * scale */
-	uint64_t group; /* values of a group */
-	struct mpk_span words, scales; /* all of both tensors */
+	unsigned bits; /* bits of a value, 4 or 8; a value is (stored - (2^(bits-1) - 1)) * scale */
+	uint64_t group;                /* number of values in a group */
+	struct mpk_span words, scales; /* all bytes of both tensors */
 	struct mpk_dtype scale_type;
-	size_t axis;                      /* along which the groups lie */
+	size_t axis;                      /* index of the axis along which groups lie */
 	uint64_t words_long, scales_long; /* extents of that axis */
-	uint64_t inner;                   /* words from one to the next along it */
+	uint64_t inner;                   /* distance in words between neighbours along the axis */
 };
 
-/* mpk_weight_groups_of - whether a tensor is the words of quantized values: its name ends in "q_weight", and a tensor
- * near it whose name ends in "q_scale" has their scales
- * Returns  false: it is not, or its words are not at hand */
+/* mpk_weight_groups_of - whether a tensor holds the words of quantized values: its name ends in
+ * "q_weight", and a nearby tensor whose name ends in "q_scale" has the scales
+ * Returns  false if it does not, or if its words cannot be accessed */
 bool mpk_weight_groups_of(const struct mpk_weight_set *set, const struct mpk_weight *w,
 			  struct mpk_weight_groups *out);
 
-/* mpk_weight_groups_read - the values of some of the words, 32 / bits of each
- * @first   word; first + words: at most as many as there are */
+/* mpk_weight_groups_read - unpack the values of some words, 32 / bits of each
+ * @first   index of the first word; first + words is at most their number */
 void mpk_weight_groups_read(const struct mpk_weight_groups *g, uint64_t first, size_t words,
 			    double *out);
 
@@ -87,25 +89,27 @@ bool mpk_weight_values_open(const struct mpk_weight_set *set, const struct mpk_w
  * Returns  how many there are: fewer at the end alone */
 size_t mpk_weight_values_read(const struct mpk_weight_values *v, uint64_t first, double *out);
 
-/* Bin i of a distribution counts magnitudes from 2^(MPK_WEIGHT_BIN_FIRST + i - 1) up to twice that; the first and the
- * last also what is smaller and larger. Zeros are in none. */
+/* Bin i of a distribution counts magnitudes from 2^(MPK_WEIGHT_BIN_FIRST + i - 1) up to twice that.
+ * The first and the last bin also count smaller and larger ones. Zeros are not counted. */
 enum { MPK_WEIGHT_BIN_FIRST = -23, MPK_WEIGHT_BINS = 40 };
 
-/* Of the elements of a tensor. */
+/* Statistics of the elements of a tensor. */
 struct mpk_weight_figures {
-	bool of_scales;  /* quantized: of the scales of its blocks */
-	unsigned bits;   /* quantized in groups: of the values, which have so many bits; else 0 */
-	uint64_t group;  /* values of a group */
-	size_t axis;     /* along which they lie */
+	bool of_scales; /* quantized in blocks: the figures are of the blocks' scales */
+	/* quantized in groups: bits of a value, and the figures are of the values; else 0 */
+	unsigned bits;
+	uint64_t group;  /* number of values in a group */
+	size_t axis;     /* axis along which groups lie */
 	uint64_t blocks; /* quantized in blocks whose values are known: how many; else 0 */
 	uint64_t block_elements;
 	bool has_scales; /* one of their scales at least is a finite number */
 	double least_scale, greatest_scale, mean_scale; /* of those that are */
-	uint64_t count, not_finite;                     /* all; those that are NaN or infinite */
+	/* number of all elements, and of those that are NaN or infinite */
+	uint64_t count, not_finite;
 	uint64_t nans, infinities, zeros;
-	bool has_range; /* one at least is a number */
+	bool has_range; /* at least one element is finite */
 	double least, greatest, mean,
-		deviation; /* of those that are; deviation: of the whole population */
+		deviation; /* of the finite elements; deviation: of the whole population */
 	uint64_t bins[MPK_WEIGHT_BINS];
 };
 
@@ -123,18 +127,20 @@ static inline struct mpk_dtype mpk_weight_stored(const struct mpk_weight *w)
 						  : w->dtype;
 }
 
-/* mpk_weightfile_verify - findings about tensors that do not lie in their files, lie over one another or leave gaps
- * (mpk_weights_lay_out); "shard": one is missing, of another size or with another checksum; "not-finite": warnings
- * about elements that are no numbers
- * @tap     sees what is read; may be NULL
- * Returns  MPK_OK, whatever was found; MPK_E_LOAD: what computes checksums is not installed; MPK_E_NOMEM */
+/* mpk_weightfile_verify - report tensors that are outside their files, overlap or leave gaps
+ * (mpk_weights_lay_out); "shard": a shard is missing, or its size or checksum is wrong;
+ * "not-finite": warnings about NaN and infinite elements
+ * @tap     receives the bytes that are read; may be NULL
+ * Returns  MPK_OK, whatever was found; MPK_E_LOAD: the library for checksums is not installed;
+ *          MPK_E_NOMEM */
 enum mpk_code mpk_weightfile_verify(const struct mpk_weightfile *f, const struct mpk_tap *tap,
 				    struct mpk_report *report,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_weightfile_diff - tensors that only one of two files has, and those whose type, shape or elements differ
+/* mpk_weightfile_diff - list tensors that only one of two files has, and those whose type, shape or
+ * elements differ
  * @arena   receives the differences
- * @out     as mpk_diff_views fills it: mpk_answer_diff prints it
+ * @out     filled as by mpk_diff_views, and printed by mpk_answer_diff
  * Returns  MPK_OK; as mpk_weight_set_check; MPK_E_NOMEM */
 enum mpk_code mpk_weightfile_diff(const struct mpk_weightfile *older,
 				  const struct mpk_weightfile *newer, struct mpk_arena *arena,

@@ -1,2 +1,2 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* auxv.h - what elf.h includes of glibc; nothing of it is used */
+/* auxv.h - a glibc header that elf.h includes; none of it is used */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* auxv.h - the 16 random bytes that a kernel gives a process */
+/* auxv.h - the 16 random bytes that a kernel passes to a process */
 #ifndef MPK_WEB_AUXV_H
 #define MPK_WEB_AUXV_H
 

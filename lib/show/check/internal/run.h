@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.h - what the checks of --check share; private to this room */
+/* run.h - declarations shared by the checks of --check; private to lib/show/check */
 #ifndef MPK_CHECK_INTERNAL_RUN_H
 #define MPK_CHECK_INTERNAL_RUN_H
 
@@ -7,65 +7,76 @@
 #include "compat/dso.h"
 #include "elf/wants.h"
 
-/* One check at work. */
+/* The state of one run of the checks. */
 struct mpk_check_state {
 	const struct mpk_view *view;
-	const struct mpk_mapping *map; /* of the file */
+	const struct mpk_mapping *map; /* the checked file */
 	const struct mpk_there *there;
-	const struct mpk_elf *elf; /* NULL for a bare blob */
-	GElf_Ehdr like;            /* of a library for that machine */
-	struct mpk_scope scope;    /* the libraries of a process there */
-	struct mpk_dso
-		file; /* as the dynamic linker sees it; empty: it is no library for that machine */
-	const struct mpk_unbound
-		*unbound; /* what nothing there defines, those of the runtime left out */
+	const struct mpk_elf *elf; /* NULL if the file is a bare blob */
+	GElf_Ehdr like;            /* header of a library for the target machine */
+	struct mpk_scope scope;    /* symbol scope of a process at the target */
+	/* the file as the dynamic linker sees it; empty if it is not a library for the target
+	 * machine */
+	struct mpk_dso file;
+	/* symbols that nothing at the target defines, without those of the runtime */
+	const struct mpk_unbound *unbound;
 	size_t unbound_count;
-	bool is_module;         /* TVM's runtime opens it, which binds lazily */
-	bool is_extension;      /* Python imports it */
-	struct mpk_wants wants; /* of its code, once somebody asked */
+	bool is_module;    /* TVM's runtime opens the file and binds its symbols lazily */
+	bool is_extension; /* Python imports the file */
+	/* calls of its code to missing functions; filled by mpk_check_read_wants */
+	struct mpk_wants wants;
 	bool wants_read;
-	struct mpk_strmap lost; /* functions of it that no loader finds */
+	struct mpk_strmap lost; /* functions of the file that no loader finds */
 	struct mpk_check_code *code;
 	struct mpk_arena *arena;
 	struct mpk_report *report;
-	struct mpk_check_result *result; /* report is its */
-	const char *name;                /* of the check that runs */
-	bool other_format; /* it is none that is read there: the rest of it does not matter */
+	struct mpk_check_result *result; /* its report receives the findings */
+	const char *name;                /* name of the check that runs */
+	/* the target does not read the file's format, so later checks are meaningless */
+	bool other_format;
 };
 
 enum { MPK_CHECK_NAMED = 8 };
 
-/* A container or a module: what a driver takes or refuses as a whole. */
+/* A container or a module: the driver accepts or refuses it as a whole. */
 struct mpk_check_unit {
-	const char *path;                 /* ".nv_fatbin:3", "/0", "cubin:NAME"; escaped */
-	const struct mpk_view_node *node; /* the module; NULL: code beside the tree */
-	struct mpk_span bytes;            /* of code beside the tree */
+	const char *path; /* ".nv_fatbin:3", "/0", "cubin:NAME"; escaped */
+	/* the module; NULL if the code is outside the module tree */
+	const struct mpk_view_node *node;
+	struct mpk_span bytes; /* code outside the module tree */
 	const struct mpk_code_target *images;
 	size_t image_count;
-	bool is_cuda;  /* of NVIDIA; else of AMD */
-	bool is_input; /* of a linker of device code: no driver takes it */
-	bool is_bare; /* one image among other data: the program loads it by itself, where it wants it */
-	bool is_choice; /* an image of a library for OpenMP or SYCL, whose runtime takes one of those that have a kernel */
-	bool is_source; /* a module that is compiled for the device that is there */
+	bool is_cuda;  /* NVIDIA code; else AMD code */
+	bool is_input; /* input of a device linker, which no driver accepts */
+	/* one image among other data, which the program itself loads if it needs it */
+	bool is_bare;
+	/* an image in a library for OpenMP or SYCL: the runtime chooses among the images with a
+	 * kernel */
+	bool is_choice;
+	bool is_source; /* a module that is compiled at run time for the present device */
 
-	size_t kernels;     /* 0: nobody lists them */
-	bool is_listed;     /* somebody does: without any there is nothing that could fail */
-	const char *kernel; /* the first, as it stands there; NULL */
-	bool is_named;      /* each of them has an architecture in its name, which are */
+	size_t kernels;     /* number of kernels; 0 if they cannot be listed */
+	bool is_listed;     /* the kernels can be listed, so a unit with 0 kernels cannot fail */
+	const char *kernel; /* name of the first kernel, not demangled; NULL if none */
+	bool is_named;      /* every kernel name contains an architecture; these are listed below */
 	unsigned named_sm[MPK_CHECK_NAMED];
 	const char *named_gfx[MPK_CHECK_NAMED];
 	size_t named_count;
 };
 
-/* mpk_check_is_cuda - NVIDIA's modules are all of one kind; every other kind with targets is for GPUs of AMD
- * mpk_check_is_spirv - whether an image is SPIR-V, which drivers compile: that of HIP for any GPU of AMD's
- * mpk_check_code_read - fill s->code from headers, once
- * mpk_check_code_count - with the kernels of each unit, once
- * Returns  MPK_OK, also for code that does not read; MPK_E_NOMEM
- * mpk_check_has_code - whether a unit is for GPUs of that maker, and for a driver or for a linker, once s->code is read
- * mpk_check_each_kernel - hand on the names of a unit's kernels, which end with the call
- * @is_known  receives whether they are all
- * Returns  MPK_OK; MPK_E_NOMEM; what each returns */
+/* mpk_check_is_cuda - whether a module is for NVIDIA GPUs; all other kinds with targets are for AMD
+ * GPUs
+ * mpk_check_is_spirv - whether an image is SPIR-V, which drivers compile; HIP's SPIR-V runs on any
+ * AMD GPU
+ * mpk_check_code_read - fill s->code from headers; later calls do nothing
+ * mpk_check_code_count - add the kernels of each unit; later calls do nothing
+ * Returns  MPK_OK, also for unreadable code; MPK_E_NOMEM
+ * mpk_check_has_code - whether a unit is for GPUs of that maker, and for a driver or a linker;
+ * needs mpk_check_code_read
+ * mpk_check_each_kernel - pass the name of each kernel of a unit to a function; a name is valid
+ * only during the call
+ * @is_known  receives whether these are all kernels
+ * Returns  MPK_OK; MPK_E_NOMEM; what the function returns */
 bool mpk_check_is_cuda(const struct mpk_view_node *n);
 bool mpk_check_is_spirv(const struct mpk_code_target *t);
 enum mpk_code mpk_check_code_read(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;
@@ -76,23 +87,24 @@ enum mpk_code mpk_check_each_kernel(const struct mpk_check_unit *u, bool *is_kno
 							  struct mpk_error *err),
 				    void *arg, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_check_arch_length - how long "sm90" or "sm_100a" is, which begins at a place of a text as a word of its own; 0: none does */
+/* mpk_check_arch_length - the length of an architecture such as "sm90" or "sm_100a" that begins at
+ * p as a word of its own; 0 if none does */
 size_t mpk_check_arch_length(const char *text, const char *p);
 
 /* mpk_check_unit_word - "container", "module" or, where there are both, "piece" */
 const char *mpk_check_unit_word(const struct mpk_check_gpu_counts *n);
 
-/* mpk_check_put_device - append "sm_90 with a driver of CUDA 12.4": what the GPU code is for there; either may be left
- * open */
+/* mpk_check_put_device - append the device and driver of the target, "sm_90 with a driver of CUDA
+ * 12.4"; either may be unknown */
 void mpk_check_put_device(const struct mpk_there *there, struct mpk_strbuf *out);
 
-/* A check reports what it finds.
- * @skipped  receives why there was nothing to look at, in static or arena memory; MPK_CHECK_UNSAID
- *           when the place does not say what it is compared with
+/* One check: its name, its option, and the function that reports its findings.
+ * @skipped  receives why there was nothing to check, in static or arena memory; MPK_CHECK_UNSAID if
+ *           the target does not describe what the check needs
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
 struct mpk_check_row {
 	const char *name;
-	const char *option; /* that says it */
+	const char *option; /* option that describes this part of the target */
 	enum mpk_code (*run)(struct mpk_check_state *s, const char **skipped,
 			     struct mpk_error *err);
 };
@@ -100,7 +112,7 @@ struct mpk_check_row {
 #define MPK_CHECK_UNSAID mpk_check_unsaid
 extern const char mpk_check_unsaid[]; /* "not said" */
 
-/* Ended by a row without a name; run in this order. */
+/* Tables of checks, run in this order; a row without a name ends each. */
 extern const struct mpk_check_row mpk_check_machine[];      /* machine */
 extern const struct mpk_check_row mpk_check_runtime[];      /* format, loader, payload */
 extern const struct mpk_check_row mpk_check_linking[];      /* linking */
@@ -111,48 +123,48 @@ extern const struct mpk_check_row mpk_check_device[];       /* device, driver */
 extern const struct mpk_check_row mpk_check_abis[];         /* abi */
 extern const struct mpk_check_row mpk_check_memory[];       /* memory */
 
-/* mpk_check_say - report a finding about the file, or about what is at a tree path
- * @path    NULL: the file
- * mpk_check_say_text - the same of a text that is put together */
+/* mpk_check_say - report a finding about the file, or about a node of the module tree
+ * @path    tree path; NULL means the file
+ * mpk_check_say_text - the same with a text that is already formatted */
 void mpk_check_say(struct mpk_check_state *s, enum mpk_severity severity, const char *path,
 		   const char *fmt, ...) MPK_PRINTF(4, 5);
 void mpk_check_say_text(struct mpk_check_state *s, enum mpk_severity severity, const char *path,
 			const char *text);
 
-enum { MPK_CHECK_TEXT = 1024 }; /* bytes of a finding */
+enum { MPK_CHECK_TEXT = 1024 }; /* bytes of a finding's text */
 
-/* mpk_check_not_linked - NULL for a library for that machine; else why there is nothing to look at, a *skipped */
+/* mpk_check_not_linked - NULL if the file is a library for the target machine; else the reason to
+ * store in *skipped */
 const char *mpk_check_not_linked(const struct mpk_check_state *s);
 
-/* mpk_check_leave - the check that runs did not look at all: what of it is left, in the arena
- * mpk_check_wanted - whether a check is made */
+/* mpk_check_leave - note that the running check skipped a part of its work; the texts are copied to
+ * the arena
+ * mpk_check_wanted - whether a check is to run */
 void mpk_check_leave(struct mpk_check_state *s, const char *part, const char *option);
 bool mpk_check_wanted(const struct mpk_there *there, const char *name);
 
-/* mpk_check_say_call - report something that shows when some function is called, nobody can tell which
- * @fmt     a sentence
- * Returns  MPK_OK; MPK_E_NOMEM */
+/* mpk_check_say_call - report a problem that occurs when some unknown function is called */
 enum mpk_code mpk_check_say_call(struct mpk_check_state *s, enum mpk_severity severity,
 				 struct mpk_error *err, const char *fmt, ...)
 	MPK_PRINTF(4, 5) MPK_MUST_CHECK;
 
-/* mpk_check_say_want - report as an error that something is not there that code wants: its functions that come to
- * it fail when they are called, and when an initializer does, the library does not load. What no function of a module
- * comes to is a warning
- * @kind, @name  what is wanted, as in mpk_wants
- * @fmt     what is not there: the end of a sentence
+/* mpk_check_say_want - report as an error that a function or symbol is missing that code calls. The
+ * functions that reach the call fail when called; if an initializer reaches it, the library does
+ * not load. A call that no function of a module reaches is a warning
+ * @kind, @name  the missing thing, as in mpk_wants
+ * @fmt     the end of a sentence that says what is missing
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
 enum mpk_code mpk_check_say_want(struct mpk_check_state *s, enum mpk_want_kind kind,
 				 const char *name, struct mpk_error *err, const char *fmt, ...)
 	MPK_PRINTF(5, 6) MPK_MUST_CHECK;
 
-/* mpk_check_read_wants - fill s->wants, once
+/* mpk_check_read_wants - fill s->wants; later calls do nothing
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
 enum mpk_code mpk_check_read_wants(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_check_is_runtime - whether a library, by its name, is one of TVM's, which whoever loads modules has
- * loaded
- * mpk_check_is_tvms - whether a symbol is TVM's or tvm-ffi's */
+/* mpk_check_is_runtime - whether a library name is that of a TVM library, which every process that
+ * loads modules has loaded
+ * mpk_check_is_tvms - whether a symbol belongs to TVM or tvm-ffi */
 bool mpk_check_is_runtime(const char *library);
 bool mpk_check_is_tvms(const char *symbol);
 /* After the number of symbols of a library that is missing; set.c adds up those of several files. */
@@ -161,17 +173,19 @@ bool mpk_check_is_tvms(const char *symbol);
 /* mpk_check_is_extension - whether Python imports a library: it has an initializer of a module */
 bool mpk_check_is_extension(const struct mpk_dso *d);
 
-/* mpk_check_provided - whether a process there has the symbol from elsewhere: the runtime, the interpreter, a host */
+/* mpk_check_provided - whether the process has the symbol from the runtime, the interpreter or a
+ * host program */
 bool mpk_check_provided(const struct mpk_check_state *s, const struct mpk_unbound *u);
 
-/* mpk_check_where - "TVM 0.27", "the named libraries": whose loaders count; NULL: nobody's */
+/* mpk_check_where - the owner of the loaders, for messages: "TVM 0.27", "the named libraries"; NULL
+ * if no runtime was named */
 const char *mpk_check_where(const struct mpk_there *there);
 
-/* mpk_check_place - "on this machine": where libraries are looked for */
+/* mpk_check_place - where libraries are searched, for messages: "on this machine" */
 const char *mpk_check_place(const struct mpk_there *there);
 
-/* mpk_check_needs_ffi - whether a library links libtvm_ffi.so: then it finds the functions that it registers when it
- * is loaded, and is of tvm-ffi's generation */
+/* mpk_check_needs_ffi - whether a library links libtvm_ffi.so: then functions are registered when
+ * it is loaded, and it belongs to the tvm-ffi generation */
 bool mpk_check_needs_ffi(const struct mpk_dso *d);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare.h - what the files of this folder share, and nobody else includes */
+/* compare.h - declarations private to lib/show/compare */
 #ifndef MPK_COMPARE_INTERNAL_COMPARE_H
 #define MPK_COMPARE_INTERNAL_COMPARE_H
 
@@ -12,38 +12,39 @@
 
 /* --- What tells the meaning of addresses in host code --- */
 
-/* Addresses that have a name: those of a symbol or of a section. */
+/* A named range of addresses: a symbol or a section. */
 struct mpk_host_place {
 	uint64_t begin, bytes;
 	const char *name;
-	uint64_t flags; /* of a section */
-	size_t order;   /* in its table */
+	uint64_t flags; /* section flags; 0 for symbols */
+	size_t order;   /* index in its table */
 };
 
 /* A word that a loader fills in. */
 struct mpk_host_slot {
 	uint64_t at;
-	const char *name; /* of the symbol whose address it becomes; NULL: addend alone */
+	/* symbol whose address the loader stores; NULL if it stores only the addend */
+	const char *name;
 	uint64_t addend;
 };
 
-/* Which elements of two sequences have no partner in the other one
+/* Finds the elements of two sequences that have no partner in the other one
  *
- * Sequences are numbers: equal numbers stand for equal lines. The method is that of Myers ("An O(ND)
- * Difference Algorithm and Its Variations", 1986) in its linear-space form, with a bound on the work that
- * one split may take. Up to that bound the answer is a shortest one; beyond it, a valid one.
+ * Elements are numbers: equal numbers stand for equal lines. The method is that of Myers ("An
+ * O(ND) Difference Algorithm and Its Variations", 1986) in its linear-space form, with a limit
+ * on the work of one split. Within the limit the result is a shortest edit script; beyond it, a
+ * valid one.
  */
 
 struct mpk_sequence {
 	const uint32_t *ids;
 	size_t count;
-	bool *changed; /* of each element; receives whether it has no partner */
+	bool *changed; /* one flag for each element; receives whether the element has no partner */
 };
 
-/* mpk_script_find - mark the elements of a that were removed and those of b that were added; what is
- * left unmarked is equal in both, in order
- * Takes 8 bytes for each element, and time in proportion to (a + b) * the smaller of their
- * difference and 512.
+/* mpk_script_find - mark the elements of a that were removed and those of b that were added; the
+ * unmarked elements are equal in both, in order
+ * Needs 8 bytes for each element, and time proportional to (a + b) * min(difference, 512).
  * @a, @b   together fewer than 2^30 elements; changed is all false
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_script_find(struct mpk_sequence a, struct mpk_sequence b,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.h - what the files of --disasm share: one question of the user while it is answered, and the form in which
- * LLVM's helper is asked */
+/* job.h - declarations shared by --disasm: the state of one request of the user, and the format of
+ * requests to LLVM's helper */
 #ifndef MPK_DISASM_INTERNAL_JOB_H
 #define MPK_DISASM_INTERNAL_JOB_H
 
@@ -8,8 +8,8 @@
 #include "disasm/listing.h"
 #include "part/part.h"
 
-/* The head of a question and of each row of an answer, as they go through a pipe. Both ends are
- * this program, so the layout is the compiler's. */
+/* The head of a request and of each row of an answer, as sent through a pipe. Both ends are this
+ * program, so the compiler's layout can be used. */
 struct mpk_disasm_question {
 	char triple[48], cpu[48], features[128];
 	uint64_t address;
@@ -28,46 +28,48 @@ struct mpk_disasm_job {
 	struct mpk_part_name wanted;
 	struct mpk_disasm *d;
 	const struct mpk_disasm_sink *sink;
-	struct mpk_arena *arena; /* of what is read on the way: the view's, or of one container */
-	struct mpk_part_names names; /* that could have been meant */
-	size_t found;                /* listings, and failures to make one */
+	struct mpk_arena *arena; /* arena for what is read: the view's, or that of one container */
+	struct mpk_part_names names; /* similar names, for "did you mean" */
+	size_t found;                /* number of listings and of failed listings */
 	const struct mpk_strmap
-		*only; /* of host functions: those of these names; NULL: as wanted says */
-	const struct mpk_span *inner; /* symbols of host functions that are not exported */
+		*only; /* list only host functions with these names; NULL means as wanted says */
+	const struct mpk_span *inner; /* symbols of local host functions to list */
 	size_t inner_count;
-	bool keeps_answer;        /* several kernels of one image are asked for in a row */
-	struct mpk_span answered; /* the code that d->answer is a tool's text of */
+	/* keep the tool's output: several kernels of one image follow each other */
+	bool keeps_answer;
+	struct mpk_span answered; /* the code whose tool output is in d->answer */
 	struct mpk_span rows_of;  /* the code that rows are of */
 	struct mpk_code_rows rows;
-	enum mpk_code failure; /* of the first that failed; the others went on */
+	enum mpk_code failure; /* code of the first failure; other listings went on */
 	struct mpk_error error;
 	struct mpk_error *err;
 };
 
-/* mpk_disasm_device - a run of device code: all of it, or the kernel or image that is wanted
- * Returns  MPK_OK, also when it is not there; what put returned; MPK_E_NOMEM. Failures of disassemblers are
- *          noted in the job. */
+/* mpk_disasm_device - list device code: all of it, or the wanted kernel or image
+ * Returns  MPK_OK, also if it is not there; what put returned; MPK_E_NOMEM. Failures of
+ *          disassemblers are noted in the job. */
 enum mpk_code mpk_disasm_device(struct mpk_disasm_job *j, const char *path,
 				const struct mpk_code_info *code) MPK_MUST_CHECK;
 
-/* mpk_disasm_function - one function of machine code
- * @name    as the user knows it
+/* mpk_disasm_function - list one function of machine code
+ * @name    the name that users know
  * Returns  as above */
 enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, struct mpk_span name,
 				  const char *format, struct mpk_code_file *file,
 				  const struct mpk_code_function *function) MPK_MUST_CHECK;
 
-/* mpk_disasm_host - the functions that the file exports and that `only` has, then those of `inner`; while those are
- * given, wanted has their symbol
+/* mpk_disasm_host - list the exported functions that `only` contains, then those of `inner`; during
+ * the latter, wanted holds their symbol
  * Returns  as above */
 enum mpk_code mpk_disasm_host(struct mpk_disasm_job *j) MPK_MUST_CHECK;
 
-/* mpk_disasm_put_instruction - append an instruction of machine code and what it refers to, without its address */
+/* mpk_disasm_put_instruction - append an instruction of machine code and what it refers to, without
+ * its address */
 void mpk_disasm_put_instruction(const struct mpk_listing *l, size_t index, struct mpk_strbuf *out);
 
-/* mpk_disasm_put - hand a listing on
- * mpk_disasm_note - remember a failure that ends nothing but its own listing
- * Returns  MPK_OK, or a failure that ends all: MPK_E_NOMEM */
+/* mpk_disasm_put - pass a listing to the caller's function
+ * mpk_disasm_note - note a failure that ends only its own listing
+ * Returns  MPK_OK, or a failure that ends the whole job: MPK_E_NOMEM */
 enum mpk_code mpk_disasm_put(struct mpk_disasm_job *j, const struct mpk_listing *l) MPK_MUST_CHECK;
 enum mpk_code mpk_disasm_note(struct mpk_disasm_job *j, enum mpk_code code,
 			      const struct mpk_error *err) MPK_MUST_CHECK;
@@ -93,16 +95,16 @@ void mpk_disasm_code_json(const struct mpk_listing *l, struct mpk_json *j, struc
 
 /* --- instructions as lines that can be compared ------------------------------------------------ */
 
-/* Each instruction in two forms, a line each. `shown` is what a reader sees: no addresses, no directives, labels
- * numbered from the beginning of the kernel. `plain` is what is compared: registers, labels and identifiers of
- * values have no numbers, since one instruction more gives all after it other ones.
- * Zero-initialise; mpk_disasm_lines_add; mpk_disasm_lines_fini. */
+/* Each instruction as one line in two forms. `shown` is for the reader: no addresses, no
+ * directives, labels numbered from the beginning of the kernel. `plain` is for the comparison:
+ * registers, labels and value identifiers have no numbers, since an added instruction renumbers all
+ * that follow. Zero-initialise, fill with mpk_disasm_lines_add, free with mpk_disasm_lines_fini. */
 struct mpk_disasm_lines {
 	struct mpk_strbuf shown, plain;
-	uint32_t *ends; /* offset in shown of the end of each line; from malloc */
+	uint32_t *ends; /* offset in shown of the end of each line; malloc'ed */
 	size_t count, cap;
-	bool is_host; /* code for processors: registers count, and addresses do not */
-	bool is_cut;  /* it has more than MPK_DISASM_LINES_BYTES */
+	bool is_host; /* CPU code: register numbers count, and addresses do not */
+	bool is_cut;  /* the listing exceeded MPK_DISASM_LINES_BYTES and was cut */
 	bool failed;  /* memory is out */
 };
 

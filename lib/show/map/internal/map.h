@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal/map.h - the tree of --svg while it grows */
+/* internal/map.h - the tree of --svg while it is built */
 #ifndef MPK_MAP_INTERNAL_MAP_H
 #define MPK_MAP_INTERNAL_MAP_H
 
 #include "base/strmap.h"
 #include "map/map.h"
 
-/* How many parts of one whole are told apart; the rest of them is one part. */
+/* Maximum number of children shown for a node; the others are one node. */
 enum { MPK_MAP_CHILDREN_MOST = 300 };
 
 struct mpk_map_maker {
@@ -16,15 +16,18 @@ struct mpk_map_maker {
 	struct mpk_error *err;
 	struct mpk_map_node *nodes; /* malloc'ed */
 	size_t count, cap;
-	size_t *modules; /* the node of each module; 0: it has none */
-	size_t *code_parts; /* of each module, its part "kernels.*" that has the code of all; 0: none */
-	size_t *sections;          /* the node of each section by its number; 0: it has none */
-	size_t section_room;       /* of sections */
-	struct mpk_strmap groups;  /* nodes by a key, for what is put together by its name */
-	struct mpk_strmap symbols; /* the first node of each symbol */
+	size_t *modules; /* for each module: its node; 0 if none */
+	/* for each module: the node of its part "kernels.*" that holds the code of all kernels; 0
+	 * if none */
+	size_t *code_parts;
+	size_t *sections;          /* for each section by number: its node; 0 if none */
+	size_t section_room;       /* allocated length of sections */
+	struct mpk_strmap groups;  /* maps keys to nodes that collect things with one name */
+	struct mpk_strmap symbols; /* maps each symbol to its first node */
 };
 
-/* mpk_map_collect - add the file and all that is in it, in no order; nodes know their parents
+/* mpk_map_collect - add the nodes of the file and its contents, in any order; each node has the
+ * index of its parent
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_map_collect(struct mpk_map_maker *m) MPK_MUST_CHECK;
 

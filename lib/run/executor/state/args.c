@@ -294,10 +294,13 @@ enum mpk_code mpk_kv_take(const char *name, const struct mpk_value *args, size_t
 
 	MPK_TRY(mpk_state_object(name, args, i, release_state, type, &object, err));
 	*out = (struct mpk_kv_state *)object;
-	if (ops && ops != &mpk_kv_every && (*out)->ops != ops)
+	if (ops == &mpk_kv_every || (ops ? (*out)->ops == ops : (*out)->ops->sequences != NULL))
+		return MPK_OK;
+	if (ops && ops->sequences)
 		return mpk_relax_raise(err, "TypeError", "%s: argument %zu is %s", name, i,
 				       object->type);
-	return MPK_OK;
+	return mpk_relax_raise(err, "TypeError", "%s: argument %zu must be %s, not %s", name, i,
+			       type, object->type);
 }
 
 enum mpk_code mpk_kv_run(const struct mpk_kv_builtin *builtin, const struct mpk_value *args,
@@ -310,9 +313,6 @@ enum mpk_code mpk_kv_run(const struct mpk_kv_builtin *builtin, const struct mpk_
 
 	MPK_TRY(mpk_relax_arity(builtin->name, count, builtin->least, builtin->most, err));
 	MPK_TRY(mpk_kv_take(builtin->name, args, 0, builtin->ops, "a state of sequences", &s, err));
-	if (!s->ops->sequences && !builtin->ops)
-		return mpk_relax_raise(err, "TypeError", "%s: argument 0 is %s", builtin->name,
-				       s->object.type);
 	if (atomic_exchange(&s->is_busy, true))
 		return mpk_relax_raise(
 			err, "InternalError",

@@ -207,7 +207,7 @@ struct mpk_kv_builtin {
 /* For a builtin that takes every state. */
 extern const struct mpk_kv_ops mpk_kv_every;
 
-/* mpk_kv_take - the argument that is a state of these operations; borrowed
+/* mpk_kv_take - the argument that is a state of these operations, or, for NULL, of sequences; borrowed
  * Returns  MPK_OK; MPK_E_RAISED: it is something else, or another kind of state */
 enum mpk_code mpk_kv_take(const char *name, const struct mpk_value *args, size_t i,
 			  const struct mpk_kv_ops *ops, const char *type, struct mpk_kv_state **out,

@@ -21,7 +21,7 @@ minspect --diff old --json=lines new >lines.json || echo "status $?"
 jq -c '[.files[] | [.file, .other, (.differences | length)]]' lines.json
 look --diff old --markdown new
 # a file and a folder: the one of its name
-look --diff old new/k.cubin 2>&1 | head -n 5
+look --diff old new/k.cubin 2>&1 | head -n 6
 echo 'int f(void) { return 1; }' | cc -shared -x c -o empty.so -
 python3 - <<'END'
 import os, zipfile
@@ -36,7 +36,7 @@ for side in "old", "new":
     os.link(side + ".whl", "wheels-" + side + "/app.whl")
 END
 look --diff old.whl new.whl
-look --diff old.whl 'new.whl!/pkg/k.cubin' | head -n 4
+look --diff old.whl 'new.whl!/pkg/k.cubin' | head -n 5
 look --diff wheels-old wheels-new | grep '^[-+~]' | head -n 4
 # what is no pair
 look --diff old.whl new/k.cubin

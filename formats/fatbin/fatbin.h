@@ -14,8 +14,9 @@
 
 enum mpk_fatbin_kind {
 	MPK_FATBIN_PTX,
-	MPK_FATBIN_ELF, /* a cubin */
-	MPK_FATBIN_LTO, /* NVVM IR for link-time optimisation: nothing a driver runs */
+	MPK_FATBIN_ELF,  /* a cubin */
+	MPK_FATBIN_LTO,  /* NVVM IR for link-time optimisation: nothing a driver runs */
+	MPK_FATBIN_TILE, /* Tile IR: a driver compiles it */
 	MPK_FATBIN_OTHER,
 };
 
@@ -32,8 +33,8 @@ struct mpk_fatbin_entry {
 	bool arch_specific;   /* sm_90a */
 	bool family_specific; /* sm_100f */
 	bool debug;
-	unsigned ptx_major, ptx_minor; /* PTX: its .version; else 0 */
-	unsigned abi;                  /* a cubin: its ELF ABI version, as the header says it */
+	unsigned ir_major, ir_minor; /* PTX: its .version; Tile IR: its version; else 0 */
+	unsigned abi;                /* a cubin: its ELF ABI version, as the header says it */
 	enum mpk_fatbin_packing packing;
 	struct mpk_span data;  /* the image, or its packed bytes; may end with padding */
 	uint64_t data_off;     /* of data in the payload */
@@ -41,6 +42,13 @@ struct mpk_fatbin_entry {
 	struct mpk_span name;  /* the source's name in debug builds; else empty */
 	struct mpk_span whole; /* header, image and padding, as they are in the container */
 	size_t head_bytes;     /* of the header in it */
+
+	/* Images that were packed together (FORMAT.md 4): data is the packed bytes of all of them, whole the header of
+	 * this one alone. */
+	struct mpk_span
+		piece; /* the entry that holds them, with its header and padding; else empty */
+	uint64_t piece_bytes; /* that data unpacks to; 0: data is this image alone */
+	uint64_t piece_off;   /* of this image in that */
 };
 
 struct mpk_fatbin {
@@ -52,7 +60,7 @@ struct mpk_fatbin {
 /* mpk_fatbin_is - whether the bytes begin as a fatbin container or its wrapper does */
 bool mpk_fatbin_is(struct mpk_span bytes);
 
-/* mpk_fatbin_read - list the images of a fatbin
+/* mpk_fatbin_read - list the images of a fatbin, also those that were packed together
  * @bytes   the container, possibly with more after it; borrowed
  * @arena   receives the list; data and names are views of bytes
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "payload" (no fatbin, parts beyond
@@ -71,19 +79,26 @@ enum mpk_code mpk_fatbin_head(struct mpk_span bytes,
 						    struct mpk_error *err),
 			      void *arg, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_fatbin_entry_bytes - what an image takes in the file; of images that were packed together the share */
+uint64_t mpk_fatbin_entry_bytes(const struct mpk_fatbin_entry *e);
+
 /* What an image may become, bytes; and what those of one fatbin may together. */
 #define MPK_FATBIN_PLAIN_MAX (UINT64_C(256) << 20)
 #define MPK_FATBIN_TOTAL_MAX (UINT64_C(1) << 30)
 
 /* mpk_fatbin_unpack - the image of an entry
  * @left    bytes that may still be made, at first MPK_FATBIN_TOTAL_MAX; grows less
+ * @last    NULL, or what the last entry unpacked to, at first empty: images that were packed together are unpacked once
  * @out     the stored bytes, or a copy in arena of what they unpack to
  * Returns  MPK_OK; MPK_E_CORRUPT: they do not unpack to plain_bytes; MPK_E_UNSUPPORTED: to more
  *          than the bounds; MPK_E_NOMEM
  * Format   FORMAT.md 4 */
+struct mpk_fatbin_unpacked {
+	struct mpk_span from, to;
+};
 enum mpk_code mpk_fatbin_unpack(const struct mpk_fatbin_entry *e, uint64_t *left,
-				struct mpk_arena *arena, struct mpk_span *out,
-				struct mpk_error *err) MPK_MUST_CHECK;
+				struct mpk_fatbin_unpacked *last, struct mpk_arena *arena,
+				struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- writing -------------------------------------------------------------------------------- */
 
@@ -106,6 +121,15 @@ enum mpk_code mpk_fatbin_put_image(struct mpk_rope *out, const struct mpk_fatbin
 				   const struct mpk_rope *image, enum mpk_fatbin_packing packing,
 				   uint64_t plain_bytes, bool debug,
 				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_fatbin_put_together - append images that were packed together, in one entry again; a single one in its own
+ * @e       some of the images of one entry, in their order
+ * @images  the plain bytes of each; borrowed until the call returns
+ * @debug   of each, whether it has debug information
+ * Returns  as mpk_fatbin_put_image */
+enum mpk_code mpk_fatbin_put_together(struct mpk_rope *out, const struct mpk_fatbin_entry *const *e,
+				      const struct mpk_span *images, const bool *debug,
+				      size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_fatbin_put_new - append an entry for an image that comes from no fatbin, stored, as fatbinary writes it
  * @e       kind: PTX or cubin; sm, whether for it alone, and of PTX the version are read
@@ -146,7 +170,7 @@ struct mpk_fatbin_scan {
 void mpk_fatbin_scan(struct mpk_fatbin_scan *s, uint64_t off, struct mpk_span piece,
 		     void (*found)(void *arg, uint64_t off, size_t len), void *arg);
 
-/* mpk_fatbin_kind_name - "PTX", "cubin", "LTO IR", "other"
+/* mpk_fatbin_kind_name - "PTX", "cubin", "LTO IR", "Tile IR", "other"
  * mpk_fatbin_packing_name - "stored", "LZ4", "zstd"
  * mpk_fatbin_suffix - "a": this architecture alone; "f": its family (PTX ISA, "Target-specific features");
  *          "": neither */

@@ -22,18 +22,18 @@
 /* A byte of an LZ4 block expands to this many at most. */
 enum { LZ4_RATIO = 255 };
 
-static enum mpk_code check_bounds(const struct mpk_fatbin_entry *e, uint64_t left,
-				  struct mpk_error *err)
+static enum mpk_code check_bounds(const struct mpk_fatbin_entry *e, uint64_t plain_bytes,
+				  uint64_t left, struct mpk_error *err)
 {
-	if (e->packing == MPK_FATBIN_LZ4 && e->plain_bytes / LZ4_RATIO > e->data.len)
+	if (e->packing == MPK_FATBIN_LZ4 && plain_bytes / LZ4_RATIO > e->data.len)
 		return mpk_fail(err, MPK_E_CORRUPT,
 				"fatbin: %zu packed bytes cannot become %" PRIu64, e->data.len,
-				e->plain_bytes);
-	if (e->plain_bytes > MPK_FATBIN_PLAIN_MAX || e->plain_bytes > left)
+				plain_bytes);
+	if (plain_bytes > MPK_FATBIN_PLAIN_MAX || plain_bytes > left)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"fatbin: images that unpack to %" PRIu64
 				" bytes and more are not looked into",
-				e->plain_bytes);
+				plain_bytes);
 	return MPK_OK;
 }
 
@@ -49,31 +49,42 @@ static bool fatbin_unpack(enum mpk_fatbin_packing packing, struct mpk_span data,
 }
 
 enum mpk_code mpk_fatbin_unpack(const struct mpk_fatbin_entry *e, uint64_t *left,
-				struct mpk_arena *arena, struct mpk_span *out,
-				struct mpk_error *err)
+				struct mpk_fatbin_unpacked *last, struct mpk_arena *arena,
+				struct mpk_span *out, struct mpk_error *err)
 {
+	uint64_t bytes = e->piece_bytes ? e->piece_bytes : e->plain_bytes;
+	struct mpk_span all;
+
 	if (e->packing == MPK_FATBIN_STORED) {
 		*out = e->data;
 		return MPK_OK;
 	}
-	MPK_TRY(check_bounds(e, *left, err));
-	MPK_TRY(mpk_account_take(e->plain_bytes, err));
-	size_t len = (size_t)e->plain_bytes;
-	void *plain = mpk_arena_alloc(arena, len + 1);
-	MPK_TRY_ALLOC(plain, err);
-	if (!e->data.len || !fatbin_unpack(e->packing, e->data, plain, len))
-		return mpk_fail(err, MPK_E_CORRUPT,
-				"fatbin: %s data that does not unpack to %" PRIu64 " bytes",
-				e->packing == MPK_FATBIN_LZ4 ? "LZ4" : "zstd", e->plain_bytes);
-	*left -= e->plain_bytes;
-	*out = mpk_span_of(plain, len);
+	if (last && e->piece_bytes && last->from.data == e->data.data && last->to.len == bytes) {
+		all = last->to;
+	} else {
+		MPK_TRY(check_bounds(e, bytes, *left, err));
+		MPK_TRY(mpk_account_take(bytes, err));
+		void *plain = mpk_arena_alloc(arena, (size_t)bytes + 1);
+		MPK_TRY_ALLOC(plain, err);
+		if (!e->data.len || !fatbin_unpack(e->packing, e->data, plain, (size_t)bytes))
+			return mpk_fail(err, MPK_E_CORRUPT,
+					"fatbin: %s data that does not unpack to %" PRIu64 " bytes",
+					e->packing == MPK_FATBIN_LZ4 ? "LZ4" : "zstd", bytes);
+		*left -= bytes;
+		all = mpk_span_of(plain, (size_t)bytes);
+		if (last)
+			*last = (struct mpk_fatbin_unpacked){ e->data, all };
+	}
+	*out = e->piece_bytes ? mpk_span_of(all.data + e->piece_off, (size_t)e->plain_bytes) : all;
 	return MPK_OK;
 }
 
 enum {
 	/* where in the header of an entry, FORMAT.md 2 */
+	HEAD_BYTES_AT = 4, /* in a table of images, FORMAT.md 4: where the image is */
 	DATA_BYTES_AT = 8,
 	PACKED_BYTES_AT = 16,
+	OPTIONS_AT = 20,
 	FLAGS_AT = 40,
 	PLAIN_BYTES_AT = 56,
 	/* Of the levels of zstd, the last whose time is still about that of a copy through a slow disk. */
@@ -121,6 +132,7 @@ enum mpk_code mpk_fatbin_put_image(struct mpk_rope *out, const struct mpk_fatbin
 	if ((packed && image->len > UINT32_MAX) ||
 	    !mpk_align_up(image->len, MPK_FATBIN_ALIGN, &room))
 		return mpk_fail(err, MPK_E_RANGE, "fatbin: an image is too large");
+	fatbin_store(head + HEAD_BYTES_AT, e->head_bytes, 4);
 	fatbin_store(head + DATA_BYTES_AT, room, 8);
 	fatbin_store(head + PACKED_BYTES_AT, packed ? image->len : 0, 4);
 	fatbin_store(head + FLAGS_AT, flags_with(mpk_load_u64(head + FLAGS_AT), packing, debug), 8);
@@ -134,20 +146,20 @@ enum mpk_code mpk_fatbin_put_image(struct mpk_rope *out, const struct mpk_fatbin
 enum mpk_code mpk_fatbin_put_new(struct mpk_rope *out, const struct mpk_fatbin_entry *e,
 				 const struct mpk_rope *image, unsigned abi, struct mpk_error *err)
 {
-	enum { BYTES = 64, OPTIONS = 8, MOST = 80, KIND_PTX = 1, KIND_ELF = 2, VERSION = 0x101 };
+	enum { OPTIONS = 8, MOST = 80 };
 	uint8_t head[MOST] = { 0 };
 	bool ptx = e->kind == MPK_FATBIN_PTX;
-	size_t len = ptx ? MOST : BYTES;
+	size_t len = ptx ? MOST : ENTRY_BYTES;
 	struct mpk_fatbin_entry blank = { .whole = mpk_span_of(head, len), .head_bytes = len };
 
 	fatbin_store(head, ptx ? KIND_PTX : KIND_ELF, 2);
-	fatbin_store(head + 2, VERSION, 2);
+	fatbin_store(head + 2, ENTRY_VERSION, 2);
 	fatbin_store(head + 4, len, 4);
 	/* cuobjdump refuses PTX without options, of which there may be none */
-	fatbin_store(head + 20, ptx ? BYTES : 0, 4);
-	fatbin_store(head + BYTES, ptx ? BYTES + OPTIONS : 0, 4);
-	fatbin_store(head + 24, ptx ? e->ptx_minor : abi, 2);
-	fatbin_store(head + 26, ptx ? e->ptx_major : 1, 2);
+	fatbin_store(head + 20, ptx ? ENTRY_BYTES : 0, 4);
+	fatbin_store(head + ENTRY_BYTES, ptx ? ENTRY_BYTES + OPTIONS : 0, 4);
+	fatbin_store(head + 24, ptx ? e->ir_minor : abi, 2);
+	fatbin_store(head + 26, ptx ? e->ir_major : 1, 2);
 	fatbin_store(head + 28, e->sm, 4);
 	fatbin_store(head + FLAGS_AT,
 		     FLAG_64_BIT | FLAG_LINUX | (e->arch_specific ? FLAG_ARCH : 0) |
@@ -185,4 +197,51 @@ enum mpk_code mpk_fatbin_pack(struct mpk_span plain, enum mpk_fatbin_packing pac
 	MPK_TRY_ALLOC(to, err);
 	*out = mpk_span_of(to, len);
 	return MPK_OK;
+}
+
+enum mpk_code mpk_fatbin_put_together(struct mpk_rope *out, const struct mpk_fatbin_entry *const *e,
+				      const struct mpk_span *images, const bool *debug,
+				      size_t count, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_rope plain = mpk_rope_of(&scratch), packed = mpk_rope_of(out->arena);
+	static const uint8_t zeros[MPK_FATBIN_ALIGN];
+	size_t head_bytes = ENTRY_BYTES + TOGETHER_BYTES, at = head_bytes;
+	struct mpk_fatbin_entry outer = { .head_bytes = ENTRY_BYTES };
+	struct mpk_span flat, bytes;
+	bool any_debug = false;
+	uint8_t *head;
+
+	for (size_t i = 0; i < count; i++)
+		head_bytes += e[i]->head_bytes;
+	head = mpk_arena_alloc(out->arena, head_bytes);
+	MPK_TRY_ALLOC(head, err);
+	/* The entry's own header, without the texts that may be in it. */
+	memcpy(head, e[0]->piece.data, ENTRY_BYTES);
+	fatbin_store(head + OPTIONS_AT, ENTRY_BYTES, 4);
+	fatbin_store(head + ENTRY_BYTES, count, 4);
+	fatbin_store(head + ENTRY_BYTES + 4, head_bytes - ENTRY_BYTES, 4);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t room;
+
+		if (plain.len > UINT32_MAX || !mpk_align_up(images[i].len, MPK_FATBIN_ALIGN, &room))
+			return mpk_fail(err, MPK_E_RANGE, "fatbin: an image is too large");
+		memcpy(head + at, e[i]->whole.data, e[i]->head_bytes);
+		fatbin_store(head + at + HEAD_BYTES_AT, plain.len, 4);
+		fatbin_store(head + at + DATA_BYTES_AT, room, 8);
+		fatbin_store(
+			head + at + FLAGS_AT,
+			flags_with(mpk_load_u64(head + at + FLAGS_AT), MPK_FATBIN_STORED, debug[i]),
+			8);
+		mpk_rope_put_view(&plain, images[i]);
+		mpk_rope_put_view(&plain, mpk_span_of(zeros, (size_t)(room - images[i].len)));
+		any_debug |= debug[i];
+		at += e[i]->head_bytes;
+	}
+	MPK_TRY(mpk_rope_flat(&plain, &flat, err));
+	MPK_TRY(mpk_fatbin_pack(flat, e[0]->packing, false, out->arena, &bytes, err));
+	mpk_rope_put_view(&packed, bytes);
+	outer.whole = count == 1 ? e[0]->whole : mpk_span_of(head, head_bytes);
+	outer.head_bytes = count == 1 ? e[0]->head_bytes : head_bytes;
+	return mpk_fatbin_put_image(out, &outer, &packed, e[0]->packing, flat.len, any_debug, err);
 }

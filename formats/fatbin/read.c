@@ -11,14 +11,12 @@
 
 #define WRAPPER_MAGIC UINT32_C(0x466243b1)
 
-enum { ENTRY_BYTES = 64 };
-
 /* An entry's fixed header, FORMAT.md 2. */
 struct head {
 	uint16_t kind;
 	uint32_t head_bytes;
 	uint64_t data_bytes;
-	uint32_t packed_bytes;
+	uint32_t packed_bytes, options_off;
 	uint16_t minor, major;
 	uint32_t sm;
 	uint32_t name_off, name_bytes;
@@ -41,12 +39,14 @@ bool mpk_fatbin_is(struct mpk_span bytes)
 static enum mpk_fatbin_kind fatbin_kind_of(uint16_t code)
 {
 	switch (code) {
-	case 1:
+	case KIND_PTX:
 		return MPK_FATBIN_PTX;
-	case 2:
+	case KIND_ELF:
 		return MPK_FATBIN_ELF;
-	case 8:
+	case KIND_LTO:
 		return MPK_FATBIN_LTO;
+	case KIND_TILE:
+		return MPK_FATBIN_TILE;
 	default:
 		return MPK_FATBIN_OTHER;
 	}
@@ -84,8 +84,127 @@ static enum mpk_code fatbin_take_name(struct mpk_span head, const struct head *h
 	return MPK_OK;
 }
 
-/* One entry; the cursor counts offsets within the payload. */
-static enum mpk_code fatbin_read_entry(struct mpk_cursor *c, struct mpk_fatbin_entry *out,
+static struct head head_at(const uint8_t *p)
+{
+	return (struct head){
+		.kind = mpk_load_u16(p),
+		.head_bytes = mpk_load_u32(p + 4),
+		.data_bytes = mpk_load_u64(p + 8),
+		.packed_bytes = mpk_load_u32(p + 16),
+		.options_off = mpk_load_u32(p + 20),
+		.minor = mpk_load_u16(p + 24),
+		.major = mpk_load_u16(p + 26),
+		.sm = mpk_load_u32(p + 28),
+		.name_off = mpk_load_u32(p + 32),
+		.name_bytes = mpk_load_u32(p + 36),
+		.flags = mpk_load_u64(p + 40),
+		.plain_bytes = mpk_load_u64(p + 56),
+	};
+}
+
+/* What a header says of its image, apart from where that is. */
+static void take_head(const struct head *h, struct mpk_fatbin_entry *e)
+{
+	e->kind_code = h->kind;
+	e->kind = fatbin_kind_of(h->kind);
+	e->sm = h->sm;
+	e->arch_specific = h->flags & FLAG_ARCH;
+	e->family_specific = h->flags & FLAG_FAMILY;
+	e->debug = h->flags & FLAG_DEBUG;
+	if (e->kind == MPK_FATBIN_PTX) {
+		e->ir_major = h->major;
+		e->ir_minor = h->minor;
+	} else if (e->kind == MPK_FATBIN_TILE) {
+		e->ir_major = h->major >> 8;
+		e->ir_minor = h->major & 0xff;
+	} else if (e->kind == MPK_FATBIN_ELF) {
+		e->abi = h->minor;
+	}
+}
+
+typedef enum mpk_code take_entry(const struct mpk_fatbin_entry *e, void *arg,
+				 struct mpk_error *err);
+
+/* --- images that were packed together, FORMAT.md 4 --- */
+
+/* A header has no field for its own length there: it ends with its name, or its options, and a NUL. */
+static enum mpk_code together_bytes(struct mpk_span table, const struct head *h, uint64_t *out,
+				    struct mpk_error *err)
+{
+	uint64_t end = ENTRY_BYTES, off, len;
+
+	for (int i = 0; i < 2; i++) {
+		struct mpk_span record;
+
+		off = i ? h->options_off : h->name_off;
+		len = h->name_bytes;
+		if (!off)
+			continue;
+		if (i) {
+			if (!mpk_span_sub(table, off, 8, &record))
+				return fatbin_fail_at(
+					err, 0, "the options of an image lie outside its header");
+			off = mpk_load_u32(record.data);
+			len = mpk_load_u32(record.data + 4);
+		}
+		off = (off + len + 1 + MPK_FATBIN_ALIGN - 1) / MPK_FATBIN_ALIGN * MPK_FATBIN_ALIGN;
+		end = off > end ? off : end;
+	}
+	*out = end;
+	return MPK_OK;
+}
+
+/* @outer   the entry that holds them
+ * @head    its header */
+static enum mpk_code read_together(const struct mpk_fatbin_entry *outer, struct mpk_span head,
+				   uint64_t off, take_entry *each, void *arg, struct mpk_error *err)
+{
+	uint32_t count, bytes;
+	struct mpk_span table;
+
+	if (head.len < ENTRY_BYTES + TOGETHER_BYTES)
+		return fatbin_fail_at(err, off, "images that were packed together have no table");
+	count = mpk_load_u32(head.data + ENTRY_BYTES);
+	bytes = mpk_load_u32(head.data + ENTRY_BYTES + 4);
+	if (bytes < TOGETHER_BYTES || !mpk_span_sub(head, ENTRY_BYTES, bytes, &table))
+		return fatbin_fail_at(
+			err, off + ENTRY_BYTES,
+			"the table of images that were packed together lies outside its header");
+	table = mpk_span_of(table.data + TOGETHER_BYTES, table.len - TOGETHER_BYTES);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t at = (uint64_t)(table.data - head.data) + off, len;
+		struct mpk_fatbin_entry e = *outer;
+		struct head h;
+
+		if (table.len < ENTRY_BYTES)
+			return fatbin_fail_at(
+				err, at,
+				"the table of images that were packed together is cut off");
+		h = head_at(table.data);
+		MPK_TRY(together_bytes(table, &h, &len, err));
+		if (!mpk_span_sub(table, 0, len, &e.whole))
+			return fatbin_fail_at(
+				err, at,
+				"the table of images that were packed together is cut off");
+		e.head_bytes = e.whole.len;
+		take_head(&h, &e);
+		e.piece = outer->whole;
+		e.piece_bytes = outer->plain_bytes;
+		e.piece_off = h.head_bytes; /* whose place it has */
+		e.plain_bytes = h.data_bytes;
+		if (e.piece_off > e.piece_bytes || e.plain_bytes > e.piece_bytes - e.piece_off)
+			return fatbin_fail_at(
+				err, at + 4,
+				"an image lies outside of those that it was packed with");
+		MPK_TRY(fatbin_take_name(e.whole, &h, &e, at, err));
+		MPK_TRY(each(&e, arg, err));
+		table = mpk_span_of(table.data + e.head_bytes, table.len - e.head_bytes);
+	}
+	return MPK_OK;
+}
+
+/* One entry, which may have several images; the cursor counts offsets within the payload. */
+static enum mpk_code fatbin_read_entry(struct mpk_cursor *c, take_entry *each, void *arg,
 				       struct mpk_error *err)
 {
 	uint64_t off = mpk_cursor_offset(c);
@@ -95,21 +214,7 @@ static enum mpk_code fatbin_read_entry(struct mpk_cursor *c, struct mpk_fatbin_e
 
 	MPK_TRY(mpk_read_bytes(&at, "fatbin: header of an image", ENTRY_BYTES, &head, err));
 
-	const uint8_t *p = head.data;
-
-	const struct head h = {
-		.kind = mpk_load_u16(p),
-		.head_bytes = mpk_load_u32(p + 4),
-		.data_bytes = mpk_load_u64(p + 8),
-		.packed_bytes = mpk_load_u32(p + 16),
-		.minor = mpk_load_u16(p + 24),
-		.major = mpk_load_u16(p + 26),
-		.sm = mpk_load_u32(p + 28),
-		.name_off = mpk_load_u32(p + 32),
-		.name_bytes = mpk_load_u32(p + 36),
-		.flags = mpk_load_u64(p + 40),
-		.plain_bytes = mpk_load_u64(p + 56),
-	};
+	const struct head h = head_at(head.data);
 
 	if (h.head_bytes < ENTRY_BYTES)
 		return fatbin_fail_at(err, off + 4,
@@ -118,26 +223,17 @@ static enum mpk_code fatbin_read_entry(struct mpk_cursor *c, struct mpk_fatbin_e
 	MPK_TRY(mpk_read_bytes(&at, "fatbin: header of an image", h.head_bytes, &head, err));
 	e.data_off = mpk_cursor_offset(&at);
 	MPK_TRY(mpk_read_bytes(&at, "fatbin: image", h.data_bytes, &e.data, err));
-	e.kind_code = h.kind;
-	e.kind = fatbin_kind_of(h.kind);
-	e.sm = h.sm;
-	e.arch_specific = h.flags & FLAG_ARCH;
-	e.family_specific = h.flags & FLAG_FAMILY;
-	e.debug = h.flags & FLAG_DEBUG;
+	take_head(&h, &e);
 	e.packing = fatbin_packing_of(h.flags);
-	if (e.kind == MPK_FATBIN_PTX) {
-		e.ptx_major = h.major;
-		e.ptx_minor = h.minor;
-	} else if (e.kind == MPK_FATBIN_ELF) {
-		e.abi = h.minor;
-	}
 	MPK_TRY(take_data(&h, &e, off, err));
-	MPK_TRY(fatbin_take_name(head, &h, &e, off, err));
 	e.whole = mpk_span_of(c->bytes.data + c->pos, at.pos - c->pos);
 	e.head_bytes = h.head_bytes;
-	*out = e;
 	*c = at;
-	return MPK_OK;
+	/* No tool writes them unpacked. */
+	if (h.kind == KIND_TOGETHER && e.packing != MPK_FATBIN_STORED)
+		return read_together(&e, head, off, each, arg, err);
+	MPK_TRY(fatbin_take_name(head, &h, &e, off, err));
+	return each(&e, arg, err);
 }
 
 /* The entries' bytes. */
@@ -165,43 +261,57 @@ static enum mpk_code open_container(struct mpk_span bytes, struct mpk_cursor *en
 	return MPK_OK;
 }
 
+enum mpk_code mpk_fatbin_head(struct mpk_span bytes, take_entry *each, void *arg,
+			      struct mpk_error *err)
+{
+	struct mpk_cursor c;
+
+	MPK_TRY(open_container(bytes, &c, err));
+	while (mpk_cursor_left(&c))
+		MPK_TRY(fatbin_read_entry(&c, each, arg, err));
+	return MPK_OK;
+}
+
+struct listing {
+	struct mpk_fatbin_entry *entries; /* NULL: they are counted */
+	size_t count;
+};
+
+static enum mpk_code list_entry(const struct mpk_fatbin_entry *e, void *arg, struct mpk_error *err)
+{
+	struct listing *l = arg;
+
+	(void)err;
+	if (l->entries)
+		l->entries[l->count] = *e;
+	l->count++;
+	return MPK_OK;
+}
+
 enum mpk_code mpk_fatbin_read(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_fatbin *out, struct mpk_error *err)
 {
-	struct mpk_cursor start, c;
-	struct mpk_fatbin_entry *entries, probe;
-	size_t count = 0;
+	struct listing list = { 0 };
 
-	MPK_TRY(open_container(bytes, &start, err));
-	for (c = start; mpk_cursor_left(&c); count++)
-		MPK_TRY(fatbin_read_entry(&c, &probe, err));
-	MPK_TRY_ARRAY(entries, arena, count, err);
-	c = start;
-	for (size_t i = 0; i < count; i++)
-		MPK_TRY(fatbin_read_entry(&c, &entries[i], err));
+	MPK_TRY(mpk_fatbin_head(bytes, list_entry, &list, err));
+	MPK_TRY_ARRAY(list.entries, arena, list.count, err);
+	list.count = 0;
+	MPK_TRY(mpk_fatbin_head(bytes, list_entry, &list, err));
 	*out = (struct mpk_fatbin){
-		.entries = entries,
-		.entry_count = count,
-		.used = MPK_FATBIN_HEADER_BYTES + start.bytes.len,
+		.entries = list.entries,
+		.entry_count = list.count,
+		.used = MPK_FATBIN_HEADER_BYTES + mpk_load_u64(bytes.data + 8),
 	};
 	return MPK_OK;
 }
 
-enum mpk_code mpk_fatbin_head(struct mpk_span bytes,
-			      enum mpk_code (*each)(const struct mpk_fatbin_entry *e, void *arg,
-						    struct mpk_error *err),
-			      void *arg, struct mpk_error *err)
+uint64_t mpk_fatbin_entry_bytes(const struct mpk_fatbin_entry *e)
 {
-	struct mpk_fatbin_entry e;
-	struct mpk_cursor c;
-
-	MPK_TRY(open_container(bytes, &c, err));
-	while (mpk_cursor_left(&c)) {
-		MPK_TRY(fatbin_read_entry(&c, &e, err));
-		MPK_TRY(each(&e, arg, err));
-	}
-	return MPK_OK;
+	return e->piece_bytes ? (uint64_t)((double)e->data.len * (double)e->plain_bytes /
+					   (double)e->piece_bytes)
+			      : e->data.len;
 }
+
 /* --- content that passes by once -----------------------------------------------------------
  *
  * Containers are searched by their first eight bytes, and their images found by the lengths in the headers
@@ -210,7 +320,13 @@ enum mpk_code mpk_fatbin_head(struct mpk_span bytes,
 /* Magic, version 1 and a header of 16 bytes. Containers are aligned to 8 bytes. */
 #define CONTAINER_BEGIN UINT64_C(0x00100001ba55ed50)
 
-enum { ALIGN = 8, BLOCK = 64 };
+enum {
+	ALIGN = 8,
+	BLOCK = 64,
+	TABLE_BYTES =
+		64
+		<< 10, /* of a header with those of images that were packed together: followed up to here */
+};
 
 /* Where the next container begins from p[at] on, or len. A block at a time, as most have none. */
 static size_t find_container(const uint8_t *p, size_t at, size_t len)
@@ -243,6 +359,7 @@ static void fatbin_follow(struct mpk_fatbin_scan *s,
 			  void (*found)(void *arg, uint64_t off, size_t len), void *arg)
 {
 	uint64_t len = mpk_load_u64(s->head + 8), head;
+	bool is_table;
 
 	if (s->next >= s->end) {
 		found(arg, s->next, MPK_FATBIN_SCAN_BYTES);
@@ -252,7 +369,9 @@ static void fatbin_follow(struct mpk_fatbin_scan *s,
 		return;
 	}
 	head = mpk_load_u32(s->head + 4);
-	found(arg, s->next, ENTRY_BYTES);
+	is_table = mpk_load_u16(s->head) == KIND_TOGETHER && head >= ENTRY_BYTES &&
+		   head <= TABLE_BYTES;
+	found(arg, s->next, is_table ? head : ENTRY_BYTES);
 	if (head < ENTRY_BYTES)
 		s->end = 0; /* this was no container */
 	fatbin_skip(s, head < ENTRY_BYTES ? MPK_FATBIN_SCAN_BYTES : head,
@@ -285,9 +404,8 @@ void mpk_fatbin_scan(struct mpk_fatbin_scan *s, uint64_t off, struct mpk_span pi
 const char *mpk_fatbin_kind_name(enum mpk_fatbin_kind kind)
 {
 	static const char *const names[] = {
-		[MPK_FATBIN_PTX] = "PTX",
-		[MPK_FATBIN_ELF] = "cubin",
-		[MPK_FATBIN_LTO] = "LTO IR",
+		[MPK_FATBIN_PTX] = "PTX",     [MPK_FATBIN_ELF] = "cubin",
+		[MPK_FATBIN_LTO] = "LTO IR",  [MPK_FATBIN_TILE] = "Tile IR",
 		[MPK_FATBIN_OTHER] = "other",
 	};
 

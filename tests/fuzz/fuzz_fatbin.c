@@ -14,7 +14,8 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 	if (mpk_fatbin_read(bytes, arena, &fatbin, NULL) != MPK_OK)
 		return;
 	for (size_t i = 0; i < fatbin.entry_count; i++)
-		if (mpk_fatbin_unpack(&fatbin.entries[i], &left, arena, &image, NULL) == MPK_OK)
+		if (mpk_fatbin_unpack(&fatbin.entries[i], &left, NULL, arena, &image, NULL) ==
+		    MPK_OK)
 			fuzz_touch(image);
 	FUZZ_REQUIRE(left <= LIMIT);
 }

@@ -242,7 +242,7 @@ class Maker:
             "weak tls": f"extern __attribute__((weak)) __thread int {u};\nUSE 0",
             "hidden weak": f'extern __attribute__((weak, visibility("hidden"))) int {u};\nUSE (&{u} != 0)',
             "own": f"int {u}(void) {{ return 1; }}\nUSE {u}()",
-            "libm": "double cos(double); volatile double cos_of = 1;\nUSE (int)cos(cos_of)",
+            "libm": f"double cos(double); volatile double cos_of_{u} = 1;\nUSE (int)cos(cos_of_{u})",
             "old glibc": '__asm__(".symver memcpy,memcpy@GLIBC_2.2.5"); void *memcpy(void *, const void *, unsigned long);'
                          f" volatile unsigned long n_{u}; char b_{u}[9];\nUSE (int)(long)memcpy(b_{u}, b_{u} + 1, n_{u})",
             "c++": f"void *cxx_{u}(void) __asm__(\"_ZSt9terminatev\");\nUSE (int)(long)&cxx_{u}",

@@ -35,7 +35,7 @@ static struct mpk_span container(const char *archs)
 			.sm = (unsigned)strtoul(p, NULL, 10),
 			.arch_specific = *end == 'a',
 			.family_specific = *end == 'f',
-			.ptx_major = 8,
+			.ir_major = 8,
 		};
 
 		ck_assert_ptr_nonnull(image);

@@ -56,6 +56,11 @@ static const struct {
 	  { { MPK_FATBIN_ELF, 90, MPK_FATBIN_ZSTD, 3568, 1, 0, 0 },
 	    { MPK_FATBIN_LTO, 90, MPK_FATBIN_ZSTD, 2160, 0, 0, 0 },
 	    { MPK_FATBIN_ELF, 100, MPK_FATBIN_ZSTD, 5272, 0, 1, 0 } } },
+	{ DATA "tiny.concat.fatbin",
+	  3,
+	  { { MPK_FATBIN_TILE, 100, MPK_FATBIN_ZSTD, 1132, 0, 0, 1 },
+	    { MPK_FATBIN_ELF, 80, MPK_FATBIN_ZSTD, 3112, 0, 0, 1 },
+	    { MPK_FATBIN_ELF, 90, MPK_FATBIN_ZSTD, 3568, 0, 0, 1 } } },
 	{ DATA "tiny.debug.fatbin", 1, { { MPK_FATBIN_ELF, 75, MPK_FATBIN_ZSTD, 2856, 0, 0, 1 } } },
 };
 
@@ -93,8 +98,8 @@ START_TEST(images)
 	}
 	ck_assert_ptr_nonnull(
 		memmem(f.entries[1].data.data, f.entries[1].data.len, ".entry tiny", 11));
-	ck_assert_uint_eq(f.entries[1].ptx_major, 9);
-	ck_assert_uint_eq(f.entries[1].ptx_minor, 0);
+	ck_assert_uint_eq(f.entries[1].ir_major, 9);
+	ck_assert_uint_eq(f.entries[1].ir_minor, 0);
 	/* a zstd frame, RFC 8878 */
 	f = open_fatbin(robust_load(&arena, DATA "tiny.size.fatbin"));
 	ck_assert_uint_eq(mpk_load_u32(f.entries[0].data.data), 0xfd2fb528);
@@ -181,7 +186,8 @@ static struct mpk_span unpacked(const struct mpk_fatbin_entry *e)
 	struct mpk_error err = { 0 };
 	struct mpk_span out;
 
-	ck_assert_msg(mpk_fatbin_unpack(e, &left, &arena, &out, &err) == MPK_OK, "%s", err.text);
+	ck_assert_msg(mpk_fatbin_unpack(e, &left, NULL, &arena, &out, &err) == MPK_OK, "%s",
+		      err.text);
 	ck_assert_uint_eq(left, MPK_FATBIN_TOTAL_MAX -
 					(e->packing == MPK_FATBIN_STORED ? 0 : e->plain_bytes));
 	return out;
@@ -208,12 +214,70 @@ START_TEST(unpacks_to_what_was_packed)
 }
 END_TEST
 
+/* Cubins of the same source as those that were packed alone, and Tile IR. */
+START_TEST(images_packed_together)
+{
+	struct mpk_fatbin plain = open_fatbin(robust_load(&arena, DATA "tiny.none.fatbin")),
+			  f = open_fatbin(robust_load(&arena, DATA "tiny.concat.fatbin")), again;
+	struct mpk_fatbin_unpacked last = { 0 };
+	uint64_t left = MPK_FATBIN_TOTAL_MAX, bytes = 0;
+	const struct mpk_fatbin_entry *list[2];
+	struct mpk_rope out = mpk_rope_of(&arena);
+	struct mpk_span plains[2], flat;
+
+	ck_assert_uint_eq(f.entries[0].ir_major, 13);
+	ck_assert_uint_eq(f.entries[0].ir_minor, 1);
+	ck_assert_uint_eq(f.entries[0].piece_bytes, 0);
+	for (size_t i = 0; i < 2; i++) {
+		const struct mpk_fatbin_entry *e = &f.entries[i + 1];
+
+		ck_assert(mpk_span_is(e->name, "tiny.cu"));
+		ck_assert_ptr_eq(e->piece.data, f.entries[1].piece.data);
+		ck_assert_int_eq(mpk_fatbin_unpack(e, &left, &last, &arena, &plains[i], NULL),
+				 MPK_OK);
+		ck_assert_uint_eq(plains[i].len, plain.entries[2 * i].data.len);
+		bytes += mpk_fatbin_entry_bytes(e);
+		list[i] = e;
+	}
+	/* unpacked once, and counted once */
+	ck_assert_uint_eq(left, MPK_FATBIN_TOTAL_MAX - 3112 - 3568);
+	ck_assert(bytes <= f.entries[1].data.len && bytes + 2 > f.entries[1].data.len);
+
+	/* both, and one alone, can be packed again */
+	for (size_t count = 2; count; count--) {
+		struct mpk_rope one = mpk_rope_of(&arena);
+		bool debug[2] = { true, false };
+
+		out = mpk_rope_of(&arena);
+		ck_assert_int_eq(mpk_fatbin_put_together(&one, list, plains, debug, count, NULL),
+				 MPK_OK);
+		mpk_fatbin_put_header(&out, one.len);
+		mpk_rope_put_rope(&out, &one);
+		ck_assert_int_eq(mpk_rope_flat(&out, &flat, NULL), MPK_OK);
+		again = open_fatbin(flat);
+		ck_assert_uint_eq(again.entry_count, count);
+		for (size_t i = 0; i < count; i++) {
+			const struct mpk_fatbin_entry *e = &again.entries[i];
+			struct mpk_span image;
+
+			left = MPK_FATBIN_TOTAL_MAX;
+			ck_assert(mpk_span_is(e->name, "tiny.cu"));
+			ck_assert_uint_eq(e->sm, i ? 90 : 80);
+			ck_assert_int_eq(e->debug, debug[i]);
+			ck_assert_int_eq(mpk_fatbin_unpack(e, &left, NULL, &arena, &image, NULL),
+					 MPK_OK);
+			ck_assert(mpk_span_equal(image, plains[i]));
+		}
+	}
+}
+END_TEST
+
 static enum mpk_code try_unpack(struct mpk_fatbin_entry e, const char *text)
 {
 	uint64_t left = MPK_FATBIN_TOTAL_MAX;
 	struct mpk_error err = { 0 };
 	struct mpk_span out;
-	enum mpk_code code = mpk_fatbin_unpack(&e, &left, &arena, &out, &err);
+	enum mpk_code code = mpk_fatbin_unpack(&e, &left, NULL, &arena, &out, &err);
 
 	ck_assert_msg(strstr(err.text, text) != NULL, "%s", err.text);
 	return code;
@@ -240,7 +304,7 @@ START_TEST(refuses_what_does_not_unpack)
 		other = e;
 		other.data.len--;
 		ck_assert_int_eq(try_unpack(other, "does not unpack"), MPK_E_CORRUPT);
-		ck_assert_int_eq(mpk_fatbin_unpack(&e, &left, &arena, &out, NULL),
+		ck_assert_int_eq(mpk_fatbin_unpack(&e, &left, NULL, &arena, &out, NULL),
 				 MPK_E_UNSUPPORTED);
 	}
 	struct mpk_fatbin_entry bomb = { .packing = MPK_FATBIN_ZSTD,
@@ -264,7 +328,7 @@ static void note(void *arg, uint64_t off, size_t len)
 {
 	struct found *f = arg;
 
-	ck_assert(len == 16 || len == 64);
+	ck_assert(len == 16 || (len >= 64 && len <= 65536));
 	ck_assert_uint_lt(f->count, MPK_ARRAY_COUNT(f->at));
 	f->at[f->count++] = off;
 }
@@ -301,13 +365,16 @@ static struct mpk_span section(struct found *expected)
 		memcpy(bytes + at, file.data, file.len);
 		note(expected, at, 16);
 		for (size_t k = 0; k < f.entry_count; k++)
-			note(expected,
-			     at + (k ? (uint64_t)(f.entries[k - 1].data_off +
-						  mpk_load_u64(file.data +
-							       expected->at[expected->count - 1] -
-							       at + 8))
-				     : 16),
-			     64);
+			if (!k || f.entries[k].data_off != f.entries[k - 1].data_off)
+				note(expected,
+				     at + (k ? (uint64_t)(f.entries[k - 1].data_off +
+							  mpk_load_u64(
+								  file.data +
+								  expected->at[expected->count -
+									       1] -
+								  at + 8))
+					     : 16),
+				     64);
 		at = (at + file.len + 31) / 8 * 8;
 	}
 	return mpk_span_of(bytes, at);
@@ -369,6 +436,7 @@ int main(void)
 	tcase_add_test(tc, headers_that_lie);
 	tcase_add_test(tc, refuses);
 	tcase_add_test(tc, unpacks_to_what_was_packed);
+	tcase_add_test(tc, images_packed_together);
 	tcase_add_test(tc, refuses_what_does_not_unpack);
 	tcase_add_loop_test(tc, hostile, 0, (int)MPK_ARRAY_COUNT(files));
 	suite_add_tcase(suite, tc);

@@ -312,10 +312,12 @@ START_TEST(compresses)
 		for (size_t k = 0; k < a.entry_count; k++) {
 			struct mpk_span x, y;
 
-			ck_assert_int_eq(mpk_fatbin_unpack(&a.entries[k], &left, &arena, &x, NULL),
-					 MPK_OK);
-			ck_assert_int_eq(mpk_fatbin_unpack(&b.entries[k], &left, &arena, &y, NULL),
-					 MPK_OK);
+			ck_assert_int_eq(
+				mpk_fatbin_unpack(&a.entries[k], &left, NULL, &arena, &x, NULL),
+				MPK_OK);
+			ck_assert_int_eq(
+				mpk_fatbin_unpack(&b.entries[k], &left, NULL, &arena, &y, NULL),
+				MPK_OK);
 			ck_assert(mpk_span_equal(x, y));
 			ck_assert_int_ne(b.entries[k].packing, MPK_FATBIN_STORED);
 		}

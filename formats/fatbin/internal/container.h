@@ -9,6 +9,15 @@
 
 enum {
 	FATBIN_VERSION = 1,
+	/* kinds of entries */
+	KIND_PTX = 1,
+	KIND_ELF = 2,
+	KIND_LTO = 8,
+	KIND_TILE = 128,
+	KIND_TOGETHER = 256, /* images that were packed together */
+	ENTRY_VERSION = 0x101,
+	ENTRY_BYTES = 64,   /* of a header without texts */
+	TOGETHER_BYTES = 8, /* in front of the headers of such images */
 	/* of an entry */
 	FLAG_64_BIT = 0x1,
 	FLAG_DEBUG = 0x2,

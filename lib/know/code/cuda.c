@@ -47,6 +47,10 @@ static const struct mpk_cuda_version zstd_since = { 12, 4 };
  * wrote this version already: there the note of the tools decides. */
 enum { ABI_CUDA_13 = 8, SM_OF_BOTH = 100 };
 
+/* Tile IR specification, "Supported Architectures": portable to all that have it, which are those from Ampere on; a
+ * driver takes the versions up to its own. */
+enum { TILE_SINCE = 80 };
+
 /* --- rules ------------------------------------------------------------------------------ */
 
 static bool is_tegra(unsigned sm)
@@ -72,6 +76,8 @@ static enum mpk_cuda_fit device_fit(const struct mpk_code_target *image, unsigne
 	bool ptx = image->kind == MPK_TARGET_PTX;
 	enum mpk_cuda_fit fit;
 
+	if (image->kind == MPK_TARGET_TILE)
+		return device < TILE_SINCE ? MPK_CUDA_NO_TILE : MPK_CUDA_COMPILES;
 	if (image->suffix == 'a')
 		return image->sm != device ? MPK_CUDA_ARCH_ONLY
 		       : ptx               ? MPK_CUDA_COMPILES
@@ -106,6 +112,8 @@ static enum mpk_cuda_fit driver_fit(const struct mpk_code_target *image,
 
 	if (image->zstd && mpk_cuda_compare(driver, zstd_since) < 0)
 		return MPK_CUDA_PACKED;
+	if (image->kind == MPK_TARGET_TILE)
+		return mpk_cuda_compare(driver, ptx) < 0 ? MPK_CUDA_PTX_VERSION : MPK_CUDA_COMPILES;
 	if (image->kind == MPK_TARGET_PTX)
 		return newest.major && mpk_cuda_compare(ptx, newest) > 0 ? MPK_CUDA_PTX_VERSION
 									 : MPK_CUDA_COMPILES;
@@ -127,7 +135,7 @@ bool mpk_cuda_asks_toolkit(const struct mpk_code_target *image)
 static enum mpk_cuda_fit wanted_fit(const struct mpk_code_target *image,
 				    const struct mpk_cuda_place *place, enum mpk_cuda_fit fit)
 {
-	bool ptx = image->kind == MPK_TARGET_PTX;
+	bool ptx = image->kind == MPK_TARGET_PTX || image->kind == MPK_TARGET_TILE;
 
 	if (place->wants == MPK_CUDA_OWN)
 		return ptx ? MPK_CUDA_JIT : image->sm != place->sm ? MPK_CUDA_OTHERS : fit;
@@ -139,7 +147,9 @@ static enum mpk_cuda_fit wanted_fit(const struct mpk_code_target *image,
 enum mpk_cuda_fit mpk_cuda_fit(const struct mpk_code_target *image,
 			       const struct mpk_cuda_place *place)
 {
-	enum mpk_cuda_fit fit = image->kind == MPK_TARGET_PTX ? MPK_CUDA_COMPILES : MPK_CUDA_RUNS;
+	enum mpk_cuda_fit fit = image->kind == MPK_TARGET_PTX || image->kind == MPK_TARGET_TILE
+					? MPK_CUDA_COMPILES
+					: MPK_CUDA_RUNS;
 
 	if (image->kind == MPK_TARGET_LTO)
 		return MPK_CUDA_LTO;
@@ -271,10 +281,8 @@ void mpk_cuda_target_name(enum mpk_code_target_kind kind, unsigned sm, char suff
 			  size_t size)
 {
 	static const char *const prefixes[] = {
-		[MPK_TARGET_BINARY] = "sm",
-		[MPK_TARGET_PTX] = "compute",
-		[MPK_TARGET_LTO] = "lto",
-		[MPK_TARGET_OTHER] = "other",
+		[MPK_TARGET_BINARY] = "sm", [MPK_TARGET_PTX] = "compute", [MPK_TARGET_LTO] = "lto",
+		[MPK_TARGET_TILE] = "tile", [MPK_TARGET_OTHER] = "other",
 	};
 
 	(void)snprintf(out, size, "%s_%u%.*s", prefixes[kind], sm, suffix ? 1 : 0, &suffix);
@@ -288,9 +296,8 @@ char mpk_cuda_suffix(const struct mpk_cubin *cubin)
 enum mpk_code_target_kind mpk_cuda_entry_kind(const struct mpk_fatbin_entry *e)
 {
 	static const enum mpk_code_target_kind kinds[] = {
-		[MPK_FATBIN_PTX] = MPK_TARGET_PTX,
-		[MPK_FATBIN_ELF] = MPK_TARGET_BINARY,
-		[MPK_FATBIN_LTO] = MPK_TARGET_LTO,
+		[MPK_FATBIN_PTX] = MPK_TARGET_PTX,     [MPK_FATBIN_ELF] = MPK_TARGET_BINARY,
+		[MPK_FATBIN_LTO] = MPK_TARGET_LTO,     [MPK_FATBIN_TILE] = MPK_TARGET_TILE,
 		[MPK_FATBIN_OTHER] = MPK_TARGET_OTHER,
 	};
 
@@ -380,13 +387,13 @@ static enum mpk_code add_target(const struct mpk_fatbin_entry *e, void *arg, str
 	*t = (struct mpk_code_target){ .kind = mpk_cuda_entry_kind(e),
 				       .abi = e->abi,
 				       .sm = e->sm,
-				       .ptx_major = e->ptx_major,
-				       .ptx_minor = e->ptx_minor,
+				       .ptx_major = e->ir_major,
+				       .ptx_minor = e->ir_minor,
 				       .kind_code = e->kind_code,
 				       .zstd = e->packing == MPK_FATBIN_ZSTD };
 	t->what = mpk_fatbin_kind_name(e->kind);
 	t->packing = mpk_fatbin_packing_name(e->packing);
-	t->bytes = e->data.len;
+	t->bytes = mpk_fatbin_entry_bytes(e);
 	t->plain_bytes = e->plain_bytes;
 	t->suffix = *mpk_fatbin_suffix(e);
 	mpk_cuda_target_name(t->kind, t->sm, t->suffix, t->name, sizeof t->name);

@@ -39,13 +39,14 @@ struct mpk_cuda_place {
 
 enum mpk_cuda_fit {
 	MPK_CUDA_RUNS,        /* as machine code */
-	MPK_CUDA_COMPILES,    /* PTX, which the driver compiles */
+	MPK_CUDA_COMPILES,    /* PTX or Tile IR, which the driver compiles */
 	MPK_CUDA_OTHER_MAJOR, /* code for another generation, or for a later device of this one */
 	MPK_CUDA_TEGRA,       /* one is Tegra's, the other is not */
 	MPK_CUDA_ARCH_ONLY,   /* sm_90a on another device */
 	MPK_CUDA_FAMILY_ONLY, /* sm_100f outside of its family */
 	MPK_CUDA_LATER,       /* PTX for later devices */
-	MPK_CUDA_PTX_VERSION, /* PTX that is too new for the driver */
+	MPK_CUDA_NO_TILE,     /* Tile IR, and the device has no support of it */
+	MPK_CUDA_PTX_VERSION, /* PTX or Tile IR that is too new for the driver */
 	MPK_CUDA_TOOLKIT,     /* a cubin of a later major release than the driver's */
 	MPK_CUDA_PACKED,      /* packed with zstd, which the driver cannot unpack */
 	MPK_CUDA_UNLINKED,    /* a relocatable cubin */
@@ -61,7 +62,7 @@ enum mpk_cuda_fit {
 enum mpk_cuda_fit mpk_cuda_fit(const struct mpk_code_target *image,
 			       const struct mpk_cuda_place *place);
 
-/* mpk_cuda_target_name - "sm_90a", "compute_80", "lto_90", "other_100": what an image is for, in the one form that every action
+/* mpk_cuda_target_name - "sm_90a", "compute_80", "lto_90", "tile_100", "other_100": what an image is for, in the one form that every action
  * prints and takes
  * @suffix  'a' or 'f', or NUL
  * @out     receives it, cut to size bytes */
@@ -73,6 +74,9 @@ void mpk_cuda_target_name(enum mpk_code_target_kind kind, unsigned sm, char suff
 struct mpk_cubin;
 char mpk_cuda_suffix(const struct mpk_cubin *cubin);
 enum mpk_code_target_kind mpk_cuda_entry_kind(const struct mpk_fatbin_entry *e);
+
+/* mpk_cuda_entry_format - how an image of a fatbin is read; NULL: it has no reader */
+const struct mpk_code_format *mpk_cuda_entry_format(const struct mpk_fatbin_entry *e);
 
 /* mpk_cuda_toolkit_of - the major release of CUDA that a cubin says made it; 0: none
  * mpk_cuda_asks_toolkit - whether that alone tells which driver an image needs, and it is not known */

@@ -13,10 +13,8 @@
 
 /* Words of documents for the kinds of entries and of compression. */
 static const char *const kinds[] = {
-	[MPK_FATBIN_PTX] = "ptx",
-	[MPK_FATBIN_ELF] = "cubin",
-	[MPK_FATBIN_LTO] = "lto",
-	[MPK_FATBIN_OTHER] = "other",
+	[MPK_FATBIN_PTX] = "ptx",     [MPK_FATBIN_ELF] = "cubin",   [MPK_FATBIN_LTO] = "lto",
+	[MPK_FATBIN_TILE] = "tileir", [MPK_FATBIN_OTHER] = "other",
 };
 static const char *const packings[] = {
 	[MPK_FATBIN_STORED] = "stored",
@@ -25,10 +23,12 @@ static const char *const packings[] = {
 };
 
 /* LTO IR and unknown kinds have no reader. */
-static const struct mpk_code_format *image_format(const struct mpk_fatbin_entry *e)
+const struct mpk_code_format *mpk_cuda_entry_format(const struct mpk_fatbin_entry *e)
 {
 	if (e->kind == MPK_FATBIN_PTX)
 		return &mpk_format_ptx;
+	if (e->kind == MPK_FATBIN_TILE)
+		return &mpk_format_tileir;
 	return e->kind == MPK_FATBIN_ELF ? &mpk_format_cubin : NULL;
 }
 
@@ -36,16 +36,16 @@ static const struct mpk_code_format *image_format(const struct mpk_fatbin_entry 
  * missing memory ends the reading. nvcc masks LTO IR after packing it, so an image without a
  * reader stays as stored where it does not unpack. */
 static enum mpk_code fatbin_read_image(const struct mpk_fatbin_entry *e, uint64_t *left,
-				       struct mpk_arena *arena, struct mpk_code_info *out,
-				       struct mpk_error *err)
+				       struct mpk_fatbin_unpacked *last, struct mpk_arena *arena,
+				       struct mpk_code_info *out, struct mpk_error *err)
 {
-	const struct mpk_code_format *format = image_format(e);
+	const struct mpk_code_format *format = mpk_cuda_entry_format(e);
 	struct mpk_error problem;
 
 	if (!format) /* nothing in it tells, or is read */
 		mpk_cuda_target_name(mpk_cuda_entry_kind(e), e->sm, *mpk_fatbin_suffix(e),
 				     out->target, sizeof out->target);
-	if (mpk_fatbin_unpack(e, left, arena, &out->bytes, &problem) != MPK_OK) {
+	if (mpk_fatbin_unpack(e, left, last, arena, &out->bytes, &problem) != MPK_OK) {
 		if (problem.code != MPK_E_NOMEM && !format)
 			return MPK_OK;
 		if (problem.code != MPK_E_NOMEM)
@@ -65,13 +65,14 @@ static enum mpk_code fatbin_read_image(const struct mpk_fatbin_entry *e, uint64_
 		       : MPK_OK;
 }
 
-/* Lists the kernels of one image, as all have the same; with a broken image that cannot be
- * known. */
+/* Lists the kernels of one image, as all have the same, but for Tile IR, which has those for tiles alone; with a broken
+ * image that cannot be known. */
 static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				 struct mpk_error *err)
 {
 	struct mpk_fatbin *f = content;
 	struct mpk_code_info *images;
+	struct mpk_fatbin_unpacked last = { 0 };
 	uint64_t left = MPK_FATBIN_TOTAL_MAX;
 	bool broken = false;
 
@@ -80,9 +81,11 @@ static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, stru
 	for (size_t i = 0; i < f->entry_count; i++) {
 		images[i].bytes = f->entries[i].data;
 		images[i].off = info->off + f->entries[i].data_off;
-		MPK_TRY(fatbin_read_image(&f->entries[i], &left, arena, &images[i], err));
+		MPK_TRY(fatbin_read_image(&f->entries[i], &left, &last, arena, &images[i], err));
 		broken |= images[i].problem != NULL;
-		if (!info->main_image && images[i].complete)
+		if (images[i].complete &&
+		    (!info->main_image || (info->main_image->format == &mpk_format_tileir &&
+					   f->entries[i].kind != MPK_FATBIN_TILE)))
 			info->main_image = &images[i];
 	}
 	if (broken)
@@ -127,12 +130,13 @@ static void fatbin_put_lines(const struct mpk_code_info *info, const char *inden
 
 		mpk_strbuf_printf(out, "%s  %zu: ", indent, i);
 		put_entry(e, out);
-		if (e->kind == MPK_FATBIN_PTX)
-			mpk_strbuf_printf(out, " %u.%u", e->ptx_major, e->ptx_minor);
-		mpk_strbuf_printf(out, ", %s, %zu B", mpk_fatbin_packing_name(e->packing),
-				  e->data.len);
+		if (e->kind == MPK_FATBIN_PTX || e->kind == MPK_FATBIN_TILE)
+			mpk_strbuf_printf(out, " %u.%u", e->ir_major, e->ir_minor);
+		mpk_strbuf_printf(out, ", %s, %" PRIu64 " B", mpk_fatbin_packing_name(e->packing),
+				  mpk_fatbin_entry_bytes(e));
 		if (e->packing != MPK_FATBIN_STORED)
 			mpk_strbuf_printf(out, " of %" PRIu64 " B", e->plain_bytes);
+		mpk_strbuf_puts(out, e->piece_bytes ? ", packed together with others" : "");
 		mpk_strbuf_puts(out, e->debug ? ", with debug information" : "");
 		if (e->name.len) {
 			mpk_strbuf_puts(out, ", from ");
@@ -163,7 +167,7 @@ static void fatbin_put_json(const struct mpk_code_info *info, struct mpk_json *j
 				     sizeof name);
 		mpk_json_text(j, o, "target", name);
 		mpk_json_text(j, o, "packing", packings[e->packing]);
-		mpk_json_u64(j, o, "bytes", e->data.len);
+		mpk_json_u64(j, o, "bytes", mpk_fatbin_entry_bytes(e));
 		mpk_json_u64(j, o, "plain_bytes",
 			     e->packing == MPK_FATBIN_STORED ? e->data.len : e->plain_bytes);
 		mpk_json_bool(j, o, "debug", e->debug);
@@ -186,7 +190,7 @@ static void verify_image(const struct mpk_code_info *image, const struct mpk_fat
 		mpk_code_say(v, MPK_ERROR, image->off, "%sit is empty", what);
 	else if (image->problem)
 		mpk_code_say_problem(v, image, what);
-	else if (image->format && image->sm != e->sm)
+	else if (image->format && e->kind != MPK_FATBIN_TILE && image->sm != e->sm)
 		mpk_code_say(v, MPK_WARNING, image->off, "%sit is for sm_%u, its entry says %u",
 			     what, image->sm, e->sm);
 }
@@ -205,7 +209,8 @@ static void fatbin_verify(const struct mpk_code_info *info, const struct mpk_cod
 		enum mpk_fatbin_kind kind = f->entries[i].kind;
 
 		verify_image(&info->images[i], &f->entries[i], i, v);
-		loads |= kind == MPK_FATBIN_PTX || kind == MPK_FATBIN_ELF;
+		loads |=
+			kind == MPK_FATBIN_PTX || kind == MPK_FATBIN_ELF || kind == MPK_FATBIN_TILE;
 	}
 	if (!loads && !v->is_for_linker)
 		mpk_code_say(v, MPK_ERROR, info->off,

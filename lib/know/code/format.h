@@ -186,7 +186,8 @@ enum mpk_code_target_kind {
 	MPK_TARGET_BINARY, /* machine code */
 	MPK_TARGET_PTX,    /* for a CUDA driver to compile */
 	MPK_TARGET_LTO,    /* NVVM IR for link-time optimisation: no driver runs it */
-	MPK_TARGET_OTHER,  /* an image of unknown kind, such as Tile IR */
+	MPK_TARGET_TILE,   /* Tile IR: a driver compiles it */
+	MPK_TARGET_OTHER,  /* an image of unknown kind */
 };
 
 /* One image. */
@@ -195,7 +196,7 @@ struct mpk_code_target {
 	char name[40]; /* "sm_90a", "compute_80" of PTX, "lto_90", "gfx90a:xnack+" */
 	unsigned sm;   /* CUDA: 90 for sm_90; 0: no CUDA code */
 	char suffix;   /* CUDA: 'a' or 'f', or NUL */
-	unsigned ptx_major, ptx_minor; /* PTX: its .version */
+	unsigned ptx_major, ptx_minor; /* PTX: its .version; Tile IR: its version */
 	unsigned kind_code;            /* of a fatbin's entry, as stored */
 	unsigned abi;                  /* ELF ABI version of a cubin; 0: not known */
 	unsigned

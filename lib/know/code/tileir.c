@@ -51,8 +51,13 @@ static enum mpk_code tileir_targets(struct mpk_span bytes, struct mpk_arena *are
 {
 	struct mpk_code_target *t = mpk_arena_alloc(arena, sizeof *t);
 
+	struct mpk_tileir ir;
+
 	MPK_TRY_ALLOC(t, err);
-	*t = (struct mpk_code_target){ .kind = MPK_TARGET_OTHER,
+	MPK_TRY(mpk_tileir_read(bytes, arena, &ir, err));
+	*t = (struct mpk_code_target){ .kind = MPK_TARGET_TILE,
+				       .ptx_major = ir.major,
+				       .ptx_minor = ir.minor,
 				       .what = "Tile IR",
 				       .packing = "stored",
 				       .bytes = bytes.len,

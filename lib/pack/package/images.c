@@ -54,6 +54,17 @@ static enum mpk_code check_twice(const struct mpk_image_file *files, const struc
 	return MPK_OK;
 }
 
+/* An image of a fatbin as it is; images that were packed together come with the first of them. */
+static void put_entry(const struct mpk_fatbin *f, size_t i, struct mpk_rope *out)
+{
+	const struct mpk_fatbin_entry *e = &f->entries[i];
+
+	if (!e->piece_bytes)
+		mpk_rope_put_view(out, e->whole);
+	else if (!i || f->entries[i - 1].piece.data != e->piece.data)
+		mpk_rope_put_view(out, e->piece);
+}
+
 /* Copies images of a fatbin with their headers: a newer toolkit may say more in them than is
  * known here. */
 static enum mpk_code join_file(const struct mpk_image_file *f, const struct listed *l,
@@ -64,14 +75,14 @@ static enum mpk_code join_file(const struct mpk_image_file *f, const struct list
 	struct mpk_fatbin_entry e = { .sm = t->sm,
 				      .arch_specific = t->suffix == 'a',
 				      .family_specific = t->suffix == 'f',
-				      .ptx_major = t->ptx_major,
-				      .ptx_minor = t->ptx_minor };
+				      .ir_major = t->ptx_major,
+				      .ir_minor = t->ptx_minor };
 	struct mpk_fatbin fatbin;
 
 	if (mpk_fatbin_is(f->bytes)) {
 		MPK_TRY(mpk_fatbin_read(f->bytes, out->arena, &fatbin, err));
 		for (size_t i = 0; i < fatbin.entry_count; i++)
-			mpk_rope_put_view(out, fatbin.entries[i].whole);
+			put_entry(&fatbin, i, out);
 		return mpk_rope_status(out, err);
 	}
 	if (l->count != 1 || !t->sm || t->relocatable ||
@@ -141,7 +152,7 @@ static enum mpk_code has_same_image(struct replacing *r, const struct mpk_fatbin
 	*same = false;
 	if (e->packing == MPK_FATBIN_STORED || e->plain_bytes != bytes.len)
 		return MPK_OK;
-	code = mpk_fatbin_unpack(e, &left, &scratch, &plain, NULL);
+	code = mpk_fatbin_unpack(e, &left, NULL, &scratch, &plain, NULL);
 	*same = code == MPK_OK && mpk_span_equal(plain, bytes);
 	return code == MPK_E_NOMEM ? mpk_fail_nomem(r->err) : MPK_OK;
 }
@@ -170,6 +181,43 @@ static enum mpk_code replace_entry(struct replacing *r, const struct mpk_fatbin_
 	return mpk_fatbin_put_image(out, e, &image, packing, f->bytes.len, e->debug, r->err);
 }
 
+/* Images that were packed together stay so.
+ * @count   receives how many entries these are */
+static enum mpk_code replace_together(struct replacing *r, const struct mpk_fatbin_entry *e,
+				      const struct mpk_code_target *targets, size_t left,
+				      size_t *count, struct mpk_rope *out)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_fatbin_unpacked last = { 0 };
+	uint64_t room = MPK_FATBIN_TOTAL_MAX;
+	const struct mpk_fatbin_entry **list;
+	struct mpk_span *images;
+	bool *debug, is_same = true;
+
+	for (*count = 0; *count < left && e[*count].piece.data == e->piece.data;)
+		++*count;
+	list = mpk_arena_array(&scratch, *count, sizeof(void *));
+	images = mpk_arena_array(&scratch, *count, sizeof *images);
+	debug = mpk_arena_array(&scratch, *count, sizeof *debug);
+	MPK_TRY_ALLOC(list && images && debug, r->err);
+	for (size_t i = 0; i < *count; i++) {
+		const struct mpk_image_file *f = file_for(r, &targets[i]);
+		struct mpk_span bytes;
+
+		list[i] = &e[i];
+		debug[i] = e[i].debug;
+		MPK_TRY(mpk_fatbin_unpack(&e[i], &room, &last, &scratch, &images[i], r->err));
+		bytes = f ? f->bytes : images[i];
+		is_same &= mpk_span_equal(bytes, images[i]);
+		images[i] = bytes;
+	}
+	if (is_same) {
+		mpk_rope_put_view(out, e->piece);
+		return mpk_rope_status(out, r->err);
+	}
+	return mpk_fatbin_put_together(out, list, images, debug, *count, r->err);
+}
+
 static enum mpk_code replace_in_fatbin(struct replacing *r, struct mpk_span container)
 {
 	struct mpk_rope entries = mpk_rope_of(r->out->arena);
@@ -179,13 +227,16 @@ static enum mpk_code replace_in_fatbin(struct replacing *r, struct mpk_span cont
 
 	MPK_TRY(mpk_fatbin_read(container, r->out->arena, &fatbin, r->err));
 	MPK_TRY(mpk_code_targets(container, r->out->arena, &targets, &count, r->err));
-	for (size_t i = 0; i < fatbin.entry_count; i++) {
+	for (size_t i = 0, n = 1; i < fatbin.entry_count; i += n, n = 1) {
 		const struct mpk_image_file *f = i < count ? file_for(r, &targets[i]) : NULL;
 
-		if (f)
+		if (fatbin.entries[i].piece_bytes && fatbin.entry_count == count)
+			MPK_TRY(replace_together(r, &fatbin.entries[i], &targets[i], count - i, &n,
+						 &entries));
+		else if (f)
 			MPK_TRY(replace_entry(r, &fatbin.entries[i], f, &entries));
 		else
-			mpk_rope_put_view(&entries, fatbin.entries[i].whole);
+			put_entry(&fatbin, i, &entries);
 	}
 	mpk_fatbin_put_header(r->out, entries.len);
 	mpk_rope_put_rope(r->out, &entries);

@@ -20,11 +20,6 @@ struct blob {
 	struct mpk_error *err;
 };
 
-static bool is_container(struct mpk_span code)
-{
-	return mpk_fatbin_is(code) || mpk_offload_is(code) || mpk_offload_is_packed(code);
-}
-
 /* PTX or a single cubin is all the code of its module, so it stays. */
 static enum mpk_code note_image(const struct blob *b, struct mpk_span code)
 {
@@ -65,7 +60,7 @@ static enum mpk_code thin_node(struct blob *b, size_t index)
 	MPK_TRY(mpk_kernels_read(&at, n->kind, b->tree.gen, arena, k, b->err));
 	if (k->layout != MPK_KERNELS_PLAIN)
 		return MPK_OK;
-	if (!is_container(k->data))
+	if (!mpk_thin_is_container(k->data))
 		return note_image(b, k->data);
 	b->thin->report->containers++;
 	c.bytes = k->data;

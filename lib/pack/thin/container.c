@@ -82,7 +82,7 @@ static enum mpk_code read_entry(const struct mpk_fatbin_entry *e, struct mpk_are
 	uint64_t left = MPK_FATBIN_TOTAL_MAX;
 	struct mpk_span plain;
 
-	enum mpk_code code = mpk_fatbin_unpack(e, &left, arena, &plain, err);
+	enum mpk_code code = mpk_fatbin_unpack(e, &left, NULL, arena, &plain, err);
 
 	if (code == MPK_E_UNSUPPORTED) { /* Too large to be read. */
 		out->problem = err;
@@ -159,7 +159,7 @@ static enum mpk_code put_stripped(struct mpk_thin *t, const struct mpk_fatbin_en
 	struct mpk_span cubin, flat;
 
 	*done = false;
-	MPK_TRY(mpk_fatbin_unpack(e, &left, &scratch, &cubin, err));
+	MPK_TRY(mpk_fatbin_unpack(e, &left, NULL, &scratch, &cubin, err));
 	MPK_TRY(mpk_cubin_strip(cubin, stored ? &image : &plain, &dropped, err));
 	if (!dropped)
 		return MPK_OK;
@@ -216,6 +216,57 @@ static enum mpk_code thin_put_entry(struct mpk_thin *t, const struct mpk_fatbin_
 	return mpk_rope_status(out, err);
 }
 
+/* Images that were packed together stay so, without those that are dropped.
+ * @count   receives how many entries these are */
+static enum mpk_code put_together(struct mpk_thin *t, const struct mpk_fatbin_entry *e, size_t left,
+				  const bool *kept, size_t *count, struct mpk_rope *out,
+				  bool *changed, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	uint64_t room = MPK_FATBIN_TOTAL_MAX, dropped = 0;
+	const struct mpk_fatbin_entry **list;
+	struct mpk_fatbin_unpacked last = { 0 };
+	struct mpk_span *images;
+	bool *debug, is_same = true;
+	size_t n = 0;
+
+	for (*count = 0; *count < left && e[*count].piece.data == e->piece.data; ++*count)
+		is_same &= kept[*count];
+	if (is_same && !t->o->drop_debug) {
+		mpk_rope_put_view(out, e->piece);
+		return mpk_rope_status(out, err);
+	}
+	list = mpk_arena_array(&scratch, *count, sizeof(void *));
+	images = mpk_arena_array(&scratch, *count, sizeof *images);
+	debug = mpk_arena_array(&scratch, *count, sizeof *debug);
+	MPK_TRY_ALLOC(list && images && debug, err);
+	for (size_t i = 0; i < *count; i++) {
+		struct mpk_rope stripped = mpk_rope_of(&scratch);
+		uint64_t bytes = 0;
+
+		if (!kept[i])
+			continue;
+		list[n] = &e[i];
+		debug[n] = e[i].debug;
+		MPK_TRY(mpk_fatbin_unpack(&e[i], &room, &last, &scratch, &images[n], err));
+		if (t->o->drop_debug && e[i].kind == MPK_FATBIN_ELF)
+			MPK_TRY(mpk_cubin_strip(images[n], &stripped, &bytes, err));
+		if (bytes) {
+			MPK_TRY(mpk_rope_flat(&stripped, &images[n], err));
+			debug[n] = false;
+		}
+		dropped += bytes;
+		n++;
+	}
+	if (is_same && !dropped) {
+		mpk_rope_put_view(out, e->piece);
+		return mpk_rope_status(out, err);
+	}
+	*changed = true;
+	t->report->debug_bytes += dropped;
+	return n ? mpk_fatbin_put_together(out, list, images, debug, n, err) : MPK_OK;
+}
+
 static enum mpk_code thin_fatbin(struct mpk_thin *t, struct mpk_thin_container *c,
 				 const char *where, struct mpk_error *err)
 {
@@ -229,8 +280,11 @@ static enum mpk_code thin_fatbin(struct mpk_thin *t, struct mpk_thin_container *
 			    err));
 	MPK_TRY(compare_fatbin(t, where, c->is_relocatable, &f, &l, err));
 	c->changed = l.kept_count < l.count;
-	for (size_t i = 0; i < f.entry_count; i++)
-		if (l.kept[i])
+	for (size_t i = 0, n = 1; i < f.entry_count; i += n, n = 1)
+		if (f.entries[i].piece_bytes)
+			MPK_TRY(put_together(t, &f.entries[i], f.entry_count - i, &l.kept[i], &n,
+					     &entries, &c->changed, err));
+		else if (l.kept[i])
 			MPK_TRY(thin_put_entry(t, &f.entries[i], &entries, &c->changed, err));
 	mpk_fatbin_put_header(&c->content, entries.len);
 	mpk_rope_put_rope(&c->content, &entries);
@@ -421,6 +475,11 @@ enum mpk_code mpk_thin_see_found(struct mpk_thin *t, const struct mpk_elf *elf,
 		if (devices[i].is_found)
 			MPK_TRY(see_found(t, &devices[i], err));
 	return MPK_OK;
+}
+
+bool mpk_thin_is_container(struct mpk_span bytes)
+{
+	return mpk_fatbin_is(bytes) || mpk_offload_is(bytes) || mpk_offload_is_packed(bytes);
 }
 
 /* --- any of them -------------------------------------------------------------------------------- */

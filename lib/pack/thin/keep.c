@@ -71,7 +71,7 @@ static bool word_means(struct mpk_span word, const struct mpk_code_target *t)
 
 	if (mpk_span_equal(word, name))
 		return true;
-	if (t->kind == MPK_TARGET_OTHER && t->sm)
+	if ((t->kind == MPK_TARGET_OTHER || t->kind == MPK_TARGET_TILE) && t->sm)
 		return cuda_number(word) == t->sm;
 	if (is_cuda_word(word) || word.len >= name.len ||
 	    memcmp(word.data, name.data, word.len) != 0)

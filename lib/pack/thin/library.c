@@ -473,6 +473,19 @@ static enum mpk_code thin_archive(struct mpk_span file, const struct mpk_thin_op
 				    : mpk_fail(err, MPK_E_UNSUPPORTED, "it would become larger");
 }
 
+/* A file that is a container by itself. */
+static enum mpk_code thin_bare(struct mpk_thin *t, struct mpk_span file, struct mpk_rope *out,
+			       struct mpk_error *err)
+{
+	struct mpk_thin_container c = { .bytes = file };
+
+	t->report->containers++;
+	MPK_TRY(mpk_thin_container(t, &c, "file:0", err));
+	MPK_TRY(mpk_thin_check_missing(t, &c, 1, err));
+	mpk_rope_put_rope(out, &c.content);
+	return mpk_rope_status(out, err);
+}
+
 enum mpk_code mpk_thin_library(struct mpk_span file, const struct mpk_thin_options *options,
 			       struct mpk_arena *arena, struct mpk_rope *out,
 			       struct mpk_thin_report *report, struct mpk_error *err)
@@ -486,6 +499,8 @@ enum mpk_code mpk_thin_library(struct mpk_span file, const struct mpk_thin_optio
 		return thin_archive(file, options, arena, out, report, err);
 	if (report->is_input)
 		return mpk_thin_object(file, options, arena, out, report, err);
+	if (mpk_thin_is_container(file))
+		return thin_bare(&l.thin, file, out, err);
 	MPK_TRY(library_open(&l, file));
 	return thin_library(&l, out);
 }

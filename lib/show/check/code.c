@@ -143,16 +143,21 @@ static enum mpk_code read_image(const struct mpk_fatbin_entry *e, struct mpk_are
 	enum mpk_code code;
 
 	*out = (struct mpk_code_info){ 0 };
-	code = mpk_fatbin_unpack(e, &left, scratch, &out->bytes, err);
+	code = mpk_fatbin_unpack(e, &left, NULL, scratch, &out->bytes, err);
 	if (code != MPK_OK)
 		return code == MPK_E_NOMEM ? code : MPK_OK;
-	return mpk_code_info_read_as(
-		e->kind == MPK_FATBIN_ELF ? &mpk_format_cubin : &mpk_format_ptx, scratch, out, err);
+	return mpk_code_info_read_as(mpk_cuda_entry_format(e), scratch, out, err);
 }
 
 static bool has_kernels(const struct mpk_fatbin_entry *e)
 {
-	return e->kind == MPK_FATBIN_ELF || e->kind == MPK_FATBIN_PTX;
+	return mpk_cuda_entry_format(e) != NULL;
+}
+
+/* What it takes to list its kernels. Tile IR comes last, for it has those for tiles alone. */
+static int effort_of(const struct mpk_fatbin_entry *e)
+{
+	return e->kind == MPK_FATBIN_ELF ? 0 : e->kind == MPK_FATBIN_PTX ? 1 : 2;
 }
 
 /* Reads the kernels of the fatbin image that is cheapest to read, since normally all images have
@@ -175,7 +180,7 @@ static enum mpk_code read_kernels(struct mpk_span bytes, struct mpk_arena *scrat
 		const struct mpk_fatbin_entry *e = &f.entries[i];
 
 		if (has_kernels(e) &&
-		    (!best || e->kind > best->kind ||
+		    (!best || effort_of(e) < effort_of(best) ||
 		     (e->kind == best->kind && e->plain_bytes < best->plain_bytes)))
 			best = e;
 	}
@@ -247,7 +252,7 @@ bool mpk_check_is_spirv(const struct mpk_code_target *t)
 /* SPIR-V belongs to neither maker, except that of HIP. */
 static bool is_made_for(const struct mpk_code_target *t, bool cuda)
 {
-	return cuda ? t->sm != 0
+	return cuda ? t->sm || t->kind == MPK_TARGET_TILE
 		    : mpk_span_starts(mpk_span_str(t->name), "gfx") ||
 			       mpk_span_starts(mpk_span_str(t->name), "amdgcnspirv") ||
 			       mpk_span_starts(mpk_span_str(t->name), "processor ");
@@ -316,7 +321,7 @@ static enum mpk_code ask_entry(const struct mpk_fatbin_entry *e, void *arg, stru
 
 	if (a->toolkit || e->kind != MPK_FATBIN_ELF)
 		return MPK_OK;
-	code = mpk_fatbin_unpack(e, &a->left, &scratch, &image, NULL);
+	code = mpk_fatbin_unpack(e, &a->left, NULL, &scratch, &image, NULL);
 	if (code == MPK_OK)
 		code = mpk_cubin_read_head(image, &cubin, NULL);
 	if (code == MPK_OK)

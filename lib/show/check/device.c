@@ -70,6 +70,8 @@ static void put_advice(const struct mpk_check_unit *u, const struct mpk_cuda_pla
 	}
 	if (i < u->image_count && u->images[i].kind == MPK_TARGET_PTX)
 		v = driver_of_ptx(u->images[i].ptx_major, u->images[i].ptx_minor);
+	if (i < u->image_count && u->images[i].kind == MPK_TARGET_TILE)
+		v = (struct mpk_cuda_version){ u->images[i].ptx_major, u->images[i].ptx_minor };
 	if (v.major)
 		mpk_strbuf_printf(out,
 				  ": install a driver of CUDA %u.%u or later, or "
@@ -99,6 +101,7 @@ static void put_reason(const struct mpk_code_target *image, const struct mpk_cud
 		[MPK_CUDA_ARCH_ONLY] = "runs on exactly this architecture",
 		[MPK_CUDA_FAMILY_ONLY] = "runs on devices of its family alone",
 		[MPK_CUDA_LATER] = "PTX for this device and later ones",
+		[MPK_CUDA_NO_TILE] = "drivers compile Tile IR for sm_80 and later",
 		[MPK_CUDA_PTX_VERSION] = "PTX that the driver is too old for",
 		[MPK_CUDA_TOOLKIT] = "made by CUDA 13 or later, the driver is older",
 		[MPK_CUDA_PACKED] = "packed with zstd, which drivers unpack from CUDA 12.4 on",
@@ -112,13 +115,18 @@ static void put_reason(const struct mpk_code_target *image, const struct mpk_cud
 	enum mpk_cuda_fit fit = mpk_cuda_fit(image, place);
 
 	mpk_escape(out, mpk_span_str(image->name));
+	if (image->kind == MPK_TARGET_TILE)
+		mpk_strbuf_printf(out, "%sTile IR %u.%u", *image->name ? " " : "", image->ptx_major,
+				  image->ptx_minor);
 	if (image->kind == MPK_TARGET_PTX)
 		mpk_strbuf_printf(out, " PTX %u.%u", image->ptx_major, image->ptx_minor);
 	if (fit == MPK_CUDA_UNKNOWN)
-		mpk_strbuf_printf(out, " (kind %u of image, such as Tile IR: %s)", image->kind_code,
-				  reasons[fit]);
+		mpk_strbuf_printf(out, " (kind %u of image: %s)", image->kind_code, reasons[fit]);
 	else
-		mpk_strbuf_printf(out, " (%s)", reasons[fit]);
+		mpk_strbuf_printf(out, " (%s)",
+				  image->kind == MPK_TARGET_TILE && fit == MPK_CUDA_PTX_VERSION
+					  ? "the driver is too old for it"
+					  : reasons[fit]);
 }
 
 /* Says for each image why it does not run, then what would help: the two often differ, as with PTX
@@ -344,6 +352,7 @@ struct grouping {
 	struct mpk_strmap by_key;
 	/* images that a runtime registers, and images that the program itself loads */
 	size_t registered, registered_run, registered_kernels, bare_kernels;
+	bool has_tile; /* some of it is Tile IR */
 };
 
 static void grouping_fini(struct grouping *g)
@@ -427,6 +436,8 @@ static enum mpk_code take_unit(struct grouping *g, const struct mpk_check_unit *
 	if (relinked)
 		fit = SERVES;
 	g->s->result->gpu_by_ptx |= relinked;
+	for (size_t i = 0; i < u->image_count; i++)
+		g->has_tile |= u->images[i].kind == MPK_TARGET_TILE;
 	n->modules += u->node != NULL;
 	n->units++;
 	n->kernels += u->kernels;
@@ -616,9 +627,9 @@ static enum mpk_code judge(struct mpk_check_state *s, bool cuda, struct mpk_erro
 	say_extras(&g, BARE);
 	if (r->gpu_by_ptx)
 		mpk_check_say(s, MPK_NOTE, NULL,
-			      "on %s some of it is PTX alone, which the driver compiles at the "
+			      "on %s some of it is %s alone, which the driver compiles at the "
 			      "first start",
-			      s->there->device);
+			      s->there->device, g.has_tile ? "PTX or Tile IR" : "PTX");
 	return MPK_OK;
 }
 

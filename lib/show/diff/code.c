@@ -190,6 +190,7 @@ static const struct image *diff_code_images_of(struct mpk_differ *d,
 	static const char *const kinds[] = { [MPK_FATBIN_PTX] = "PTX compute",
 					     [MPK_FATBIN_ELF] = "cubin sm",
 					     [MPK_FATBIN_LTO] = "LTO IR lto",
+					     [MPK_FATBIN_TILE] = "Tile IR tile",
 					     [MPK_FATBIN_OTHER] = "other sm" };
 	const struct mpk_fatbin *f = code->content;
 	struct image *list = mpk_arena_array(d->arena, f->entry_count, sizeof *list);
@@ -216,7 +217,8 @@ static void compare_images(struct mpk_differ *d, struct mpk_span name, const voi
 	const struct image *x = a, *y = b;
 	struct mpk_difference *item;
 
-	if (mpk_span_equal(x->entry->data, y->entry->data))
+	if (mpk_span_equal(x->entry->data, y->entry->data) &&
+	    x->entry->piece_off == y->entry->piece_off)
 		return;
 	if (!mpk_span_equal(x->code->bytes, y->code->bytes)) {
 		mpk_diff_code(d, "image", name,
@@ -225,7 +227,8 @@ static void compare_images(struct mpk_differ *d, struct mpk_span name, const voi
 		return;
 	}
 	item = mpk_differ_change(d, "image", name, "%s -> %s, packed in another way, code equal",
-				 MPK_SIZE(x->entry->data.len), MPK_SIZE(y->entry->data.len));
+				 MPK_SIZE(mpk_fatbin_entry_bytes(x->entry)),
+				 MPK_SIZE(mpk_fatbin_entry_bytes(y->entry)));
 	if (item)
 		item->same_code = true;
 }

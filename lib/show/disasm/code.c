@@ -188,7 +188,8 @@ enum mpk_code mpk_disasm_note(struct mpk_disasm_job *j, enum mpk_code code,
 	if (code == MPK_E_NOMEM)
 		return mpk_fail_nomem(j->err);
 	j->found++;
-	if (j->failure != MPK_OK)
+	/* What something helps against is said before what nothing does. */
+	if (j->failure != MPK_OK && (j->failure != MPK_E_UNSUPPORTED || code == MPK_E_UNSUPPORTED))
 		return MPK_OK;
 	j->failure = code;
 	j->error = *err;

@@ -219,6 +219,7 @@ static enum mpk_code add_targets(struct mpk_map_maker *m, size_t parent,
 		const char *what = t->what                       ? t->what
 				   : t->kind == MPK_TARGET_PTX   ? "PTX"
 				   : t->kind == MPK_TARGET_LTO   ? "LTO IR"
+				   : t->kind == MPK_TARGET_TILE  ? "Tile IR"
 				   : t->kind == MPK_TARGET_OTHER ? "other code"
 								 : "cubin";
 		bool is_binary = t->kind == MPK_TARGET_BINARY;

@@ -50,6 +50,9 @@ struct mpk_thin {
 enum mpk_code mpk_thin_container(struct mpk_thin *t, struct mpk_thin_container *c,
 				 const char *where, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_thin_is_container - a fatbin, or a bundle of Clang's, packed or not */
+bool mpk_thin_is_container(struct mpk_span bytes);
+
 /* mpk_thin_section_target - which device a section of images is for, by its name
  * @out     in arena; NULL: it is no such section
  * Returns  MPK_OK; MPK_E_NOMEM */

@@ -476,8 +476,13 @@ static enum mpk_code refuse(struct mpk_span bytes, uint64_t off, struct mpk_erro
 {
 	struct mpk_foreign f;
 
+	/* A wheel without libraries is as one whose libraries hold nothing. */
 	if (mpk_foreign_find(bytes, &f))
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
+		return mpk_fail(err,
+				mpk_span_starts(bytes, "PK\3\4") &&
+						mpk_span_has(bytes, ".dist-info/")
+					? MPK_E_NO_BLOB
+					: MPK_E_UNSUPPORTED,
 				"this is %s, which holds no compiled module; %s", f.what, f.how);
 	return mpk_fail_offset(
 		err, MPK_E_CORRUPT, "file", off,

@@ -120,7 +120,10 @@ static void put_reason(const struct mpk_code_target *image, const struct mpk_cud
 				  image->ptx_minor);
 	if (image->kind == MPK_TARGET_PTX)
 		mpk_strbuf_printf(out, " PTX %u.%u", image->ptx_major, image->ptx_minor);
-	if (fit == MPK_CUDA_UNKNOWN)
+	if (fit == MPK_CUDA_TOOLKIT && image->toolkit)
+		mpk_strbuf_printf(out, " (made by CUDA %u%s, the driver is older)", image->toolkit,
+				  image->toolkit < 13 ? "" : " or later");
+	else if (fit == MPK_CUDA_UNKNOWN)
 		mpk_strbuf_printf(out, " (kind %u of image: %s)", image->kind_code, reasons[fit]);
 	else
 		mpk_strbuf_printf(out, " (%s)",

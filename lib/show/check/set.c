@@ -229,6 +229,79 @@ static bool is_better(const struct mpk_check_set_item *a, const struct mpk_check
 	return mpk_natural_compare(a->file, b->file) > 0;
 }
 
+/* Whether two folders are one for several releases or devices: "cuda12" and "cuda13", "cupti" and "cupti-blackwell". */
+static bool are_alike(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	const char *a_end = a + a_len, *b_end = b + b_len;
+
+	for (;; a++, b++) {
+		while (a < a_end && isdigit((unsigned char)*a))
+			a++;
+		while (b < b_end && isdigit((unsigned char)*b))
+			b++;
+		if (a >= a_end || b >= b_end || *a != *b)
+			break;
+	}
+	return (a >= a_end || *a == '-' || *a == '_' || (*a == '/' && a + 1 == a_end)) &&
+	       (b >= b_end || *b == '-' || *b == '_' || (*b == '/' && b + 1 == b_end)) &&
+	       !memchr(a, '/', a < a_end ? (size_t)(a_end - a) - 1 : 0) &&
+	       !memchr(b, '/', b < b_end ? (size_t)(b_end - b) - 1 : 0);
+}
+
+/* A library of the same name in such a folder is the same library, as CUPTI for two releases of CUDA in one wheel: where
+ * nothing or not all of one runs, the program has the other.
+ * Returns  what its name begins with, as a key; NULL when memory is out */
+static const char *stem_of(struct mpk_check_set *set, const struct mpk_check_set_item *item,
+			   size_t *folder)
+{
+	const char *slash = strrchr(item->file, '/'), *name = slash ? slash + 1 : item->file;
+	const char *end = strstr(name, ".so");
+
+	*folder = (size_t)(name - item->file);
+	return mpk_arena_printf(set->arena, "%zu %.*s", item->place,
+				(int)(end ? (size_t)(end - name) : strlen(name)), name);
+}
+
+static bool lacks_code(const struct mpk_check_set_item *item)
+{
+	return item->outcome == MPK_CHECK_RUNS_NOT || item->outcome == MPK_CHECK_RUNS_PARTLY;
+}
+
+static enum mpk_code find_in_folders(struct mpk_check_set *set, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap stems = { 0 };
+	size_t first, folder, other;
+
+	for (size_t i = 0; i < set->count; i++) {
+		const struct mpk_check_set_item *item = &set->items[i];
+		const char *stem;
+
+		if (item->fit != MPK_CHECK_FIT_YES)
+			continue;
+		stem = stem_of(set, item, &folder);
+		MPK_TRY_ALLOC(stem && mpk_strmap_put(&stems, mpk_span_str(stem), i, &first) >= 0,
+			      err);
+	}
+	for (size_t i = 0; i < set->count; i++) {
+		struct mpk_check_set_item *item = &set->items[i];
+		const char *stem;
+
+		if (!lacks_code(item) || item->instead != i)
+			continue;
+		stem = stem_of(set, item, &folder);
+		MPK_TRY_ALLOC(stem, err);
+		if (!mpk_strmap_find(&stems, mpk_span_str(stem), &first))
+			continue;
+		(void)stem_of(set, &set->items[first], &other);
+		if ((folder == other && strncmp(item->file, set->items[first].file, folder) == 0) ||
+		    !are_alike(item->file, folder, set->items[first].file, other))
+			continue;
+		item->instead = first;
+		set->items[first].others++;
+	}
+	return MPK_OK;
+}
+
 static enum mpk_code find_alternatives(struct mpk_check_set *set, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap families = { 0 };
@@ -309,6 +382,7 @@ static enum mpk_code spare(struct mpk_check_set *set, struct mpk_error *err)
 enum mpk_code mpk_check_set_sum(struct mpk_check_set *set, struct mpk_error *err)
 {
 	MPK_TRY(find_alternatives(set, err));
+	MPK_TRY(find_in_folders(set, err));
 	MPK_TRY(spare(set, err));
 	set->devices = mpk_arena_array(set->arena, set->device_count, sizeof *set->devices);
 	MPK_TRY_ALLOC(set->devices, err);

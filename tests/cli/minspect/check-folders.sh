@@ -1,0 +1,32 @@
+# one library for two releases of CUDA, each in a folder of its own, as wheels of Triton have CUPTI: that which runs decides
+mkdir -p wheel/cupti wheel/cupti-new wheel/other
+mpack build data/device/two.sm_52.cuda12.cubin -o wheel/cupti/pine.fatbin
+mpack build data/device/two.sm_75.cubin -o wheel/cupti-new/pine.fatbin
+python3 - <<'END'
+import glob, zipfile
+for name, files in ("both", ("cupti", "cupti-new")), ("one", ("cupti", "other")):
+    with zipfile.ZipFile(name + "-1-py3-none-any.whl", "w") as z:
+        for f in files:
+            z.write("wheel/" + ("cupti" if f == "cupti" else "cupti-new") + "/pine.fatbin", f + "/pine.fatbin")
+        z.writestr(name + "-1.dist-info/WHEEL", "")
+END
+for place in "--driver 12.9" "--device-arch sm_75" "--device-arch sm_52" "--device-arch sm_90"; do
+	minspect check --only device,driver $place both-1-py3-none-any.whl || echo "status $?"
+done
+# folders that are not alike hold different libraries
+minspect check --only device,driver --driver 12.9 one-1-py3-none-any.whl || echo "status $?"
+# a wheel without libraries, and one whose libraries have no code for GPUs, end alike
+python3 -c 'import zipfile; zipfile.ZipFile("none-1-py3-none-any.whl", "w").writestr("none-1.dist-info/WHEEL", "")'
+minspect check --device-arch sm_90 none-1-py3-none-any.whl 2>&1 || echo "status $?"
+# the interpreter is there for what needs an extension of it
+cat >ext.c <<'END'
+extern void *PyLong_FromLong(long);
+void *PyInit_ext(void) { return PyLong_FromLong(1); }
+int shared(void) { return 1; }
+END
+echo 'int shared(void); void *PyLong_FromLong(long); void *plugin(void) { return PyLong_FromLong(shared()); }' >plugin.c
+cc -shared -fPIC -o libext.so ext.c
+cc -shared -fPIC -o plugin.so plugin.c -L. -lext -Wl,-rpath,'$ORIGIN'
+cc -shared -fPIC -o alone.so plugin.c
+minspect check plugin.so
+minspect check alone.so | sed 's/; .*//' || :

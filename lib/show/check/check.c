@@ -174,6 +174,9 @@ static enum mpk_code load_file(struct mpk_check_state *s, struct mpk_error *err)
 		s->scope.file = &s->file;
 		s->file.is_new = true;
 	}
+	s->is_pythons = s->is_extension;
+	for (const struct mpk_dso *d = s->scope.first; d && !s->is_pythons; d = d->next)
+		s->is_pythons = mpk_check_is_extension(d);
 	MPK_TRY(mpk_scope_bind(&s->scope, &list, &count, err));
 	kept = mpk_arena_array(s->arena, count, sizeof *kept);
 	MPK_TRY_ALLOC(kept, err);

@@ -263,19 +263,12 @@ static bool hosts_provide(const struct mpk_there *there, const struct mpk_unboun
 	return false;
 }
 
-/* A plug-in that needs an extension is loaded where Python has loaded that. */
-static bool is_of_python(const struct mpk_check_state *s, const struct mpk_unbound *u)
-{
-	return mpk_python_symbol(u->name, NULL) &&
-	       (s->is_extension || (u->by != &s->file && mpk_check_is_extension(u->by)));
-}
-
 /* Whether the target itself defines a symbol: the named release, the libraries it has loaded, or
- * the interpreter that imports an extension. */
+ * the interpreter that imports an extension, and so a plug-in that needs it. */
 bool mpk_check_provided(const struct mpk_check_state *s, const struct mpk_unbound *u)
 {
 	return hosts_provide(s->there, u) || runtime_defines(s->there, u) ||
-	       implied(s->there, u->name) || is_of_python(s, u);
+	       implied(s->there, u->name) || (s->is_pythons && mpk_python_symbol(u->name, NULL));
 }
 
 /* What can be said of a symbol that no present library defines. */

@@ -23,6 +23,7 @@ struct mpk_check_state {
 	size_t unbound_count;
 	bool is_module;    /* TVM's runtime opens the file and binds its symbols lazily */
 	bool is_extension; /* Python imports the file */
+	bool is_pythons;   /* Python imports the file, or a library that it needs */
 	/* calls of its code to missing functions; filled by mpk_check_read_wants */
 	struct mpk_wants wants;
 	bool wants_read;

@@ -90,7 +90,8 @@ static bool set_when(const struct mpk_option *o, const char *value)
 	static const char *const words[] = { "auto", "always", "never" };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++) {
-		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): getopt has seen to it that there is one */
+		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): getopt ensured that
+		 * there is a value */
 		if (strcmp(value, words[i]) == 0) {
 			*(enum mpk_when *)o->target = (enum mpk_when)i;
 			return true;
@@ -199,7 +200,8 @@ static int parse(struct table *t, int argc, char **argv)
 			return bad_option(t, got, argv);
 		size_t at = by_value(t, got);
 
-		/* NOLINTBEGIN(clang-analyzer-core.NullDereference): getopt gives values of rows alone */
+		/* NOLINTBEGIN(clang-analyzer-core.NullDereference): getopt returns only values of
+		 * rows */
 		if (t->given[at] && takes_one_value(t->rows[at]->kind))
 			return mpk_diag_usage("--%s is given twice, and takes one value",
 					      t->rows[at]->name);

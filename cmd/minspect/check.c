@@ -24,29 +24,30 @@
 #include "text/escape.h"
 #include "text/table.h"
 
-/* Libraries of the packages that are checked, by which others of them are found. */
+/* The packages of the command line, in which needed libraries are searched. */
 struct minspect_siblings {
 	const struct minspect_options *options;
-	const struct minspect_file *archive; /* that is looked at; NULL: a file by itself */
-	struct minspect_file *archives;      /* the others of the command line, */
+	/* the current archive; NULL if the current file is not in an archive */
+	const struct minspect_file *archive;
+	struct minspect_file *archives; /* the other archives of the command line */
 	size_t archive_count;
-	bool is_open;                    /* once somebody asked */
+	bool is_open;                    /* archives have been opened */
 	struct minspect_file **unpacked; /* members that were needed */
 	size_t unpacked_count, unpacked_cap;
 	struct mpk_arena arena;
 };
 
-/* Every release with every device. */
+/* All combinations of releases and devices. */
 struct minspect_places {
 	struct mpk_there *items;
 	size_t count;
-	struct mpk_check_set set;  /* what was found in each, of several files */
-	struct mpk_strbuf details; /* the answers of the files, for --all */
+	struct mpk_check_set set;  /* results for each target, if there are several files */
+	struct mpk_strbuf details; /* results of the files, printed with --all */
 	size_t devices;
 	struct mpk_arena *arena;
 	bool failed;   /* memory is out */
-	bool is_set;   /* there are several files, or may be */
-	bool is_ended; /* the set is summed up */
+	bool is_set;   /* there are several files, or there may be */
+	bool is_ended; /* set has been summed up */
 	struct minspect_siblings *siblings;
 };
 
@@ -842,7 +843,8 @@ static void check_sum(const struct minspect_options *o, struct minspect_look *l)
 	if (l->json) {
 		put_json(p, l->json, l->at);
 	} else if (p->is_set) {
-		/* what files want of a system is in notes, which the short form has not */
+		/* with --abi, the short form would omit the notes with the system requirements of
+		 * each file */
 		p->set.is_short =
 			count_lines(&p->details) <= (o->abi ? DETAILS_OF_ABI : DETAILS_LINES);
 		minspect_answer(o, l, &mpk_answer_check_set, &p->set);

@@ -62,9 +62,10 @@ struct older {
 	bool other_bytes, any_said;
 	uint64_t older_bytes, newer_bytes; /* sizes of those two files */
 	struct mpk_strmap told;            /* names in the set of files with a printed difference */
-	/* of two sets, for people: what is said of each file, unless it is too much */
+	/* two sets, text: the differences of each file, up to MINSPECT_LINES */
 	struct minspect_aside aside;
-	struct mpk_strbuf *out; /* where it goes otherwise; NULL: nothing is kept aside */
+	/* output to use if nothing is kept aside; NULL if nothing is kept aside */
+	struct mpk_strbuf *out;
 };
 
 static struct mpk_span name_of(const struct older *older, size_t i)
@@ -131,7 +132,8 @@ static void older_close(struct older *older)
 	mpk_arena_fini(&older->arena);
 }
 
-/* Who reads a screen does not read code of the first of many files that differ. */
+/* If the kept text exceeds MINSPECT_LINES, drops it: the details of many files do not fit on a
+ * screen. */
 static void bound_aside(struct older *older)
 {
 	size_t lines = 0;
@@ -462,7 +464,8 @@ static int by_growth(const void *a, const void *b)
 	return n != m ? (n < m ? 1 : -1) : *x < *y ? -1 : *x > *y;
 }
 
-/* "  ~  pkg/lib.so  25.3 MiB -> 21.9 MiB", those that grew or shrank most first */
+/* Writes lines "  ~  pkg/lib.so  25.3 MiB -> 21.9 MiB", sorted by the change of size, largest
+ * first. */
 static void put_files(const struct older *older, struct mpk_strbuf *out)
 {
 	enum { FILES_SHOWN = 24 };

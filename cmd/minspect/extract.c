@@ -173,7 +173,7 @@ static enum mpk_code extract_write_all(struct mpk_directory *d, struct minspect_
 	return MPK_OK;
 }
 
-/* "files: 12 files, 41.1 MiB; 0.3 s", on a terminal */
+/* Prints "files: 12 files, 41.1 MiB; 0.3 s" on a terminal. */
 static void say_written(const char *folder, const struct mpk_extract *plan)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };

@@ -12,7 +12,7 @@
 
 static struct mpk_public_keys keys; /* keys of --pubkey */
 
-/* Findings of several files are listed where they are few, and counted by what they say where they are many. */
+/* Findings of several files are listed if they are few; many are counted by their text. */
 struct verifying {
 	struct mpk_verified_set set;
 	struct minspect_aside aside;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call.c - calls: the function run, what it wrote brought back, results handed over
+/* call.c - calls: runs a function, copies back what it wrote, and passes results to the caller
  *
- * A caller's results and tensors are touched when nothing can fail any more.
+ * The caller's results and tensors are written only when nothing can fail any more.
  */
 #include "library/internal/library.h"
 
@@ -18,7 +18,7 @@ static void call_fini(struct mpk_run_call *c)
 {
 	mpk_run_tensors_fini(&c->tensors);
 	mpk_value_drop(&c->result);
-	/* what values hold of args is borrowed, but for tuples */
+	/* values borrow from args, except tuples */
 	for (size_t i = 0; c->values && i < c->value_count; i++)
 		if (c->values[i].kind == MPK_VALUE_ARRAY)
 			mpk_value_drop(&c->values[i]);
@@ -31,7 +31,7 @@ static void call_fini(struct mpk_run_call *c)
 	free(c->names);
 }
 
-/* Where results are wanted: where the first tensor is. */
+/* Returns the device for results: that of the first tensor. */
 static struct mpk_dldevice home_of(const struct mpk_run_call *c)
 {
 	for (size_t i = 0; i < c->arg_count; i++)
@@ -42,8 +42,9 @@ static struct mpk_dldevice home_of(const struct mpk_run_call *c)
 
 /* --- the call --------------------------------------------------------------------------------- */
 
-/* A call ends when what it started on devices has ended. On the caller's stream it ends before: what he queues
- * there next comes after it, and copies to host memory have waited. */
+/* A call returns when all work that it started on devices has ended. On the caller's stream it
+ * returns earlier: work that the caller queues there runs after it, and copies to host memory have
+ * waited. */
 static enum mpk_code invoke(struct mpk_run_call *c, struct mpk_function *f, struct mpk_error *err)
 {
 	const struct mpk_args args = { c->values, c->names, c->value_count };
@@ -66,11 +67,11 @@ static enum mpk_code invoke(struct mpk_run_call *c, struct mpk_function *f, stru
 	mpk_run_close_operators(operators);
 	(void)mpk_stop_swap(before);
 	if (code != MPK_OK && atomic_load(&stop->was_seen)) {
-		/* what began before is over, so that the next call finds its memory at rest */
+		/* earlier work has ended, so the next call finds its memory unused */
 		MPK_TRY(mpk_run_settle(c->f->model, err));
 		return mpk_stop_fail(stop, err);
 	}
-	/* compiled code loses what its errors were for */
+	/* compiled code loses the reason of an error */
 	for (int i = 0; i < 2 && code != MPK_OK && code != MPK_E_BUDGET; i++)
 		if (atomic_load(&mpk_devices_memory(devices, i)->was_refused))
 			code = mpk_memory_fail(mpk_devices_memory(devices, i), err);
@@ -78,11 +79,12 @@ static enum mpk_code invoke(struct mpk_run_call *c, struct mpk_function *f, stru
 	return mpk_run_settle(c->f->model, err);
 }
 
-/* Whether a call failed because the code of a model numbers its devices the other way round
- * Compiled functions do not say in which order they number them. Their kernels look at the device of what they are given
- * before they touch anything, so that the other order is as good a guess when the first one fails.
+/* Whether a call may have failed because the model's code numbers its devices in the other order
+ *
+ * Compiled functions do not say in which order they number devices. Their kernels check the device
+ * of each argument before they access it. So if the first guess fails, the other order is tried.
  * @where   the device that was guessed
- * @err     what the call failed with */
+ * @err     the error of the call */
 static bool machine_may_turn(const struct mpk_function *f, struct mpk_dldevice where,
 			     const struct mpk_error *err)
 {
@@ -90,7 +92,8 @@ static bool machine_may_turn(const struct mpk_function *f, struct mpk_dldevice w
 	       strstr(err->text, ".device_type");
 }
 
-/* Compiled functions do not say in which order they number devices. */
+/* Compiled functions do not say in which order they number devices, so finds the function for the
+ * other order. */
 static enum mpk_code run_turn(const struct mpkr_function *f, struct mpk_function **out,
 			      struct mpk_error *err)
 {
@@ -106,7 +109,7 @@ static enum mpk_code run_turn(const struct mpkr_function *f, struct mpk_function
 		code = mpk_library_find(model->library, f->name, out, err);
 	back = mpk_runtime_set_devices(model->runtime, &model->where, 1, model->is_guess, NULL);
 	mpk_run_unlock(model, before);
-	(void)back; /* fewer than before always fit */
+	(void)back; /* cannot fail: a decrease always fits */
 	return code;
 }
 
@@ -125,13 +128,13 @@ static enum mpk_code run_once(struct mpk_run_call *c, struct mpk_error *err)
 		mpk_function_drop(turned);
 		return code;
 	}
-	/* names of bound parameters and types are those of the program, which both hold */
+	/* names of bound parameters and types belong to the program, which both functions hold */
 	mpk_function_drop(c->f->function);
 	c->f->function = turned;
 	return MPK_OK;
 }
 
-/* What is there now, as a compact host tensor. */
+/* Copies the current content of a tensor to a compact host tensor. */
 static enum mpk_code fetch_copy(const struct mpkr_function *f, struct mpk_tensor *t,
 				struct mpk_tensor **out, struct mpk_error *err)
 {
@@ -157,8 +160,8 @@ static enum mpk_code write_if_changed(const struct mpk_tensor *now, const struct
 	return MPK_OK;
 }
 
-/* What a function that is no model wrote to a copy, to the caller's tensor; memory that it left as it was is not
- * written, as it may be read-only. */
+/* If a function that is not a model wrote to a copy, copies the data to the caller's tensor.
+ * Unchanged memory is not written, as it may be read-only. */
 static enum mpk_code write_one_back(const struct mpkr_function *f, const struct mpk_run_arg *arg,
 				    struct mpk_error *err)
 {
@@ -222,7 +225,7 @@ static enum mpk_code call(struct mpk_run_call *c, mpkr_function *f,
 	MPK_TRY(run_once(c, err));
 	MPK_TRY(write_back(c, 0, err));
 	MPK_TRY(mpk_run_tensors_collect(&c->tensors, &c->result, err));
-	mpk_value_drop(&c->result); /* what the function returned holds its parts no longer */
+	mpk_value_drop(&c->result); /* the function's result no longer holds its parts */
 	if (c->tensors.count > wanted->room) {
 		*wanted->count = c->tensors.count;
 		return mpk_fail(err, MPK_E_USAGE, "%zu results, and room for %zu", c->tensors.count,
@@ -262,10 +265,10 @@ int mpkr_call(mpkr_function *function, const struct mpkr_tensor *const *in, size
 
 /* --- results as values ------------------------------------------------------------------------ */
 
-/* A value with memory of its own. A tuple is made anew: what the function returned may be kept by it. Tensors that
- * nobody else holds are handed on.
- * @home    where tensors are wanted; NULL: where they are
- * @takes   what is in v is not asked for again */
+/* Makes a value with its own memory. A tuple is always copied: the function may have kept the one
+ * it returned. Tensors without other references are passed on.
+ * @home    device for tensors; NULL: leave them where they are
+ * @takes   v may be taken apart, since it is not used again */
 static enum mpk_code own_value(const struct mpk_run_call *c, struct mpk_value *v,
 			       const struct mpk_dldevice *home, bool takes, unsigned depth,
 			       struct mpk_value *out, struct mpk_error *err)
@@ -286,7 +289,7 @@ static enum mpk_code own_value(const struct mpk_run_call *c, struct mpk_value *v
 			*out = mpk_value_of_tensor(t);
 		return code;
 	}
-	/* a model that nests them deeper would overflow the stack */
+	/* deeper tuples would overflow the stack */
 	if (v->kind != MPK_VALUE_ARRAY || depth == MPK_RUN_NEST_MAX) {
 		*out = mpk_value_hold(*v);
 		return MPK_OK;
@@ -336,7 +339,7 @@ static const struct mpk_dltensor *public_tensor(const struct mpkr_tensor *t)
 	return (const struct mpk_dltensor *)(const void *)t;
 }
 
-/* A bit of bool has a byte of its own, whatever a release calls its type. */
+/* A bool takes one byte, even if the release gives its type one bit. */
 static enum mpk_code check_fit(const struct mpk_tensor *t, const struct mpk_dltensor *out, size_t i,
 			       struct mpk_error *err)
 {
@@ -370,7 +373,7 @@ static enum mpk_code copy_out(struct mpk_run_call *c, struct mpk_tensor **t,
 	return MPK_OK;
 }
 
-/* Everything that can fail comes before the first byte is written, but for what a device may refuse. */
+/* Everything that can fail comes before the first byte is written, except errors of a device. */
 static enum mpk_code put_out(struct mpk_run_call *c, const struct mpkr_tensor *const *out, size_t m,
 			     struct mpk_error *err)
 {
@@ -468,7 +471,7 @@ static enum mpk_code fetch_argument(const struct mpk_run_call *c, size_t i, stru
 {
 	const struct mpk_tensor *from = c->args[i].value.tensor;
 
-	/* what lies on the host was written in place */
+	/* data on the host was written in place */
 	if (from == to)
 		return MPK_OK;
 	return mpk_devices_fetch(mpk_runtime_devices(c->f->model->runtime), &from->dl, to, err);

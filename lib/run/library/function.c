@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* function.c - functions as callers see them: listed and found
+/* function.c - lists and finds the functions of a model
  *
- * Functions of executables come first, in the order of the file: they are what a caller looks for, and host
- * functions of such a library are mostly their kernels.
+ * Functions of executables come first, in file order: callers look for them, and the host functions
+ * of such a library are mostly their kernels.
  */
 #include "library/internal/library.h"
 
@@ -36,8 +36,8 @@ static enum mpk_code list_name(struct mpkr_model *model, struct mpk_span name, b
 	return MPK_OK;
 }
 
-/* An executable reads its names when it is opened, which a look-up of anything does. One that cannot be
- * opened has none here; finding a function of it says why. */
+/* An executable's names are read when it is opened, as any look-up does. If it cannot be opened, it
+ * lists no functions; finding one of its functions reports why. */
 static enum mpk_code add_executable(struct mpk_module *module, void *arg, struct mpk_error *err)
 {
 	struct mpk_node_module *node = (struct mpk_node_module *)module;
@@ -57,7 +57,7 @@ static enum mpk_code add_executable(struct mpk_module *module, void *arg, struct
 	return MPK_OK;
 }
 
-/* Fill the list of functions, if it is not; the model is locked. */
+/* Fills the list of functions if it is empty; the caller holds the model's lock. */
 static enum mpk_code run_list(struct mpkr_model *model, struct mpk_error *err)
 {
 	const struct mpk_host_code *code = model->code;
@@ -75,7 +75,7 @@ static enum mpk_code run_list(struct mpkr_model *model, struct mpk_error *err)
 
 /* --- for callers ------------------------------------------------------------------------------ */
 
-/* The model is locked. */
+/* The caller holds the model's lock. */
 static struct mpk_run_entry *entry_at(mpkr_model *model, size_t i)
 {
 	if (run_list(model, NULL) != MPK_OK || i >= model->entry_count)
@@ -126,8 +126,8 @@ int mpkr_function_is_model(mpkr_model *model, size_t i)
 	return is_model;
 }
 
-/* What cannot be found, for want of a device, is listed all the same. Parameters that are bound may be inputs
- * of its signature: it is the file's. */
+/* A function that cannot be found because a device is missing is still listed. Its signature may
+ * include inputs with bound parameters, since it comes from the file. */
 static const char *signature_of(struct mpkr_model *model, const char *name)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
@@ -175,7 +175,8 @@ enum mpk_code mpk_run_set_device(struct mpkr_model *model, struct mpk_dldevice w
 	return MPK_OK;
 }
 
-/* The device is used before the look-up, as code that asks for "the current device" means this one. */
+/* The device is activated before the look-up, as code that asks for "the current device" means this
+ * one. */
 enum mpk_code mpk_run_look_up(struct mpkr_model *model, const char *name, struct mpk_function **out,
 			      struct mpk_error *err)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* given.c - what is found with what its caller gives: kernels with their launch, models with parameters for one call
+/* given.c - finds functions together with data from the caller: kernels with their launch extents,
+ * models with parameters for one call
  *
- * Host code computes what a launch needs from the shapes of its tensors. Whoever calls a kernel without it has to say
- * that himself, once, when the kernel is found; a call then passes what the kernel's own parameters take.
+ * Normally host code computes the launch extents from the shapes of its tensors. Without host code,
+ * the caller gives them once, when the kernel is found; a call then passes only the kernel's own
+ * parameters.
  *
- * Of a call with parameters it is known what it gives itself: the rest must come from the file.
- * What does not fit is said all at once, because whoever feeds a model from a file has one mistake in a hundred places:
- * the missing, those of another type or shape, and what the file has that nobody wants, as that is often the same under
- * another name.
+ * The caller of a model says which inputs it gives itself; all others must come from the file of
+ * parameters. All mismatches are reported at once, because one mistake usually affects many inputs:
+ * missing tensors, wrong types or shapes, and tensors that no input uses, which are often the
+ * missing ones under another name.
  */
 #include "library/internal/library.h"
 
@@ -19,21 +21,21 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
-/* The inputs of a function, and what becomes of them. */
+/* The inputs of a function, and the source of each. */
 struct inputs {
 	const struct mpk_run_given *given;
 	struct mpk_arena *arena;
 	struct mpk_run_finder finder;
 	struct mpk_run_choice *chosen;
 	size_t chosen_count;
-	const struct mpk_param **left; /* nothing has a value for them by name; in order */
+	const struct mpk_param **left; /* inputs without a value by name; in order */
 	size_t left_count;
-	struct mpk_strbuf wrong; /* what does not fit its input */
+	struct mpk_strbuf wrong; /* messages about tensors that do not fit their inputs */
 	size_t wrong_count;
 	bool failed; /* memory is out */
 };
 
-enum { WRONG_MAX = 8 }; /* are said, and how many more */
+enum { WRONG_MAX = 8 }; /* listed; further ones are only counted */
 
 /* --- by name -------------------------------------------------------------------------------- */
 
@@ -55,7 +57,8 @@ static bool find_numbered(const struct inputs *in, size_t number, size_t *index)
 
 /* --- whether it fits -------------------------------------------------------------------------- */
 
-/* What cannot be known without unpacking it is held against its input when it is called. */
+/* Checks a tensor against its input. Properties that are unknown before unpacking are checked at
+ * the call. */
 static void check_fit(struct inputs *in, struct mpk_span name, const struct mpk_type *t,
 		      size_t index)
 {
@@ -94,7 +97,7 @@ static void choose_one(struct inputs *in, const struct mpk_param *input, size_t 
 	check_fit(in, input->name, &input->type, index);
 }
 
-/* What the call names itself comes before the file. */
+/* A value named by the call takes precedence over the file. */
 static bool choose_by_name(struct inputs *in, const struct mpk_param *input)
 {
 	size_t index;
@@ -108,7 +111,8 @@ static bool choose_by_name(struct inputs *in, const struct mpk_param *input)
 	return true;
 }
 
-/* The tensors of a tuple: by the names of its fields, by numbers, or all of the file. */
+/* Finds the tensors of a tuple: by the names of its fields, by numbers, or all tensors of the file
+ * in order. */
 static bool find_field(struct inputs *in, const struct mpk_type *tuple, size_t field, size_t *index)
 {
 	if (mpk_run_find_param(&in->finder, tuple->fields[field].name, index) ||
@@ -146,7 +150,7 @@ static size_t count_unnamed(const struct mpk_run_given *given)
 	return count;
 }
 
-/* Weights follow other inputs by custom, so what is still open at the end is filled first. */
+/* Weights usually follow other inputs, so the last open inputs are filled first. */
 static void choose_left(struct inputs *in)
 {
 	size_t given = count_unnamed(in->given), numbered = 0, index;
@@ -175,7 +179,7 @@ static void choose_left(struct inputs *in)
 
 /* --- what is said ------------------------------------------------------------------------------ */
 
-/* Names that nobody asked for, if there are any: often what is missing has one of them. */
+/* Lists unused names of the file: a missing tensor often has one of them. */
 static void put_unused(const struct inputs *in, struct mpk_strbuf *out)
 {
 	size_t count = mpk_param_file_count(in->given->params), unused = 0;
@@ -196,7 +200,7 @@ static void put_unused(const struct inputs *in, struct mpk_strbuf *out)
 	mpk_put_names(out, names, unused);
 }
 
-/* All at once: users fill them in one go. */
+/* Reports all missing inputs at once. */
 static enum mpk_code refuse_params(const struct inputs *in, size_t given, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
@@ -256,7 +260,7 @@ static enum mpk_code choose_all(struct inputs *in, const struct mpk_signature *m
 		(void)choose_by_name(in, &m->params[i]);
 	choose_left(in);
 	MPK_TRY_ALLOC(!in->failed && !in->finder.failed && !in->wrong.failed, err);
-	/* Values without a name fill, in order, the inputs that nothing else gives. */
+	/* Values without a name fill, in order, the inputs that have no other source. */
 	if (given < in->left_count || in->wrong_count)
 		return refuse_params(in, given, err);
 	return given > in->left_count ? left_over(in, given, err) : MPK_OK;
@@ -289,7 +293,7 @@ static enum mpk_code bind_choice(struct mpkr_function *f, struct mpk_param_file 
 	if (type->kind == MPK_TYPE_TUPLE)
 		MPK_TRY(mpk_value_of_array(chosen->count, &b->value, err));
 	b->name = chosen->input->name;
-	f->bound_count++; /* from here on it is dropped with the others */
+	f->bound_count++; /* from here on it is freed with the others */
 	if (type->kind != MPK_TYPE_TUPLE)
 		return mpk_run_send_param(f, type, file, chosen->indices[0], &b->value, err);
 	for (size_t i = 0; i < chosen->count; i++)
@@ -340,8 +344,8 @@ static enum mpk_code take_launch(const struct mpkr_launch *from, struct mpk_kern
 	return MPK_OK;
 }
 
-/* The device of a model is where its tensors are to be; one that was only guessed does not keep kernels for another
- * from being called. */
+/* The model's device decides where its tensors go. If it was only guessed, kernels for another
+ * device can still be called. */
 static enum mpk_code run_find_kernel(struct mpkr_model *model, const char *name,
 				     const struct mpk_kernel_extents *extents,
 				     struct mpk_kernel_found *out, struct mpk_error *err)

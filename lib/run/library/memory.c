@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - the memory of models: given by the caller, asked for, and reckoned before a call
+/* memory.c - the memory of models: allocators of the caller, current use, and the estimate for a
+ * call
  *
- * What a call will take follows from the code of the model (program/memory.h), read once more for each question: the
- * program that runs keeps nothing of its plan.
+ * The memory of a call is computed from the code of the model (program/memory.h), which is read
+ * again for each question: the running program does not keep its plan.
  */
 #include <string.h>
 
@@ -13,7 +14,7 @@
 
 /* --- of the caller ------------------------------------------------------------------------------ */
 
-/* Those of the first release that had them. */
+/* Size of the struct in the first release that had it. */
 enum { MEMORY_SIZE_MIN = sizeof(struct mpkr_memory) };
 
 static void *allocate(void *user, struct mpk_dldevice device, uint64_t bytes, uint64_t align)
@@ -59,7 +60,7 @@ enum mpk_code mpk_run_set_memory(struct mpkr_model *model, const struct mpkr_mem
 			   err);
 }
 
-/* Memory of OpenCL is an object of the driver. */
+/* OpenCL memory is an object of the driver, so callers cannot provide it. */
 enum mpk_code mpk_run_check_memory(const struct mpkr_model *model, struct mpk_error *err)
 {
 	if (!model->device_memory.allocate || mpk_dldevice_is_host(model->where) ||
@@ -72,7 +73,7 @@ enum mpk_code mpk_run_check_memory(const struct mpkr_model *model, struct mpk_er
 
 /* --- now ------------------------------------------------------------------------------------------ */
 
-/* Fields that a caller does not know are not written. */
+/* Fields that a caller's version does not have are not written. */
 void mpk_run_hand_over(void *out, size_t room, const void *from, size_t len)
 {
 	memcpy((char *)out + sizeof room, (const char *)from + sizeof room,
@@ -115,7 +116,7 @@ void mpkr_memory_trim(mpkr_model *model)
 /* --- before a call -------------------------------------------------------------------------------- */
 
 struct question {
-	const char *name; /* NULL: any */
+	const char *name; /* NULL means any function */
 	struct mpk_memory_ask ask;
 	struct mpk_arena arena;
 	struct mpkr_need best;
@@ -132,13 +133,13 @@ static bool is_asked(const struct question *q, const struct mpk_function_memory 
 	return !q->name || mpk_span_is(f->signature->name, q->name);
 }
 
-/* The function that takes most of those that are asked for. */
+/* Reports the function that takes most memory among those asked for. */
 static void answer(struct question *q, const struct mpk_model_memory *m)
 {
 	for (size_t i = 0; i < m->function_count; i++) {
 		const struct mpk_function_memory *f = &m->functions[i];
 		struct mpkr_need need = {
-			/* of a graph the storages of parameters are the weights */
+			/* for a graph, the storages of parameters are the weights */
 			.weight_bytes = m->is_static ? 0 : m->weight_bytes,
 			.cache_bytes = m->cache_bytes,
 			.input_bytes = f->input_bytes,
@@ -149,7 +150,7 @@ static void answer(struct question *q, const struct mpk_model_memory *m)
 
 		if (!is_asked(q, f))
 			continue;
-		/* results that are there at the worst moment; caches count once, whoever makes them */
+		/* results alive at the peak are included; caches count once, whoever makes them */
 		need.need_bytes = need.weight_bytes + need.cache_bytes + need.input_bytes +
 				  f->peak_bytes - f->peak_of[MPK_MEMORY_CACHE];
 		if (!q->is_found || need.need_bytes > q->best.need_bytes)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.c - models and their functions: made, counted, given sessions, dropped
+/* model.c - models and their functions: creation, reference counts, sessions
  *
- * Each model has a runtime of its own, so that two of one process share nothing but the code of this library,
- * and the devices that one names do not change those of another.
+ * Each model has its own runtime, so two models in one process share only the code of this library,
+ * and the device of one does not affect the other.
  *
- * A function that a caller holds has what calls of it need and no call changes: the inputs that are open, with
- * tuples taken apart, and the bound parameters, where it wants them.
+ * A function handle stores everything that calls need and do not change: the inputs to pass, with
+ * tuples taken apart, and the bound parameters on their devices.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@
 
 /* --- inputs ----------------------------------------------------------------------------------- */
 
-/* The inputs of a kernel, from its row of the table. */
+/* Sets the inputs of a kernel from the kernel table. */
 static enum mpk_code run_kernel_inputs(struct mpkr_function *f, struct mpk_error *err)
 {
 	size_t count = f->kernel->arg_count;
@@ -95,20 +95,20 @@ static void run_session_drop(struct mpk_run_session *session)
 	free(session);
 }
 
-/* The symbols that the dynamic linker will see tell where the blob is, in which generation, and what can be
- * called (object/exports.h). Lists, names and the tree live in one arena, views lead into the bytes, so a
- * file is one thing to give back. */
+/* Reads the symbols as the dynamic linker will see them: they tell the place of the blob, its
+ * generation, and the functions (object/exports.h). Lists, names and the tree are in one arena, and
+ * views refer to the bytes, so a file is freed as one object. */
 
 struct mpk_library_file {
 	struct mpk_arena arena;
-	struct mpk_mapping mapping; /* closed for bytes of a caller */
+	struct mpk_mapping mapping; /* closed if the bytes are the caller's */
 	struct mpk_elfdyn object;
 	struct mpk_tree tree;
 	struct mpk_host_code code;
 	char *path;
 };
 
-/* For a file of which nothing was opened. NULL is fine. */
+/* Frees a file from which no library was opened; NULL does nothing. */
 static void library_file_close(struct mpk_library_file *file)
 {
 	if (!file)
@@ -209,7 +209,7 @@ struct mpkr_model *mpk_run_model_hold(struct mpkr_model *model)
 	return model;
 }
 
-/* Whoever holds memory or code of the runtime holds the model, so nothing of it is left. */
+/* Everything that uses the runtime's memory or code holds the model, so nothing uses it now. */
 void mpk_run_model_drop(struct mpkr_model *model)
 {
 	if (!model || mpk_refs_drop(&model->refs))
@@ -241,7 +241,7 @@ void mpkr_close(mpkr_model *model)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* A file is read when its library is loaded. Once that is open the file is its own. */
+/* The file is read when its library is loaded; the loaded library then owns it. */
 enum mpk_code mpk_run_load(struct mpkr_model *model, struct mpk_error *err)
 {
 	const struct mpk_run_source *from = &model->source;
@@ -306,7 +306,7 @@ enum mpk_code mpk_run_create(const struct mpk_run_source *source, struct mpkr_mo
 
 /* --- what it takes ---------------------------------------------------------------------------- */
 
-/* "?" and "_" are no names: each is an extent by itself. */
+/* "?" and "_" are not names: each stands for a different extent. */
 static bool put_extents(struct mpkr_function *f, struct mpk_run_leaf *leaf)
 {
 	const struct mpk_type *t = leaf->type;
@@ -326,7 +326,7 @@ static bool put_extents(struct mpkr_function *f, struct mpk_run_leaf *leaf)
 	return leaf->extents != NULL;
 }
 
-/* What is in a tuple has the name of its field, or that of the tuple. */
+/* An element of a tuple gets the name of its field, else that of the tuple. */
 static bool put_leaves(struct mpkr_function *f, const struct mpk_type *type, struct mpk_span name,
 		       struct mpk_run_leaf **at)
 {
@@ -344,8 +344,8 @@ static bool put_leaves(struct mpkr_function *f, const struct mpk_type *type, str
 	return true;
 }
 
-/* @params  count, some left out where bound says that they are
- * @leaves, @leaf_count  receive them */
+/* @params  count of them, without those that bound marks
+ * @leaves, @leaf_count  receive the inputs */
 static enum mpk_code take_leaves(struct mpkr_function *f, const struct mpk_param *params,
 				 size_t count, const bool *is_bound, struct mpk_run_leaf **leaves,
 				 size_t *leaf_count, struct mpk_error *err)
@@ -449,7 +449,7 @@ enum mpk_code mpk_run_function_create(struct mpkr_model *model, struct mpk_run_s
 
 /* --- for callers ------------------------------------------------------------------------------ */
 
-/* What was said of inputs holds for the copy, too. */
+/* Copies what the caller set about the inputs. */
 static enum mpk_code copy_expected(const struct mpkr_function *from, struct mpkr_function *to,
 				   struct mpk_error *err)
 {
@@ -462,7 +462,7 @@ static enum mpk_code copy_expected(const struct mpkr_function *from, struct mpkr
 	return MPK_OK;
 }
 
-/* The model is locked. */
+/* The caller holds the model's lock. */
 static enum mpk_code open_session(const struct mpkr_function *f, struct mpkr_function **out,
 				  struct mpk_error *err)
 {
@@ -501,7 +501,8 @@ int mpkr_session(mpkr_function *function, mpkr_function **out, struct mpkr_error
 
 	if (!function || !out)
 		return mpk_run_misuse("a pointer that is needed is NULL", err);
-	/* a call under way may exchange the machine; not where the application asks from within it */
+	/* a call in progress may replace the machine, unless the application asks from within that
+	 * call */
 	is_calling = mpk_run_enter(function, NULL) != MPK_OK;
 	before = mpk_run_lock(function->model);
 	code = open_session(function, out, &failure);

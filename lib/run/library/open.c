@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open.c - models opened from a file, from memory or from the library that carries them */
+/* open.c - opens models from a file, from memory, or from the standalone library that contains
+ * them */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,10 +17,10 @@ uint32_t mpkr_version(void)
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-/* Those of the first release; a caller that was compiled with a later header has more. */
+/* Size in the first release; callers compiled with a later header have more fields. */
 enum { OPTIONS_SIZE_MIN = offsetof(struct mpkr_options, tvm_ffi) };
 
-/* Before a driver is asked: what no driver could mend. */
+/* Checks the device before any driver is asked. */
 static enum mpk_code check_device(struct mpkr_device d, struct mpk_error *err)
 {
 	enum mpk_device_kind kind = mpk_device_kind_from(d.device_type);
@@ -80,7 +81,7 @@ static enum mpk_code choose_device(struct mpkr_model *model, struct mpkr_device 
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* As mpkr_open. */
+/* Implements mpkr_open. */
 static enum mpk_code model_open(struct mpk_run_source *source, const struct mpkr_options *options,
 				struct mpkr_model **out, struct mpk_error *err)
 {
@@ -120,7 +121,7 @@ static enum mpk_code model_open(struct mpk_run_source *source, const struct mpkr
 		mpk_run_model_drop(model);
 		return mpk_failed(code);
 	}
-	model->source.path = NULL; /* the caller's */
+	model->source.path = NULL; /* the path belongs to the caller */
 	*out = model;
 	return MPK_OK;
 }
@@ -150,17 +151,18 @@ int mpkr_open_memory(const void *bytes, size_t len, const struct mpkr_options *o
 
 /* --- the carried library ------------------------------------------------------------------------ */
 
-/* One a library: its archive has one copy of this file. */
+/* One for each library, since each links its own copy of this file. */
 static struct {
 	struct mpk_arena arena;
 	struct mpk_standalone parts;
-	const uint8_t *blob;               /* where it was laid out */
-	const struct mpkr_symbol *symbols; /* of host code that is linked in; NULL: it is not */
+	const uint8_t *blob; /* address of the unpacked blob */
+	/* symbols of host code that is linked in; NULL if none is */
+	const struct mpkr_symbol *symbols;
 	size_t symbol_count;
 	mpkr_model *model;
 } carried;
 
-/* The piece that content is all or part of, when it is one that stayed in the file. */
+/* Returns the piece of the file that contains content, if it was left in the file. */
 static struct mpk_span find_moved(const void *user, struct mpk_span content)
 {
 	const struct mpk_standalone *s = &carried.parts;
@@ -208,7 +210,7 @@ static void model_take_symbols(const struct mpkr_symbol *symbols)
 		carried.symbol_count++;
 }
 
-/* Pages that nothing is written to are none of the process. */
+/* Pages that are never written stay shared with the file. */
 static enum mpk_code carried_lay_out(const struct mpkr_entry *entry, struct mpk_span *out,
 				     struct mpk_error *err)
 {
@@ -236,8 +238,8 @@ static enum mpk_code carried_lay_out(const struct mpkr_entry *entry, struct mpk_
 	return MPK_OK;
 }
 
-/* The symbol's size is not at hand here; the header tells it, and the linker put it there. What is packed is unpacked
- * once, for as long as the process lives. */
+/* The header gives the size, and the linker placed the data there. Compressed parts are unpacked
+ * once, for the lifetime of the process. */
 static enum mpk_code carried_read(const struct mpkr_entry *entry, struct mpk_error *err)
 {
 	MPK_TRY(mpk_standalone_read(mpk_span_of(entry->model, SIZE_MAX / 2), &carried.arena,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* params.c - parameters of models from files
+/* params.c - binds parameters of models from files
  *
- * Parameters are constants that a library leaves to a file, and inputs of its functions. Names decide, as far as there
- * are any. Inputs that no name finds are those of calls, but for weights without names: a tuple of as many tensors as a
- * file has, or, of tensors that are only numbered, the last inputs, as weights follow other inputs by custom.
+ * Parameters are constants that a library leaves to a file, and inputs of its functions. They are
+ * matched by name if there are names. Inputs without a match are passed by calls, with an exception
+ * for weights without names: a tuple with as many elements as a file has tensors, or, if tensors
+ * are only numbered, the last inputs, as weights usually come last.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@
 
 struct late {
 	const struct mpk_run_params *params;
-	bool is_on_host; /* the model is */
+	bool is_on_host; /* the model is on the host */
 };
 
 static enum mpk_code find_late(void *user, struct mpk_span name, struct mpk_tensor **out,
@@ -48,7 +49,8 @@ enum mpk_code mpk_run_bind_late(struct mpkr_model *model, const struct mpk_run_p
 
 /* --- names in a file -------------------------------------------------------------------------- */
 
-/* "fc1.weight" as "fc1_weight": what is no letter or digit of ASCII becomes an underscore. */
+/* Makes "fc1_weight" of "fc1.weight": characters other than ASCII letters and digits become
+ * underscores. */
 static struct mpk_span identifier_of(struct mpk_span name, struct mpk_arena *arena)
 {
 	char *text = mpk_arena_text(arena, name);
@@ -59,7 +61,8 @@ static struct mpk_span identifier_of(struct mpk_span name, struct mpk_arena *are
 	return mpk_span_of(text, text ? name.len : 0);
 }
 
-/* Two tensors of one identifier have none: others might take the one, or the other. */
+/* If two tensors have the same identifier, neither can be found by it: the choice would be
+ * arbitrary. */
 static void fill_exported(struct mpk_run_finder *f)
 {
 	size_t count = mpk_param_file_count(f->file), first;
@@ -76,7 +79,7 @@ static void fill_exported(struct mpk_run_finder *f)
 	}
 }
 
-/* A parameter is "p_" and its identifier in what torch.export makes, a buffer "b_", a constant "c_". */
+/* torch.export names a parameter "p_" plus its identifier, a buffer "b_", a constant "c_". */
 static bool find_exported(struct mpk_run_finder *f, struct mpk_span name, size_t *index)
 {
 	bool has_prefix = name.len > 2 && name.data[1] == '_' && memchr("pbc", name.data[0], 3);
@@ -98,7 +101,7 @@ bool mpk_run_find_param(struct mpk_run_finder *f, struct mpk_span name, size_t *
 
 /* --- binding ---------------------------------------------------------------------------------- */
 
-/* One tensor where its input is wanted: one by one, so that parameters of many GiB are not in memory twice. */
+/* Copies tensors one by one, so that parameters of many GiB are not in memory twice. */
 enum mpk_code mpk_run_send_param(const struct mpkr_function *f, const struct mpk_type *type,
 				 struct mpk_param_file *file, size_t index, struct mpk_value *out,
 				 struct mpk_error *err)
@@ -119,7 +122,7 @@ enum mpk_code mpk_run_send_param(const struct mpkr_function *f, const struct mpk
 	return MPK_OK;
 }
 
-/* The library links no zlib. */
+/* The library does not link zlib, so members must be stored. */
 static enum mpk_code read_member(struct mpk_span zip, const struct mpk_zip_member *m,
 				 struct mpk_arena *arena, struct mpk_span *out,
 				 struct mpk_error *err)
@@ -132,7 +135,7 @@ static enum mpk_code read_member(struct mpk_span zip, const struct mpk_zip_membe
 
 /* --- what files have for a function ------------------------------------------------------------ */
 
-/* The files of a model, each with what is known of its names. */
+/* The files of a model, each with an index of its names. */
 struct files {
 	struct mpk_run_finder *items;
 	size_t count;
@@ -160,7 +163,7 @@ static enum mpk_code files_init(struct files *f, const struct mpk_run_params *pa
 	return MPK_OK;
 }
 
-/* Of a name in several files the one that was bound last counts. */
+/* If several files have a name, the one bound last counts. */
 static bool find_named(struct files *f, struct mpk_span name, struct mpk_run_stored *out)
 {
 	for (size_t i = 0; i < f->count; i++)
@@ -206,13 +209,13 @@ static bool stored_fits(const struct mpk_type *t, const struct mpk_run_stored *s
 	return mpk_run_fits_type(t, &p);
 }
 
-/* A match under way: those of inputs, by their places, and of parameters that the file has. */
+/* A match in progress: for inputs, by index, and for parameters that the model's file has. */
 struct matching {
 	struct files *files;
 	const struct mpk_signature *s;
-	struct mpk_run_match *out; /* room for all */
+	struct mpk_run_match *out; /* has room for all matches */
 	size_t count;
-	bool *is_matched; /* of inputs */
+	bool *is_matched; /* one flag for each input */
 	bool failed;      /* memory is out */
 };
 
@@ -230,7 +233,7 @@ static struct mpk_run_stored *add_match(struct matching *m, const struct mpk_par
 	return at;
 }
 
-/* A tuple is matched by the names of all of its fields. */
+/* A tuple matches by name only if all of its fields do. */
 static void match_named(struct matching *m, const struct mpk_param *input, size_t place)
 {
 	const struct mpk_type *t = &input->type;
@@ -251,7 +254,7 @@ static void match_named(struct matching *m, const struct mpk_param *input, size_
 		(void)find_named(m->files, t->fields[i].name, &at[i]);
 }
 
-/* Where field i of a tuple lies when all of it is numbered, or one file has it in order. */
+/* Finds field i of a tuple whose fields are all numbered, or are one file in order. */
 static bool find_place(const struct files *f, const struct mpk_run_finder *in_order, size_t i,
 		       struct mpk_run_stored *out)
 {
@@ -279,7 +282,7 @@ static bool match_tuple(struct matching *m, size_t place, const struct mpk_run_f
 	return true;
 }
 
-/* The last tuple that nothing was found for by name. */
+/* Matches the last tuple that was not matched by name. */
 static bool match_last_tuple(struct matching *m)
 {
 	for (size_t i = m->s->input_count; i-- > 0;) {
@@ -298,7 +301,7 @@ static bool match_last_tuple(struct matching *m)
 	return false;
 }
 
-/* As many of the last inputs as there are numbered tensors, if each fits its own. */
+/* Matches the numbered tensors to the last inputs, if each one fits. */
 static void match_numbered(struct matching *m)
 {
 	struct mpk_run_stored found, *at;
@@ -316,7 +319,7 @@ static void match_numbered(struct matching *m)
 
 		if (m->is_matched[first])
 			continue;
-		/* byte code checks most inputs, and not all */
+		/* byte code checks the types of most inputs, but not of all */
 		if ((input->type.kind != MPK_TYPE_TENSOR && input->type.kind != MPK_TYPE_ANY) ||
 		    !find_numbered(m->files, --n, &found) || !stored_fits(&input->type, &found))
 			return;
@@ -367,7 +370,7 @@ static enum mpk_code bind_match(struct mpkr_function *f, const struct mpk_run_ma
 	if (type->kind == MPK_TYPE_TUPLE)
 		MPK_TRY(mpk_value_of_array(m->count, &b->value, err));
 	b->name = m->input->name;
-	f->bound_count++; /* from here on it is dropped with the others */
+	f->bound_count++; /* from here on it is freed with the others */
 	if (type->kind != MPK_TYPE_TUPLE)
 		return mpk_run_send_param(f, type, m->at->file, m->at->index, &b->value, err);
 	for (size_t i = 0; i < m->count; i++)
@@ -376,8 +379,8 @@ static enum mpk_code bind_match(struct mpkr_function *f, const struct mpk_run_ma
 	return MPK_OK;
 }
 
-/* Fill f->bound with what mpkr_bind_weights gave
- * @is_bound  of the function's inputs, all false: receives which */
+/* Fills f->bound from mpkr_bind_weights
+ * @is_bound  one flag for each input, all false: receives which are bound */
 static enum mpk_code run_bind_model(struct mpkr_function *f, bool *is_bound, struct mpk_error *err)
 {
 	struct mpk_run_match *matches;
@@ -395,12 +398,12 @@ static enum mpk_code run_bind_model(struct mpkr_function *f, bool *is_bound, str
 
 /* --- what becomes of a file ------------------------------------------------------------------- */
 
-/* What the functions of a model have of a file that is being bound. */
+/* Tensors of a file being bound that some function of the model uses. */
 struct use {
 	struct files *files;
 	const struct mpk_param_file *file;
-	bool *is_used;           /* of each tensor */
-	struct mpk_span *wanted; /* names of inputs that no file has */
+	bool *is_used;           /* one flag for each tensor */
+	struct mpk_span *wanted; /* names of inputs without a tensor in any file */
 	size_t wanted_count, wanted_cap;
 	bool failed;
 };
@@ -434,7 +437,7 @@ static enum mpk_code use_signature(struct use *u, const struct mpk_signature *s,
 	return MPK_OK;
 }
 
-/* Executables that do not load say why when a function is found. */
+/* If an executable cannot be loaded, finding its functions reports why. */
 static enum mpk_code use_module(struct mpk_module *module, void *arg, struct mpk_error *err)
 {
 	struct mpk_node_module *node = (struct mpk_node_module *)module;
@@ -461,7 +464,7 @@ static enum mpk_code use_module(struct mpk_module *module, void *arg, struct mpk
 	return MPK_OK;
 }
 
-/* Hears the name of a constant; nothing is bound so far. */
+/* Receives the name of a late-bound constant; binds nothing. */
 static enum mpk_code use_late(void *user, struct mpk_span name, struct mpk_tensor **out,
 			      struct mpk_error *err)
 {
@@ -483,7 +486,7 @@ static enum mpk_code use_file(struct mpkr_model *model, struct use *u, struct mp
 	return u->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-/* Both sides are named: mostly one is the other with a prefix. */
+/* Names both sides: often one is the other plus a prefix. */
 static enum mpk_code fail_no_use(const struct use *u, struct mpk_arena *arena,
 				 struct mpk_error *err)
 {
@@ -506,7 +509,7 @@ static enum mpk_code fail_no_use(const struct use *u, struct mpk_arena *arena,
 			count ? mpk_strbuf_text(&has) : "nothing", mpk_strbuf_text(&wants));
 }
 
-/* @p       the model's first file */
+/* @p       first file of the model */
 static enum mpk_code check_use(struct mpkr_model *model, const struct mpk_run_params *p,
 			       size_t *count, struct mpk_error *err)
 {
@@ -530,7 +533,7 @@ static enum mpk_code check_use(struct mpkr_model *model, const struct mpk_run_pa
 	return MPK_OK;
 }
 
-/* What fails is not bound. */
+/* If it fails, the file is not bound. */
 static enum mpk_code bind_file(struct mpkr_model *model, const char *path, size_t *count,
 			       struct mpk_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.c - what a call passes, where the function wants it: tensors, values, and values that somebody typed
+/* place.c - converts the arguments of a call to values on the devices where the function wants them
  *
- * Compiled code takes for granted that host memory begins at a multiple of MPK_STORAGE_ALIGN and has no gaps.
- * What lies so is used where it lies, also by a function that writes to it. Everything else is copied; what a
- * function that is no model wrote to such a copy is brought back.
+ * Compiled code requires that host memory is aligned to MPK_STORAGE_ALIGN and has no gaps. Such
+ * tensors are used in place, also for outputs. All others are copied. If a function that is not a
+ * model writes to such a copy, the data is copied back.
  */
 #include "library/internal/library.h"
 
@@ -28,7 +28,8 @@ static struct mpk_dldevice run_place_of(const struct mpkr_function *f, size_t i)
 	return f->where;
 }
 
-/* The caller's tensor as the code sees it: in memory of the CPU, also where that is pinned, and with no offset. */
+/* Describes the caller's tensor for the code: as CPU memory, also if it is pinned, and without an
+ * offset. */
 static struct mpk_dltensor plain(const struct mpk_dltensor *t)
 {
 	struct mpk_dltensor dl = *t;
@@ -59,7 +60,7 @@ static enum mpk_code place_on_host(const struct mpk_dltensor *t, struct mpk_run_
 	return MPK_OK;
 }
 
-/* @scope   the image that it is to be there; NULL or "": none */
+/* @scope   the image scope on the device; NULL or "" if it is not an image */
 static enum mpk_code send(struct mpkr_model *model, struct mpk_tensor *tensor, const char *scope,
 			  struct mpk_dldevice where, struct mpk_tensor **out, struct mpk_error *err)
 {
@@ -87,7 +88,7 @@ static enum mpk_code send_to_device(const struct mpkr_function *f, const struct 
 	return MPK_OK;
 }
 
-/* Memory of a device is used where it lies. OpenCL's belongs to a context that is not ours. */
+/* Uses device memory in place, except OpenCL memory, which belongs to another context. */
 static enum mpk_code place_device_memory(const struct mpk_dltensor *t, struct mpk_dldevice where,
 					 size_t i, struct mpk_run_arg *out, struct mpk_error *err)
 {
@@ -146,7 +147,7 @@ static enum mpk_code place_passed_tensor(const struct mpkr_function *f,
 
 /* --- passed -------------------------------------------------------------------------------------- */
 
-/* A tensor of a value, where the function wants it. What was brought there is a copy. */
+/* Copies the tensor of a value to the device where the function wants it. */
 static enum mpk_code place_value_tensor(const struct mpkr_function *f, struct mpk_tensor *t,
 					size_t i, struct mpk_run_arg *out, struct mpk_error *err)
 {
@@ -197,13 +198,13 @@ static enum mpk_code place_arg(const struct mpkr_function *f, const struct mpkr_
 
 /* --- all that a call passes ------------------------------------------------------------------------- */
 
-/* As a call has it: tuples are owned. */
+/* Converts a value for a call; tuples become owned copies. */
 static struct mpk_value borrowed(const struct mpk_value *v)
 {
 	return v->kind == MPK_VALUE_ARRAY ? mpk_value_hold(*v) : *v;
 }
 
-/* Room for arguments and values, after which bound parameters come. */
+/* Allocates arguments and values, with room for bound parameters after them. */
 static enum mpk_code call_init(struct mpk_run_call *c, struct mpkr_function *f, size_t arg_count,
 			       size_t value_count, bool has_names, struct mpk_error *err)
 {
@@ -248,7 +249,7 @@ static enum mpk_code fail_input_count(const struct mpkr_function *f, size_t coun
 			mpk_strbuf_text(&text));
 }
 
-/* Values may be tuples as a whole: what they leave open is seen when they are taken. */
+/* Values may be whole tuples, so the exact count is checked when they are taken. */
 static enum mpk_code check_input_count(const struct mpkr_function *f, size_t count, bool has_values,
 				       struct mpk_error *err)
 {
@@ -261,10 +262,11 @@ static enum mpk_code check_input_count(const struct mpkr_function *f, size_t cou
 	return fail_input_count(f, count, err);
 }
 
-/* What a caller passes, one after the other. */
+/* A position in the arguments of a caller. */
 struct cursor {
 	const struct mpk_run_inputs *in;
-	size_t at, leaf; /* the next one; what it is among the inputs of the function */
+	/* at: index of the next argument; leaf: its index among the inputs of the function */
+	size_t at, leaf;
 };
 
 static struct mpkr_arg input_at(const struct cursor *c, size_t i)
@@ -277,7 +279,7 @@ static struct mpkr_arg input_at(const struct cursor *c, size_t i)
 							  : in->outs[i - in->count] };
 }
 
-/* The next input. A tuple that is passed as a whole counts as what is in it. */
+/* Takes the next input. A tuple passed as a whole counts as all its elements. */
 static enum mpk_code take_next(struct mpk_run_call *c, struct cursor *in,
 			       const struct mpk_type *type, const struct mpk_value **out,
 			       struct mpk_error *err)
@@ -291,7 +293,7 @@ static enum mpk_code take_next(struct mpk_run_call *c, struct cursor *in,
 	return MPK_OK;
 }
 
-/* Tuples are put together again, unless one is passed as a whole. */
+/* Rebuilds tuples, unless one is passed as a whole. */
 static enum mpk_code put_together(struct mpk_run_call *c, struct cursor *in,
 				  const struct mpk_type *type, struct mpk_value *out, bool is_owned,
 				  struct mpk_error *err)
@@ -367,8 +369,8 @@ enum mpk_code mpk_run_call_begin(struct mpk_run_call *c, struct mpkr_function *f
 
 /* --- values as somebody typed them (inspect.h) --------------------------------------------------------- */
 
-/* One model may take inputs on the host and on a device, so each value is placed by itself: where the function asks for
- * it, else where the call says, else where the others are. */
+/* A model's inputs may be on different devices, so each value is placed separately: where the
+ * function requires it, else where the call says, else where the other values are. */
 
 static const struct mpk_param *named_param(const struct mpk_run_values *in,
 					   const struct mpk_signature *signature, size_t i)
@@ -381,7 +383,8 @@ static const struct mpk_param *named_param(const struct mpk_run_values *in,
 	return signature && !name.len && i < signature->input_count ? &signature->inputs[i] : NULL;
 }
 
-/* What the call says itself must not contradict the model, which would fail later and say less. */
+/* A place given by the call must not contradict the model: the error would come later and be less
+ * clear. */
 static enum mpk_code argument_place(const struct mpkr_function *f, const struct mpk_run_values *in,
 				    const struct mpk_param *param, size_t i,
 				    struct mpk_dldevice *out, struct mpk_error *err)
@@ -401,9 +404,10 @@ static enum mpk_code argument_place(const struct mpkr_function *f, const struct 
 			mpk_dl_device_name(asked), mpk_dl_device_name(said.type));
 }
 
-/* Tuples hold tensors that are asked for here and there. What nobody says anything of stays as it is.
- * @asked   what the function says of v; NULL: nothing
- * @out     zeroed; the caller drops it in every case */
+/* Tensors in tuples may be wanted on different devices. If nothing is known about a value, it stays
+ * where it is.
+ * @asked   the function's type for v; NULL if unknown
+ * @out     zeroed; the caller frees it in every case */
 static enum mpk_code send_value(const struct mpkr_function *f, const struct mpk_value *v,
 				const struct mpk_type *asked, struct mpk_dldevice where,
 				struct mpk_value *out, struct mpk_error *err)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile.c - how long operators of a model took, added up by name and device while an application wants it
+/* profile.c - measures the operators of a model and adds up their times by name and device, while
+ * an application wants it
  *
- * What operators within another one took is theirs. Sessions may call side by side: each thread has its own operators
- * that have not ended, and one that failed has no end, so that a call leaves as many as it found.
+ * The time of an operator within another counts only for the inner one. Sessions may run in
+ * parallel, so each thread has its own stack of running operators. A failed operator has no end
+ * event, so each call restores the depth that it found.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,7 @@
 #include "base/vec.h"
 #include "library/internal/library.h"
 
-enum { OPEN_MAX = 64 }; /* operators within operators; those beyond are not measured */
+enum { OPEN_MAX = 64 }; /* maximum depth of nested operators; deeper ones are not measured */
 
 static _Thread_local struct {
 	unsigned depth;
@@ -68,7 +70,7 @@ static enum mpk_code profile_begin(struct mpk_observer *self, const struct mpk_o
 	return MPK_OK;
 }
 
-/* A row for each name on each device; with the lock. */
+/* Finds the row for a name and device; the caller holds the lock. */
 static enum mpk_code find_row(struct mpk_run_profile *p, const struct mpk_operator *op,
 			      struct mpk_dldevice device, struct mpkr_profile_row **out,
 			      struct mpk_error *err)
@@ -162,7 +164,7 @@ static int longest_first(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static enum mpk_code row_at(const struct mpk_run_profile *p, size_t i, struct mpkr_profile_row *out,
 			    struct mpk_error *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* register.c - functions of the application, and calls that it stops
+/* register.c - functions of the application that models can call, and stopping calls
  *
- * What a model passes is lent to the function as values that end with the call: they are on the stack of who calls.
+ * Arguments from a model are passed to such a function as values that are valid only during the
+ * call: they are on the stack of the model's code.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 /* --- calls ------------------------------------------------------------------------------------- */
 
-/* As the function says it, so that "ValueError: ..." stays one. */
+/* Keeps the application's text unchanged, so that "ValueError: ..." keeps its kind. */
 static enum mpk_code take_failure(const char *name, const struct mpkr_error *from,
 				  struct mpk_error *err)
 {
@@ -29,7 +30,7 @@ static enum mpk_code take_failure(const char *name, const struct mpkr_error *fro
 			MPK_QUOTE(mpk_span_str(name)));
 }
 
-/* @result  what the function gave; NULL: nothing. Taken over in every case */
+/* @result  result of the function, NULL if none. Taken over in every case */
 static enum mpk_code take_result(const struct mpkr_model *model, const char *name,
 				 mpkr_value *result, struct mpk_value *out, struct mpk_error *err)
 {
@@ -46,7 +47,7 @@ static enum mpk_code take_result(const struct mpkr_model *model, const char *nam
 	return code;
 }
 
-/* What is called, and for whom. */
+/* The function to call, and its model. */
 struct callee {
 	struct mpkr_model *model;
 	const char *name;
@@ -119,9 +120,9 @@ enum mpk_code mpk_run_call_application(void *application, const char *name,
 
 /* --- as values ----------------------------------------------------------------------------------- */
 
-/* The model outlives it: what holds such a value holds the model, or is the model's. */
+/* The model outlives it: every holder of such a value holds the model or belongs to it. */
 struct value_function {
-	struct mpk_function base; /* first */
+	struct mpk_function base; /* must be the first field */
 	struct callee callee;
 	void (*release)(void *context);
 	char name[];
@@ -134,7 +135,7 @@ static enum mpk_code call_value_function(struct mpk_function *self, const struct
 	struct mpk_context before = mpk_context_get();
 	enum mpk_code code = call_with(&f->callee, args, result, err);
 
-	/* what it called in turn may have left another one */
+	/* nested calls may have changed it */
 	(void)mpk_context_swap(before);
 	return code;
 }
@@ -207,7 +208,7 @@ int mpkr_value_function(mpkr_function *function, mpkr_value **out, struct mpkr_e
 
 /* --- registered ---------------------------------------------------------------------------------- */
 
-/* A name that models find here already would never lead to the application. */
+/* If the name already exists, models would never call the application's function. */
 static enum mpk_code check_name(struct mpkr_model *model, const char *name, struct mpk_error *err)
 {
 	struct mpk_function *f = NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* require.c - what a model says of itself, and what it needs of who runs it
+/* require.c - the metadata of a model, and the functions that it needs from the application
  *
- * The names come from the file alone, so that a model is asked before anything of it is found and whether or not it can
- * be run here. What is there is asked each time: the application may have registered more.
+ * Names come from the file, so they are available before any function is found, and even if the
+ * model cannot run on this machine. Which of them exist is checked at each request, since the
+ * application may have registered more.
  */
 #include <string.h>
 
@@ -15,7 +16,7 @@
 
 /* --- metadata ----------------------------------------------------------------------------------- */
 
-/* The model is locked, and the session of its first functions is this thread's. */
+/* The caller holds the model's lock and the session of its first functions. */
 static enum mpk_code call_metadata(struct mpkr_model *model, const char **out,
 				   struct mpk_error *err)
 {
@@ -117,7 +118,7 @@ static enum mpk_code put_function(struct mpkr_model *model, struct mpk_span name
 		   err);
 }
 
-/* What begins with two underscores is no function: a copy, or nothing at all. */
+/* Names with two leading underscores are not functions: a copy, or a no-op. */
 static enum mpk_code put_graph(struct mpkr_model *model, struct mpk_span text,
 			       struct mpk_arena *arena, struct mpk_error *err)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* result.c - tensors as callers have them: results, what inputs and outputs are, and what is no tensor to a function
+/* result.c - tensors for callers: results, kinds of inputs and outputs, and values other than
+ * tensors
  *
- * Results are tensors with memory of their own that callers keep as long as they like.
- * Executors give a caller storages that they do not touch while somebody holds them, and those are handed
- * on as they are. What a function returns of its inputs, of weights, or of memory that compiled code
- * keeps, is copied: a caller may write to his results.
+ * Results are tensors with their own memory, which callers may keep as long as they like. Executors
+ * do not touch a storage as long as someone holds it, so such results are passed on without a copy.
+ * If a function returns one of its inputs, a weight, or memory that compiled code keeps, the result
+ * is a copy, since callers may write to results.
  */
 #include "library/internal/library.h"
 
@@ -31,7 +32,7 @@ static enum mpk_code push(struct mpk_run_tensors *tensors, struct mpk_tensor *t,
 	return MPK_OK;
 }
 
-/* @ndim    0: one element; 1: count of them */
+/* @ndim    0: a single element; 1: count elements */
 static enum mpk_code push_elements(struct mpk_run_tensors *tensors, struct mpk_dtype dtype,
 				   size_t ndim, struct mpk_span bytes, int64_t count,
 				   struct mpk_error *err)
@@ -103,8 +104,8 @@ void mpk_run_tensors_fini(struct mpk_run_tensors *tensors)
 
 /* --- memory of its own ------------------------------------------------------------------------ */
 
-/* Whether any byte of a tensor may be one of an argument. What devices call their memory is an address, or the
- * same for the same memory. */
+/* Whether a tensor may share bytes with an argument. On devices, equal memory has equal or
+ * comparable handles. */
 static bool lies_over(const struct mpk_tensor *t, const struct mpk_run_arg *args, size_t count)
 {
 	uintptr_t begin = (uintptr_t)mpk_dltensor_data(&t->dl);
@@ -124,8 +125,8 @@ static bool lies_over(const struct mpk_tensor *t, const struct mpk_run_arg *args
 	return false;
 }
 
-/* A storage of an executor's is its caller's until he drops it. A tensor that others hold, too, is a weight, or
- * what compiled code keeps; so may be memory of another origin that others hold. */
+/* Whether a result may be passed on. An executor's storage belongs to its holder until it is freed.
+ * A tensor with other references is a weight or kept by compiled code. */
 static bool is_own(const struct mpk_tensor *t)
 {
 	if (!t->storage || !mpk_refs_is_only(&t->refs))
@@ -193,7 +194,7 @@ enum mpk_code mpk_run_own(struct mpkr_model *model, struct mpk_tensor **tensor,
 struct held_result {
 	struct mpkr_result base;
 	struct mpk_tensor *tensor;
-	struct mpkr_model *model; /* the memory may be its runtime's */
+	struct mpkr_model *model; /* held, since the memory may belong to its runtime */
 };
 
 _Static_assert(sizeof(struct mpkr_tensor) == sizeof(struct mpk_dltensor), "exactly DLTensor");
@@ -207,7 +208,7 @@ static void delete_result(struct mpkr_result *self)
 	free(held);
 }
 
-/* Up to TVM 0.22 bool is called an integer of one bit. */
+/* Up to TVM 0.22 bool is an integer type of one bit. */
 static struct mpkr_dtype public_type(struct mpk_dtype t)
 {
 	if (mpk_dtype_is_bool(t))
@@ -380,7 +381,7 @@ enum mpk_code mpk_run_check_value(const struct mpkr_model *model, const struct m
 /* A batch of a language model passes the numbers of its sequences as one shape. */
 enum { EXTENTS_MAX = 1 << 16 };
 
-/* What is no tensor to the function is read by the processor. */
+/* Values other than tensors are read on the host. */
 static enum mpk_code host_elements(const struct mpk_dltensor *t, size_t i, const char *wanted,
 				   struct mpk_tensor **out, struct mpk_error *err)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* standalone.c - the entries of a library that carries its model: called as tvm-ffi calls functions
+/* standalone.c - entry points of a standalone library, which contains its model; called in
+ * tvm-ffi's convention
  *
- * The library's own code is C that mpack wrote (pack/package/standalone.c); it calls the functions of
- * library/internal/library.h, of which the archive has one copy a library. At the first call the carried library is
- * laid out in memory as it was, but for its large tensors, which stay where the file has them, and opened as
- * any library in memory is. Where its host code is linked into the new library as well, it is only read there, and
- * nothing is opened. It stays as long as the process: results are tensors that anybody may keep.
+ * The library's own code is C that mpack generated (pack/package/standalone.c). It calls the
+ * functions of library/internal/library.h; each library links its own copy of the archive. At the
+ * first call the embedded library is unpacked to memory, except its large tensors, which stay in
+ * the file, and opened like any library in memory. If its host code is linked into the new library,
+ * it is only read, and nothing is opened. It stays until the process ends: callers may keep results
+ * as long as they like.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -21,9 +23,10 @@
 #include "runtime/library.h"
 #include "runtime/runtime.h"
 
-/* What crosses the entry is cells of tvm-ffi. The caller may have the real libtvm_ffi.so or none. Cells, tensors, shapes and texts are the same bytes for both;
- * arrays, and what a Python program sees raised, belong to the real one, which is looked for whenever it is
- * needed, because it may come after the first call. */
+/* Arguments and results are cells of tvm-ffi. The caller may or may not have the real
+ * libtvm_ffi.so. Cells, tensors, shapes and texts have the same layout in both cases; arrays, and
+ * errors that Python sees, belong to the real library. It is searched whenever it is needed,
+ * because it may be loaded after the first call. */
 
 /* --- the real tvm-ffi --------------------------------------------------------------------------- */
 
@@ -31,21 +34,21 @@ typedef int allocate_fn(struct mpk_dltensor *like, void **out);
 typedef void *allocator_fn(void);
 typedef void *get_stream_fn(int32_t device_type, int32_t device_id);
 
-/* What of it is used; zero where there is none. */
+/* The functions of it that are used; zero if it is not loaded. */
 struct real {
-	void *handle; /* held */
+	void *handle; /* keeps it loaded */
 	mpk_ffi_raise_fn *raise;
 	mpk_ffi_get_global_fn *get_global;
-	allocator_fn *allocator; /* whether the caller has set one of his own */
+	allocator_fn *allocator; /* returns the allocator that the caller has set, if any */
 	allocate_fn *allocate;
 	get_stream_fn *get_stream;
 };
 
-/* What is loaded, as the dynamic linker knows it: to ask it for the name would make it look on the disk. */
+/* Searches the list of loaded libraries: a look-up by name would search the disk. */
 struct loaded {
-	unsigned long long adds; /* libraries so far */
-	bool is_count;           /* no more is asked */
-	char path[1024];         /* of the real one; "": none */
+	unsigned long long adds; /* number of libraries loaded so far */
+	bool is_count;           /* only read adds */
+	char path[1024];         /* path of the real library; "" if not found */
 };
 
 static int see_library(struct dl_phdr_info *info, size_t size, void *data)
@@ -66,7 +69,7 @@ static int see_library(struct dl_phdr_info *info, size_t size, void *data)
 
 static bool look_for_real(struct real *r)
 {
-	static atomic_ullong adds; /* when there was none */
+	static atomic_ullong adds; /* value of adds when it was not found */
 	struct loaded loaded = { .is_count = true };
 	void *handle;
 
@@ -92,7 +95,7 @@ static bool look_for_real(struct real *r)
 	return true;
 }
 
-/* Once found it stays: it is never unloaded, as C++ objects of it are in the process. */
+/* Once found it is kept: it is never unloaded, as its C++ objects are in use. */
 static struct real find_real(void)
 {
 	static atomic_flag is_taken = ATOMIC_FLAG_INIT;
@@ -109,7 +112,7 @@ static struct real find_real(void)
 	return r;
 }
 
-/* @out     owned; what is raised there stays raised */
+/* @out     owned; an error raised there stays raised */
 static bool call_real(const char *name, const struct mpk_ffi_any *args, int32_t count,
 		      struct mpk_ffi_any *out)
 {
@@ -132,7 +135,7 @@ static bool call_real(const char *name, const struct mpk_ffi_any *args, int32_t 
 
 static _Thread_local char raised[sizeof((struct mpk_error *)0)->text + 80];
 
-/* As TVM's virtual machine and Python call such failures. */
+/* The error kinds of TVM's virtual machine and of Python. */
 static const char *error_kind(enum mpk_code code)
 {
 	static const char *const kinds[MPK_CODE_COUNT] = {
@@ -144,7 +147,7 @@ static const char *error_kind(enum mpk_code code)
 	return kinds[code] ? kinds[code] : "RuntimeError";
 }
 
-/* "ValueError: text" of the model's own code has its kind. */
+/* Returns the length of the kind in "ValueError: text", an error of the model's own code. */
 static size_t kind_bytes(const char *text)
 {
 	size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
@@ -155,7 +158,7 @@ static size_t kind_bytes(const char *text)
 		       : 0;
 }
 
-/* Raise an error, as TVM and Python call such ones */
+/* Raises an error with TVM's and Python's name for its kind */
 static int cell_fail(const struct mpk_error *err)
 {
 	const struct real real = find_real();
@@ -173,19 +176,20 @@ static int cell_fail(const struct mpk_error *err)
 
 /* --- arguments ------------------------------------------------------------------------------------ */
 
-/* What a cell that is no tensor is as one. */
+/* A cell other than a tensor, converted to a tensor. */
 struct scalar {
 	struct mpkr_tensor tensor;
 	int64_t value[1];
 	int64_t extent;
 };
 
-/* Arguments as tensors, as mpk_run_call_value takes them; arrays count as what is in them. Zero-initialise. */
+/* Arguments as tensors, for mpk_run_call_value; each element of an array counts by itself.
+ * Zero-initialise. */
 struct cells {
 	struct mpkr_arg *args;
 	struct scalar **scalars; /* NULL for tensors */
 	size_t count, cap, scalar_cap;
-	struct mpk_ffi_any *items; /* of arrays, owned */
+	struct mpk_ffi_any *items; /* elements of arrays, owned */
 	size_t item_count, item_cap;
 	struct mpkr_model *model;
 	struct mpkr_value **values; /* caches and other objects */
@@ -219,7 +223,7 @@ static enum mpk_code push_argument(struct cells *a, const struct mpkr_tensor *t,
 	return MPK_OK;
 }
 
-/* @data    bytes of ndim 0 or 1; NULL: the value in the scalar */
+/* @data    elements of ndim 0 or 1; NULL: the value is in the scalar */
 static enum mpk_code push_scalar(struct cells *a, struct mpkr_dtype type, const void *data,
 				 int64_t value, int64_t extent, struct mpk_error *err)
 {
@@ -242,7 +246,7 @@ static enum mpk_code push_text(struct cells *a, const char *text, size_t len, st
 			   err);
 }
 
-/* What a call gave, such as a cache, is passed on as it is. */
+/* Passes on an object that a call returned, such as a cache. */
 static enum mpk_code push_object(struct cells *a, const struct mpk_value *object,
 				 struct mpk_error *err)
 {
@@ -264,7 +268,7 @@ static enum mpk_code push_object(struct cells *a, const struct mpk_value *object
 static enum mpk_code push_cell(struct cells *a, const struct mpk_ffi_any *cell, size_t i, int depth,
 			       struct mpk_error *err);
 
-/* An array counts as what is in it. */
+/* Adds each element of an array. */
 static enum mpk_code push_array(struct cells *a, const struct mpk_ffi_any *array, size_t i,
 				int depth, struct mpk_error *err)
 {
@@ -338,7 +342,7 @@ static enum mpk_code push_cell(struct cells *a, const struct mpk_ffi_any *cell, 
 			cell->type_index);
 }
 
-/* Count cells, borrowed until mpk_run_cells_fini */
+/* Reads count cells, borrowed until mpk_run_cells_fini */
 static enum mpk_code cells_take(struct cells *a, const struct mpk_ffi_any *cells, size_t count,
 				struct mpk_error *err)
 {
@@ -349,7 +353,8 @@ static enum mpk_code cells_take(struct cells *a, const struct mpk_ffi_any *cells
 
 /* --- results -------------------------------------------------------------------------------------- */
 
-/* Where the caller has said how tensors are allocated, they are: to him they are his own then. */
+/* If the caller has set an allocator for tensors, allocates the result with it, so that it belongs
+ * to the caller. */
 static bool put_allocated(const struct mpk_tensor *t, struct mpk_ffi_any *out)
 {
 	struct mpk_dltensor like = t->dl;
@@ -370,7 +375,8 @@ static bool put_allocated(const struct mpk_tensor *t, struct mpk_ffi_any *out)
 static enum mpk_code cell_put(const struct mpk_value *v, struct mpk_ffi_any *out,
 			      struct mpk_error *err);
 
-/* Arrays are the real library's; a program without it gets one that __mpk_standalone_item looks into. */
+/* Arrays are made by the real library; without it, the caller gets an array that only
+ * __mpk_standalone_item reads. */
 static enum mpk_code put_results(const struct mpk_value *v, struct mpk_ffi_any *out,
 				 struct mpk_error *err)
 {
@@ -392,7 +398,7 @@ static enum mpk_code put_results(const struct mpk_value *v, struct mpk_ffi_any *
 	return code;
 }
 
-/* A result as a cell: where the caller has set how tensors are allocated, in such */
+/* Makes a cell of a result, with the caller's allocator for tensors if one is set */
 static enum mpk_code cell_put(const struct mpk_value *v, struct mpk_ffi_any *out,
 			      struct mpk_error *err)
 {
@@ -460,7 +466,7 @@ void mpkr_forget(void *result)
 
 /* --- functions of the carried library ------------------------------------------------------- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over what is opened and found */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects opening and finding */
 
 static enum mpk_code find_entry(struct mpkr_entry *entry, mpkr_function **out,
 				struct mpk_error *err)
@@ -492,7 +498,8 @@ static enum mpk_code find_entry(struct mpkr_entry *entry, mpkr_function **out,
 
 /* --- calls ------------------------------------------------------------------------------------------ */
 
-/* Host functions write into what they are given, and take what no signature tells: their arguments are passed on. */
+/* Host functions write to their arguments and have no signature, so the arguments are passed on
+ * unchanged. */
 static enum mpk_code call_host(mpkr_function *f, const struct mpk_ffi_any *args, size_t count,
 			       struct mpk_value *out, struct mpk_error *err)
 {
@@ -511,8 +518,8 @@ static enum mpk_code call_host(mpkr_function *f, const struct mpk_ffi_any *args,
 	return code;
 }
 
-/* The stream that the caller has set in tvm-ffi, as PyTorch's current one is; not without tvm-ffi, where nobody could
- * have said so. */
+/* Returns the stream that the caller has set in tvm-ffi, such as PyTorch's current one; without
+ *         tvm-ffi none can be set. */
 static struct mpk_run_stream stream_of(const mpkr_function *f)
 {
 	struct real real;
@@ -538,8 +545,9 @@ static enum mpk_code call_model(mpkr_function *f, const struct mpk_ffi_any *args
 		    mpk_run_kind(f, i) == MPKR_KIND_TENSOR)
 			return mpk_fail(err, MPK_E_CONFLICT, "input %zu takes a tensor", i);
 	code = mpk_run_call_value(f, a.args, a.count, true, &stream, out, err);
+	/* the error kind that Python uses for a wrong number of arguments */
 	if (code == MPK_E_USAGE && a.count != f->input_count)
-		err->code = code = MPK_E_CONFLICT; /* as Python calls a wrong number of arguments */
+		err->code = code = MPK_E_CONFLICT;
 	return code;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state.c - caches and recurrent states as bytes
+/* state.c - saves and restores caches and recurrent states as bytes
  *
- * What is in a state means something to one model alone: it goes with a digest of the model's blob. Of a large one, which
- * is weights for the most part, pieces all over it are taken, so that a state is saved in the time that its own bytes
- * take. Weights that were bound from files are not in it.
+ * A state is meaningful only to its model, so it contains a digest of the model's blob. For a large
+ * blob, which consists mostly of weights, only samples are hashed, so that saving takes no longer
+ * than the state's own bytes need. Weights bound from files are not part of the digest.
  */
 #include <string.h>
 

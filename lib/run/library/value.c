@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* value.c - values of callers: made, taken apart, passed on; and errors as callers see them
+/* value.c - values of callers: makes them, takes them apart, passes them on; and converts errors
+ * for callers
  *
- * A value is a reference to what a function gave, and holds the model, as the memory may be the runtime's. Tensors
- * in values are compact and have memory of their own, so that calls use them where they lie.
+ * A value is a reference to a function's result and holds the model, as the memory may belong to
+ * the runtime. Tensors in values are compact and have their own memory, so that calls use them in
+ * place.
  *
- * Positions become a part of the sentence. What a model raised may have line feeds in it, and file names
- * anything.
+ * Positions of errors become part of the sentence. Messages of a model may contain line feeds, and
+ * file names any bytes.
  */
 #include "library/internal/library.h"
 
@@ -58,7 +60,7 @@ static int public_code(enum mpk_code code)
 	return MPKR_E_INTERNAL;
 }
 
-/* Cut before a character that would be cut itself. */
+/* Cuts the text between characters, not within one. */
 static void put_sentence(const char *text, size_t len, char *out, size_t size)
 {
 	if (len >= size) {
@@ -97,7 +99,7 @@ int mpk_run_misuse(const char *text, struct mpkr_error *out)
 	return mpk_run_report(&failure, out);
 }
 
-enum { ITEMS_MAX = 1 << 20 }; /* of a tuple */
+enum { ITEMS_MAX = 1 << 20 }; /* maximum elements of a tuple */
 
 enum mpk_code mpk_run_value(struct mpkr_model *model, struct mpk_value v, struct mpkr_value **out,
 			    struct mpk_error *err)
@@ -136,7 +138,7 @@ static enum mpk_code copy_tensor(const struct mpk_dltensor *t, size_t i, struct 
 	return MPK_OK;
 }
 
-/* @i       for messages
+/* @i       index for messages
  * @out     none; owned afterwards */
 static enum mpk_code make_value(enum mpkr_kind kind, const struct mpkr_tensor *tensor, size_t i,
 				struct mpk_value *out, struct mpk_error *err)
@@ -333,7 +335,8 @@ int mpkr_value_item(const mpkr_value *value, size_t i, mpkr_value **out, struct 
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
 }
 
-/* What a model lends is memory that it uses again: tensors are copied where they are, also those in tuples.
+/* A model reuses the memory that it lends, so tensors are copied on their devices, also those in
+ * tuples.
  * @out     none; owned afterwards, also on failure */
 static enum mpk_code keep_lent(struct mpkr_model *model, const struct mpk_value *v, unsigned depth,
 			       struct mpk_value *out, struct mpk_error *err)
@@ -379,7 +382,7 @@ int mpkr_value_hold(const mpkr_value *value, mpkr_value **out, struct mpkr_error
 	return mpk_run_report(&failure, err);
 }
 
-/* A tensor where the caller can reach it. */
+/* Copies a tensor to a device that the caller can access. */
 static enum mpk_code reach(const struct mpkr_value *value, int32_t device_type,
 			   struct mpk_tensor **out, struct mpk_error *err)
 {

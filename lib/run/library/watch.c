@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch.c - what an application sees of a model: operators as they begin and end, and what its functions are
+/* watch.c - lets an application observe a model: the begin and end of operators, and properties of
+ * its functions
  *
- * Names in a file end where their length says; those that are shown end with NUL, and are cut where they are longer than
- * any that a compiler makes.
+ * Names in a file end by length; the application gets NUL-terminated copies, cut if they are longer
+ * than any compiler makes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static enum mpk_code answer(const struct mpk_operator *op, int said, const char 
 			MPK_QUOTE(mpk_span_str(name)));
 }
 
-/* What a device was given before belongs to what came before. */
+/* Waits for earlier work on the device, which is not this operator's. */
 static enum mpk_code report(struct mpk_run_watch *w, const struct mpk_operator *op,
 			    const struct mpk_value *result, bool is_end, struct mpk_error *err)
 {
@@ -131,7 +132,7 @@ void mpkr_watch(mpkr_model *model, mpkr_watcher *watcher, void *context)
 	mpk_run_set_observers(model);
 }
 
-/* The profile is the innermost: what a watcher does is not measured. */
+/* The profile is the innermost observer, so that the work of other observers is not measured. */
 void mpk_run_set_observers(struct mpkr_model *model)
 {
 	struct mpk_observer *first = model->profile.is_on ? &model->profile.base : NULL;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch.c - the parent's side of a batch: which call runs, since when and until when, and its outcome
+/* batch.c - the parent's side of a batch: which call runs, its start and deadline, and its outcome
  *
- * A function of ours makes the calls in a process of its own, so that a crash, a hang or an exit is a result like any
- * other, with one sentence that names the function and what it was at.
+ * The calls are made in a child process, so that a crash, a hang or an exit is a result like any
+ * other, with a sentence that names the function and what it was doing.
  *
- * What the child can write is its reply, outputs, and reports of the one call that it was given. All
- * of that is read once, when the call is over, and judged as the child's word on that call alone. A
- * report that cannot be about the call that was ordered ends the child.
+ * The child can write only its reply, outputs, and reports about the one call that it was given.
+ * All of that is read once, after the call, and counts only as the child's claim about that call. A
+ * report that cannot be about the current call ends the child.
  */
 #include "session/call.h"
 
@@ -30,11 +30,11 @@
 
 static const uint32_t NO_ITEM = UINT32_MAX;
 
-/* What the child is to do; named in the message when it does not come back. */
+/* The child's current task, which the message names if the child does not return. */
 struct task {
 	const char *what;    /* the function's name */
-	double timeout;      /* seconds that it was given; 0: as many as it likes */
-	double seconds_left; /* of them */
+	double timeout;      /* time limit in seconds; 0 means none */
+	double seconds_left; /* remaining seconds of it */
 	enum mpk_child_phase phase;
 };
 
@@ -42,20 +42,22 @@ struct batch {
 	struct mpk_session_work work;
 	struct mpk_batch_item *items;
 	size_t count;
-	bool *is_known;  /* of count: the item has its outcome */
-	double *started; /* of count: when it was ordered first; 0: not yet */
+	bool *is_known;  /* count flags: the item has its outcome */
+	double *started; /* count times: when it was first ordered; 0 if not yet */
 
-	/* the child that runs */
+	/* state of the running child: */
 	struct task task;
-	struct mpk_order order; /* what it is at; item NO_ITEM: nothing, and nothing follows */
-	bool is_loaded;         /* the library */
-	size_t first;           /* the item that the child was started for */
-	/* of its last call, whose results are read when it has ended */
+	/* current order; item is NO_ITEM if there is none and none follows */
+	struct mpk_order order;
+	bool is_loaded; /* the library is loaded */
+	size_t first;   /* the item for which the child was started */
+	/* index of its last call, whose results are read after it has ended; count if there was
+	 * none */
 	size_t last; /* count: there was none */
 	struct mpk_report_message last_report;
 };
 
-/* Does not wait: a child that takes no orders would hold up its parent. */
+/* Does not block: a child that takes no orders must not stop its parent. */
 static bool send_order(const struct mpk_channel *c, const struct mpk_order *order)
 {
 	ssize_t n;
@@ -66,7 +68,7 @@ static bool send_order(const struct mpk_channel *c, const struct mpk_order *orde
 	return n == (ssize_t)sizeof *order;
 }
 
-/* An item without a call counts as known. */
+/* Returns the next item without an outcome. Items without a call have one. */
 static size_t next_waiting(const struct batch *b, size_t from)
 {
 	while (from < b->count && b->is_known[from])
@@ -74,7 +76,8 @@ static size_t next_waiting(const struct batch *b, size_t from)
 	return from;
 }
 
-/* Gives the child its next call. What an item took in a child before is taken off its time. */
+/* Gives the child its next call. Time that the item used in an earlier child is subtracted from its
+ * limit. */
 static void order(struct batch *b, size_t i)
 {
 	const struct mpk_batch_item *item = &b->items[i];
@@ -92,15 +95,16 @@ static void order(struct batch *b, size_t i)
 		.phase = loads ? MPK_CHILD_LOADING : MPK_CHILD_CALLING,
 	};
 	b->order = (struct mpk_order){ .item = (uint32_t)i };
-	/* isolated code has its process to itself: it can neither spoil nor pass for another call */
+	/* isolated code gets a process for each call, so that it cannot affect or imitate another
+	 * call */
 	b->order.is_last = b->work.library.sandbox || next_waiting(b, i + 1) == b->count;
 	if (!send_order(&b->work.channel, &b->order))
 		b->order.item = NO_ITEM;
 }
 
-/* What is said of a call when it is over.
- * @copies  the child goes on, and could change what it left
- * Returns  false: its reply is broken */
+/* Reads the outcome of a finished call.
+ * @copies  the child continues, so what it wrote must be copied: it could still change it
+ * Returns  false: its reply is damaged */
 static bool batch_take(struct batch *b, size_t i, const struct mpk_report_message *m, bool copies)
 {
 	struct mpk_batch_item *item = &b->items[i];
@@ -112,15 +116,16 @@ static bool batch_take(struct batch *b, size_t i, const struct mpk_report_messag
 	bool is_read = mpk_reply_take(item->call, &reply, &item->result, &item->error);
 
 	b->is_known[i] = true;
-	/* isolated code has no device that could be missing: a failure, nothing to pass over */
+	/* isolated code has no device, so a missing device is a failure and not a reason to skip */
 	if (item->error.code == MPK_E_DEVICE && b->work.library.sandbox)
 		item->error.code = MPK_E_RAISED;
 	return is_read;
 }
 
-/* A broken reply is the doing of whoever called before, a thread that was left running, say, as soon as there was
- * somebody. The call is made again in a new child then, unless it wrote to memory that it shares with us.
- * Returns  false: its reply is broken */
+/* Settles a call. If its reply is damaged and the child made earlier calls, one of these may have
+ * done it, by a thread left running, for example. The call is then repeated in a new child, unless
+ * it wrote to memory shared with the parent.
+ * Returns  false: its reply is damaged */
 static bool batch_settle(struct batch *b, size_t i, const struct mpk_report_message *m, bool copies)
 {
 	struct mpk_batch_item *item = &b->items[i];
@@ -138,8 +143,8 @@ static bool batch_settle(struct batch *b, size_t i, const struct mpk_report_mess
 	return false;
 }
 
-/* The next call is ordered only when the reply of this one has been read, as the file in memory
- * is used again. */
+/* The next call is ordered only after the reply of this one has been read, since the memory file is
+ * reused. */
 static enum mpk_process_heard hear_end(struct batch *b, const struct mpk_report_message *m,
 				       bool has_ended, double *seconds)
 {
@@ -161,7 +166,8 @@ static enum mpk_process_heard hear_end(struct batch *b, const struct mpk_report_
 	return MPK_HEARD_NEW_TIME;
 }
 
-/* The next report, if there is one; does not wait. One that cannot be of the call that was ordered is forged. */
+/* Reads the next report if there is one; does not wait. A report that cannot be about the current
+ * call is forged. */
 static enum mpk_process_heard batch_hear(void *user, bool has_ended, double *seconds)
 {
 	struct batch *b = user;
@@ -196,7 +202,7 @@ static enum mpk_process_heard batch_hear(void *user, bool has_ended, double *sec
 
 /* --- how it ended ------------------------------------------------------------------- */
 
-/* Where the child was when it ended, for the message. */
+/* Returns what the child was doing when it ended, for the message. */
 static const char *phase_text(enum mpk_child_phase phase)
 {
 	switch (phase) {
@@ -210,8 +216,8 @@ static const char *phase_text(enum mpk_child_phase phase)
 	return " after the call";
 }
 
-/* "SEGV". Only glibc has the function, since 2.32; elsewhere those that a crash raises have a name
- * here, and the description says the rest. */
+/* Returns "SEGV". Only glibc 2.32 and later has a function for it; otherwise the signals of crashes
+ *         have names here, and the description tells the rest. */
 static const char *signal_name(int number)
 {
 #ifdef __GLIBC__
@@ -234,20 +240,20 @@ static const char *signal_name(int number)
 #endif
 }
 
-/* In English whatever the locale: strsignal would translate. */
+/* Always English: strsignal would translate. */
 static const char *signal_meaning(int number)
 {
 #ifdef __GLIBC__
 	const char *meaning = sigdescr_np(number);
 #else
 	const char *meaning =
-		strsignal(number); /* musl's has one language unless one is installed */
+		strsignal(number); /* musl's strsignal has no translations by default */
 #endif
 
 	return meaning ? meaning : "unknown signal";
 }
 
-/* One sentence for each way to end; the function is named, as a batch has many. */
+/* One sentence for each way to end. It names the function, since a batch has many. */
 static void child_describe(const struct task *task, const struct mpk_process_end *end,
 			   struct mpk_error *out)
 {
@@ -280,7 +286,7 @@ static void child_describe(const struct task *task, const struct mpk_process_end
 	}
 }
 
-/* The process ended during this item, or after it. */
+/* The process ended during this item or after it. */
 static void record_crash(struct batch *b, size_t i, const struct mpk_error *why)
 {
 	struct mpk_batch_item *item = &b->items[i];
@@ -292,25 +298,25 @@ static void record_crash(struct batch *b, size_t i, const struct mpk_error *why)
 	b->is_known[i] = true;
 }
 
-/* @why     how the child ended */
+/* @why     receives how the child ended */
 static void end_child(struct batch *b, struct mpk_error *why)
 {
 	size_t i = b->order.item;
 
 	if (b->last < b->count) {
 		(void)batch_settle(b, b->last, &b->last_report, false);
-		/* it ended badly after its last call, so that call did it */
+		/* it failed after its last call, so that call is the cause */
 		if (why->code != MPK_OK)
 			record_crash(b, b->last, why);
 	}
 	if (i == NO_ITEM)
 		return;
-	/* whatever its process says of itself: the call has not come back */
+	/* whatever exit status the process chose, the call did not return */
 	if (why->code == MPK_OK)
 		(void)mpk_fail(why, MPK_E_RAISED, "'%s' ended the process",
 			       MPK_QUOTE(mpk_span_str(b->task.what)));
 	record_crash(b, i, why);
-	/* the next child would end at the same place */
+	/* the next child would fail in the same way */
 	if (b->task.phase == MPK_CHILD_LOADING)
 		(void)mpk_fail(&b->work.unloadable, why->code, "not called: %s", why->text);
 }
@@ -329,8 +335,8 @@ static void close_connection(struct batch *b)
 	b->work.progress = MAP_FAILED;
 }
 
-/* New for each child: what an earlier one forked may still hold the old ends. A socket of packets: a message that is
- * cut or late is no part of another one. */
+/* A new channel for each child, since processes that an earlier one forked may hold the old ends. A
+ * packet socket, so that a truncated or late message is not taken for part of another. */
 static enum mpk_code open_connection(struct batch *b, struct mpk_error *err)
 {
 	int ends[2];
@@ -348,13 +354,14 @@ static enum mpk_code open_connection(struct batch *b, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Enough for a trace of a model, and for no disk. */
+/* Enough for a trace of a model, but too little to fill a disk. */
 static const uint64_t ISOLATED_OUTPUT_MAX = UINT64_C(16) << 20;
 
-/* What all threads of a child can use up before its calls are late, and some more; 0: no limit */
+/* Returns a limit on the CPU time of all threads of a child: the time limits of its calls and a
+ * margin; 0 means none */
 static double cpu_seconds(const struct batch *b, size_t first)
 {
-	double sum = 10; /* to start, and to come from one call to the next */
+	double sum = 10; /* margin for the start and for the time between calls */
 
 	for (size_t i = first; i < b->count; i = next_waiting(b, i + 1)) {
 		if (!(b->items[i].timeout > 0))
@@ -366,7 +373,7 @@ static double cpu_seconds(const struct batch *b, size_t first)
 	return sum * (double)sysconf(_SC_NPROCESSORS_CONF);
 }
 
-/* Every tenth of a second, in the parent. */
+/* Runs every tenth of a second, in the parent. */
 static void tick(void *user)
 {
 	const struct batch *b = user;
@@ -382,8 +389,9 @@ static enum mpk_code work(struct mpk_process_self *self, void *user, struct mpk_
 	return mpk_session_work_in_child(&((struct batch *)user)->work, err);
 }
 
-/* Ordered before the child exists, so that it finds its first order when it looks. It is contained, has no standard
- * input, and its standard output goes to standard error, as does its standard error, through a pipe. */
+/* The first order is sent before the child exists, so that the child finds it at once. The child is
+ * sandboxed and has no standard input; its standard output and standard error go through a pipe to
+ * standard error. */
 static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *err)
 {
 	bool isolated = b->work.library.sandbox != NULL;
@@ -416,7 +424,7 @@ static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *
 
 /* --- all of them -------------------------------------------------------------------- */
 
-/* Isolated code has the outputs of its own call and no other's. */
+/* Isolated code shares only the outputs of its own call. */
 static enum mpk_code share_outputs(const struct mpk_batch_item *item, bool shares,
 				   struct mpk_error *err)
 {
@@ -438,7 +446,7 @@ static enum mpk_code run_isolated(struct batch *b, size_t i, struct mpk_error *e
 	return share_outputs(&b->items[i], false, err);
 }
 
-/* A child takes as many calls as it survives. */
+/* A child makes as many calls as it survives. */
 static enum mpk_code run_all(struct batch *b, struct mpk_error *err)
 {
 	bool isolated = b->work.library.sandbox != NULL;
@@ -457,16 +465,16 @@ static enum mpk_code run_all(struct batch *b, struct mpk_error *err)
 	return rc;
 }
 
-/* Whether a standalone library's call failed in its own loader, which raises RuntimeError
- * and nothing else does: mistakes in arguments are of other kinds. */
+/* Whether a call of a standalone library failed in its own loader, the only code that raises
+ * RuntimeError: errors in arguments have other kinds. */
 static bool may_lack_driver(const struct mpk_batch_item *item)
 {
 	return item->call && !item->crashed && item->error.code == MPK_E_RAISED &&
 	       mpk_span_starts(mpk_span_str(item->error.text), "RuntimeError: ");
 }
 
-/* A standalone library that finds no driver raises an error like any other; for the caller
- * it is the lack of a device. */
+/* A standalone library without a driver raises an ordinary error; the caller needs to know that a
+ * device is missing. */
 static void explain_standalone(const struct mpk_library_options *library,
 			       struct mpk_batch_item *items, size_t count)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call.c - one call: whether its library can be loaded, where it runs, its result, what is said of it
+/* call.c - one call: whether its library can be loaded, its device, its result, and hints for
+ * errors
  *
- * A single call is a batch of one. Which device a function wants its tensors on is written nowhere
- * in a library: it is guessed from the kernels in it (mpk_devices_default). Where the guess, or what
- * the user said, was wrong, host code says so in words of its own, or crashes on a pointer of the
- * other memory. The error then gets the devices that are left.
+ * A single call is a batch of one. A library does not say on which device a function wants its
+ * tensors, so the device is guessed from the kernels in it (mpk_devices_default). If the guess or
+ * the user's choice is wrong, host code reports it in its own words, or crashes on a pointer to
+ * other memory. The error then gets a hint with the other devices.
  *
- * An error may have passed compiled code on its way, which keeps nothing of it but the sentence. So it is the
- * sentence that is recognised, by the words with which it states the fact.
+ * Compiled code keeps only the text of an error that passes through it. So errors are recognised by
+ * the words of their text.
  */
 #include "session/call.h"
 
@@ -43,7 +44,7 @@ static int compare_seconds(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Nearest rank for p95, and the mean of the middle two for the median of an even count. */
+/* p95 is the nearest rank; the median of an even count is the mean of the middle two. */
 struct mpk_timing mpk_timing_of(double *seconds, size_t count)
 {
 	struct mpk_timing t = { 0 };
@@ -70,7 +71,7 @@ enum mpk_code mpk_expect_parse(const char *text, struct mpk_expect *out, struct 
 	return MPK_OK;
 }
 
-/* A result that is not there differs, like one of another value. */
+/* A missing result counts as different. */
 enum mpk_code mpk_expect_check(const struct mpk_expect *expect,
 			       const struct mpk_call_result *results, size_t i,
 			       struct mpk_tolerance tolerance, struct mpk_comparison *out,
@@ -94,7 +95,8 @@ enum mpk_code mpk_expect_check(const struct mpk_expect *expect,
 
 /* --- what a user of minspect can do about an error ---------------------------------------------- */
 
-/* An error that is in a text twice would be noise: a library that does not load fails each call of a batch. */
+/* Appends a hint once: a library that does not load gives the same error for each call of a
+ * batch. */
 static void hint_append(struct mpk_error *err, const char *hint)
 {
 	size_t used = strlen(err->text);
@@ -125,7 +127,7 @@ void mpk_hint_add(struct mpk_error *err)
 		if (strstr(err->text, rows[i].fact))
 			hint_append(err, rows[i].hint);
 	if (strstr(err->text, "the code asks for device ")) {
-		/* The kinds of devices are a list that may grow. */
+		/* The list of device kinds may grow. */
 		char hint[128];
 
 		(void)snprintf(hint, sizeof hint, "; minspect runs %s", mpk_device_kind_names());
@@ -147,7 +149,8 @@ void mpk_hint_add_call(const struct mpk_signature *signature, struct mpk_error *
 
 /* --- the hint -------------------------------------------------------------------------------- */
 
-/* The kinds of device that the tree has kernels for and that run here, each once. */
+/* Lists the kinds of devices for which the tree has kernels and which exist on this machine, each
+ * once. */
 static size_t list_device_kinds(const struct mpk_tree *tree, enum mpk_device_kind *kinds,
 				size_t most)
 {
@@ -167,15 +170,15 @@ static size_t list_device_kinds(const struct mpk_tree *tree, enum mpk_device_kin
 	return count;
 }
 
-/* TVM's checks of devices name "device_type", ours end in "is on cpu"; whoever takes a handle for
- * an address crashes. */
+/* Whether an error is about devices. TVM's checks name "device_type", ours end in "is on cpu"; code
+ * that takes a handle for an address crashes. */
 static bool is_about_devices(const struct mpk_error *err)
 {
 	return strstr(err->text, "device_type") || strstr(err->text, ", is on ") ||
 	       strstr(err->text, "SIGSEGV") || strstr(err->text, "SIGBUS");
 }
 
-/* Launch functions of mpack name the device they want. */
+/* Whether the error names this device: mpack's launch functions name the device they want. */
 static bool is_wanted(const struct mpk_error *err, enum mpk_device_kind kind)
 {
 	static const char begin[] = "' must be on ";
@@ -187,7 +190,7 @@ static bool is_wanted(const struct mpk_error *err, enum mpk_device_kind kind)
 	return strncmp(at, name, strlen(name)) == 0 && at[strlen(name)] == ',';
 }
 
-/* A model may want one input here and another there. */
+/* Whether the tree has a model, whose inputs may be on different devices. */
 static bool is_model(const struct mpk_tree *tree)
 {
 	for (size_t i = 0; tree && i < tree->count; i++)
@@ -196,7 +199,7 @@ static bool is_model(const struct mpk_tree *tree)
 	return false;
 }
 
-/* Only for errors of called code: what we refuse ourselves says already what is wrong. */
+/* Only for errors of called code: our own errors already say what is wrong. */
 static void add_device_hint(const struct mpk_library_options *library, const struct mpk_call *call,
 			    struct mpk_error *err)
 {
@@ -236,7 +239,7 @@ enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 
 	if (!call->kernel && !call->device.type) {
 		call->device_is_guess = true;
-		/* a standalone library moves its tensors to its device itself */
+		/* a standalone library copies tensors to its device itself */
 		if (library->image->standalone)
 			call->device.type = MPK_DL_CPU;
 		else
@@ -247,8 +250,8 @@ enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 		return code;
 	}
 
-	/* Said before the child starts: in the sandbox a driver would fail with whatever it
-	 * makes of it. */
+	/* Reported before the child starts: in the sandbox a driver would fail with a misleading
+	 * error. */
 	bool on_device = call->device.type > MPK_DL_CPU;
 
 	for (size_t i = 0; call->places && i < call->arg_count; i++)

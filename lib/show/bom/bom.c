@@ -198,7 +198,7 @@ enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping
 
 /* --- attestations ----------------------------------------------------------------------- */
 
-/* in-toto's DigestSet: an object from names of algorithms to hexadecimal digits. */
+/* Writes in-toto's DigestSet: an object whose members are hexadecimal digests by algorithm. */
 static void bom_put_digest(const char *sha256, struct mpk_json *j, struct mpk_json_at *at)
 {
 	mpk_json_text(j, mpk_json_object(j, at, "digest"), "sha256", sha256);

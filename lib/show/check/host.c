@@ -363,9 +363,10 @@ static const struct mpk_dso *tvms_dso(const struct mpk_check_state *s, bool ffi)
 /* UNDEFINED_SAID symbols are listed, further ones only counted. */
 enum { UNDEFINED_SAID = 8, REPEATS_SEARCHED = 256 };
 
-/* Symbols of one owner, or all that a library which is needed lacks, which are one finding. */
+/* Undefined symbols of one owner, or all that a needed library lacks, reported as one finding. */
 struct owned {
-	const char *owner, *names[2]; /* owner: NULL: not known, of a library that is needed */
+	/* owner: NULL if unknown; then the symbols are those that a needed library lacks */
+	const char *owner, *names[2];
 	const struct mpk_unbound *first;
 	size_t count;
 	bool is_lazy;
@@ -410,7 +411,8 @@ static void put_lack(const struct mpk_check_state *s, const struct mpk_unbound *
 			version);
 }
 
-/* Adds it to those of its owner, or of the library that lacks it; false: it has no owner, or there are too many. */
+/* Adds a symbol to those of its owner, or of the library that lacks it. Returns false if it has no
+ * owner or there are too many owners. */
 static bool take_owned(struct undefined *n, const struct mpk_check_state *s,
 		       const struct mpk_unbound *u)
 {
@@ -437,7 +439,7 @@ static bool take_owned(struct undefined *n, const struct mpk_check_state *s,
 
 #define BINDS_AT_ONCE "Python, ctypes and others that bind at once (RTLD_NOW) refuse it"
 
-/* "a", "a and b", "a, b and 3 more" */
+/* Writes "a", "a and b" or "a, b and 3 more". */
 static void put_which(const struct owned *o, char *out, size_t size)
 {
 	if (o->count == 1)

@@ -46,9 +46,10 @@ static const char *kept(struct mpk_check_set *set, const char *text, bool *faile
 	return copy;
 }
 
-/* One library that is missing is one cause, however many symbols each file wants of it.
- * @symbols receives how many this one wants
- * Returns  NULL: memory is out */
+/* Removes the number of symbols from a message: a missing library is one cause, however many of its
+ * symbols each file needs.
+ * @symbols receives that number
+ * Returns  NULL if memory is out */
 static const char *without_symbols(struct mpk_check_set *set, const char *text, uint64_t *symbols)
 {
 	const char *at = strstr(text, MPK_CHECK_NOWHERE_ELSE), *begin = at;
@@ -732,7 +733,7 @@ static int by_weight(const void *a, const void *b)
 	return x->files != y->files ? (x->files > y->files ? -1 : 1) : strcmp(x->text, y->text);
 }
 
-/* A message without the name of the set in front of its files. */
+/* Writes a message without the leading name of the set in file names. */
 static void put_shortened(const struct mpk_check_set *set, const char *text, struct mpk_strbuf *out)
 {
 	const char *at;
@@ -742,7 +743,7 @@ static void put_shortened(const struct mpk_check_set *set, const char *text, str
 	mpk_strbuf_puts(out, text);
 }
 
-/* Whether it is a matter of where the files are loaded that some are not. */
+/* Whether some files do not load because the target lacks a library. */
 static bool is_of_system(const struct mpk_check_set *set)
 {
 	for (size_t i = 0; i < set->cause_count; i++)

@@ -40,10 +40,13 @@ struct mpk_check_set_item {
 struct mpk_check_set_cause {
 	enum mpk_severity severity;
 	const char *check, *text, *first,
-		*last; /* text: without what its files have each for itself; files */
+		/* text: without the parts that differ from file to file; first, last: files */
+		*last;
 	size_t files;
-	const char *path; /* where it is in each of them, a symbol or a place; "": in several */
-	uint64_t symbols; /* of a library that is missing: of all files, found nowhere else */
+	/* place of the finding, a symbol or a tree path, if it is the same in each file; else "" */
+	const char *path;
+	/* for a missing library: number of symbols found nowhere else, over all files */
+	uint64_t symbols;
 };
 
 /* The result of all files on one device. Alternatives count as one file. */

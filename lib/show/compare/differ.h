@@ -20,13 +20,13 @@ struct mpk_figure_change {
 	struct mpk_figure_value before, after;
 };
 
-/* What the instructions of a kernel do in both files, as a whole or on a source line; only the sides that have it are
- * filled. */
+/* Instruction counts of a kernel in both files, for the whole kernel or for a source line; work[i]
+ * is set only if is_there[i]. */
 struct mpk_work_change {
-	const char *
-		file; /* the last part of its path, as releases are built in folders of their own */
-	uint32_t line;    /* 0: the kernel as a whole */
-	bool is_there[2]; /* in the older file, in the newer one */
+	/* last part of the source's path, since releases are built in different folders */
+	const char *file;
+	uint32_t line;    /* 0 for the whole kernel */
+	bool is_there[2]; /* in the older file, in the newer file */
 	struct mpk_work work[2];
 };
 
@@ -46,9 +46,9 @@ struct mpk_difference {
 	const char *target;   /* kernels only: "sm_90"; "" if the code names no target */
 	const struct mpk_figure_change *figures; /* kernels only: the figures that changed */
 	size_t figure_count;
-	/* of kernels whose instructions are counted on both sides and differ: as a whole; then by source line, those
-	 * that changed most first */
-	const struct mpk_work_change *work; /* NULL: none */
+	/* kernels whose instructions are counted in both files and differ: first the whole kernel,
+	 * then source lines, largest change first */
+	const struct mpk_work_change *work; /* NULL if there is none */
 	size_t work_count;
 	const struct mpk_tensor_diff
 		*elements; /* tensors whose elements were compared; else NULL */

@@ -26,10 +26,11 @@ static const char *color_of(char mark)
 	return mark == '+' ? green : mark == '-' ? red : mark == '@' ? cyan : NULL;
 }
 
-/* Lines of source of all kernels together: a release that was built anew may change them all. */
+/* Limit on source lines over all kernels: a rebuilt release may change them all. */
 enum { WORK_LINES_MOST = 60 };
 
-/* "  12 -> 19 instructions, local stores 0 -> 12 of 4 B" of the kernel, "  k.cu:41: 12 -> 19 instructions" of lines */
+/* Writes "  12 -> 19 instructions, local stores 0 -> 12 of 4 B" for the kernel, "  k.cu:41: 12 ->
+ * 19 instructions" for lines. */
 static void put_work(const struct mpk_difference *d, size_t *left, struct mpk_strbuf *out)
 {
 	size_t hidden = 0;
@@ -235,7 +236,7 @@ static struct tensors count_tensors(const struct mpk_diff *diff)
 	return t;
 }
 
-/* "tensors: 4 changed, 1 added, 1 removed, 2 equal; most w, by 12 % of their magnitude" */
+/* Writes "tensors: 4 changed, 1 added, 1 removed, 2 equal; most w, by 12 % of their magnitude". */
 static void put_tensors(const struct mpk_diff *diff, struct mpk_strbuf *out)
 {
 	struct tensors t = count_tensors(diff);

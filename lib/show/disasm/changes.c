@@ -28,10 +28,10 @@ struct change {
 	struct mpk_difference *item;
 	struct mpk_disasm_lines older, newer;
 	bool is_found[2]; /* for each file: the code was found */
-	/* of a kernel whose instructions are counted */
+	/* for each file: the instructions of the kernel are counted */
 	bool is_counted[2];
 	struct mpk_work work[2];
-	struct mpk_work_lines sources[2]; /* files without their folders, sorted */
+	struct mpk_work_lines sources[2]; /* file names without folders, sorted */
 };
 
 /* The changes of a comparison that are shown. */
@@ -154,7 +154,7 @@ static int by_place(const void *a, const void *b)
 	return order ? order : x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* What the instructions of a kernel do: no disassembler is asked. */
+/* Counts the instructions of a kernel, without a disassembler. */
 static enum mpk_code count_change(struct pass *p, struct change *c, struct mpk_span name,
 				  const struct mpk_code_info *code)
 {
@@ -171,7 +171,7 @@ static enum mpk_code count_change(struct pass *p, struct change *c, struct mpk_s
 	for (size_t i = 0; i < lines->count; i++) {
 		const char *file = lines->items[i].file, *slash = strrchr(file, '/');
 
-		/* names go with the rows */
+		/* copied, since the rows and their names are freed */
 		lines->items[i].file =
 			mpk_arena_text(p->kept, mpk_span_str(slash && slash[1] ? slash + 1 : file));
 		MPK_TRY_ALLOC(lines->items[i].file, p->job.err);
@@ -473,7 +473,7 @@ static uint32_t changed_by(const struct mpk_work_change *c)
 	return a > b ? a - b : b - a;
 }
 
-/* The kernel first; lines of more instructions more or fewer before others. */
+/* Sorts the whole kernel first, then lines by the change of their instruction count. */
 static int by_change(const void *a, const void *b)
 {
 	const struct mpk_work_change *x = a, *y = b;
@@ -487,7 +487,7 @@ static int by_change(const void *a, const void *b)
 	return order ? order : x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* The same line of both files, or one that only one has. */
+/* Adds a line that both files have, or only one. */
 static void put_work_change(struct mpk_work_change *list, size_t *count,
 			    const struct mpk_work_line *a, const struct mpk_work_line *b)
 {
@@ -507,7 +507,7 @@ static void put_work_change(struct mpk_work_change *list, size_t *count,
 	++*count;
 }
 
-/* What the instructions of a kernel do, in both files. */
+/* Compares the instruction counts of a kernel in both files. */
 static enum mpk_code fill_work(struct change *c, struct mpk_arena *arena, struct mpk_error *err)
 {
 	const struct mpk_work_lines *a = &c->sources[0], *b = &c->sources[1];
@@ -520,7 +520,7 @@ static enum mpk_code fill_work(struct change *c, struct mpk_arena *arena, struct
 	MPK_TRY_ALLOC(list, err);
 	put_work_change(list, &count, &(struct mpk_work_line){ "", 0, c->work[0] },
 			&(struct mpk_work_line){ "", 0, c->work[1] });
-	/* where one release has no lines, all of the other's would be new */
+	/* if one release has no line numbers, all lines of the other would look new */
 	while (a->count && b->count && (x < a->count || y < b->count)) {
 		int order = x == a->count   ? 1
 			    : y == b->count ? -1

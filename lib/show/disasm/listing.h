@@ -60,9 +60,9 @@ struct mpk_listing {
 	bool continues; /* a later piece of a large function */
 	/* a text that is not safe to print */
 	struct mpk_span text;
-	/* what the text is of, where its instructions are counted: cubins and PTX; else NULL */
+	/* cubin or PTX whose instructions are counted; else NULL */
 	const struct mpk_code_info *code;
-	const struct mpk_code_rows *rows; /* its source lines */
+	const struct mpk_code_rows *rows; /* source lines of that code */
 };
 
 /* Receives the listings. */

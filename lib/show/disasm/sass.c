@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sass.c - what nvdisasm prints of a cubin, and PTX, with what is counted in the code itself
+/* sass.c - adds instruction counts and scheduling to the output of nvdisasm, and counts to PTX
  *
- * nvdisasm says what instructions are. How they are scheduled, and what all of a kernel and each of its source lines does, is
- * read from the same bytes: a person who looks for the line that costs most finds it at the head. */
+ * nvdisasm prints only the instructions. Their scheduling, and the counts for each kernel and each
+ * source line, are read from the same bytes. The counts come first, so that the most expensive
+ * source line is easy to find. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ enum { LINES_SHOWN = 20, INSTRUCTION = 16 };
 
 /* --- lines of nvdisasm ---------------------------------------------------------------------------- */
 
-/* The next line without its end. */
+/* Returns the next line without its line feed. */
 static struct mpk_span sass_next_line(struct mpk_span text, size_t *at)
 {
 	const uint8_t *end = memchr(text.data + *at, '\n', text.len - *at);
@@ -29,7 +30,7 @@ static struct mpk_span sass_next_line(struct mpk_span text, size_t *at)
 	return line;
 }
 
-/* "//------- .text.NAME ------": the section, ".text.NAME"; empty: the line begins none. */
+/* Returns ".text.NAME" of a line "//------- .text.NAME ------"; empty for other lines. */
 static struct mpk_span section_of(struct mpk_span line)
 {
 	struct mpk_span none = { 0 };
@@ -44,7 +45,7 @@ static struct mpk_span section_of(struct mpk_span line)
 	return len ? mpk_span_of(line.data + from + 1, len) : none;
 }
 
-/* Blanks, and in a comment the address of an instruction in its section; *rest is what follows it. */
+/* Parses the address in the comment in front of an instruction; *rest is the offset behind it. */
 static bool address_of(struct mpk_span line, uint64_t *address, size_t *rest)
 {
 	uint64_t n = 0;
@@ -70,7 +71,7 @@ static bool address_of(struct mpk_span line, uint64_t *address, size_t *rest)
 	return true;
 }
 
-/* What a section has the code of; empty: it has none. */
+/* Returns the name of the function whose code a section holds; empty if it holds none. */
 static struct mpk_span name_of_section(struct mpk_span section)
 {
 	static const char prefix[] = ".text.";
@@ -81,7 +82,7 @@ static struct mpk_span name_of_section(struct mpk_span section)
 		       : mpk_span_of(NULL, 0);
 }
 
-/* The code of a section: a kernel's, or that of another function. */
+/* Returns the code of a section: of a kernel or of another function. */
 static struct mpk_span code_of_section(const struct mpk_listing *l, struct mpk_span section)
 {
 	struct mpk_span name = name_of_section(section);
@@ -101,7 +102,7 @@ static char barrier_digit(uint8_t barrier)
 	return barrier < 7 ? (char)('0' + barrier) : '-';
 }
 
-/* "B0-----:R-:W2:-:S04", as the field writes it. */
+/* Writes "B0-----:R-:W2:-:S04", the usual notation. */
 static void put_control(const struct mpk_cubin_control *c, struct mpk_strbuf *out)
 {
 	mpk_strbuf_putc(out, 'B');
@@ -124,7 +125,7 @@ static const char *name_in(const char *file)
 	return slash && slash[1] ? slash + 1 : file;
 }
 
-/* Whether two files of the list are called alike: then their names alone are not enough. */
+/* Whether two files in the list have the same name without folders, so that paths are needed. */
 static bool has_namesakes(const struct mpk_work_lines *lines)
 {
 	for (size_t i = 1; i < lines->count; i++)
@@ -154,7 +155,7 @@ static void put_cells(struct mpk_table *t, const struct mpk_work_line *line, uin
 	t->failed |= rest.failed || file.failed;
 }
 
-/* The lines that have most instructions, the first of them first. */
+/* Writes the lines with the most instructions, in order of the source. */
 static void put_lines(const struct mpk_work *work, struct mpk_work_lines *lines, bool all,
 		      struct mpk_strbuf *out)
 {
@@ -205,7 +206,8 @@ static void put_figures(const struct mpk_listing *l, struct mpk_span code, bool 
 
 /* --- text ---------------------------------------------------------------------------------------------------- */
 
-/* nvdisasm leaves 19 blanks in front of an instruction, into which its predicate is written. */
+/* Removes the 19 blanks that nvdisasm writes before an instruction, where its predicate also
+ * stands. */
 static struct mpk_span without_margin(struct mpk_span line)
 {
 	enum { MARGIN = 12 };
@@ -251,7 +253,7 @@ static void put_sass(const struct mpk_listing *l, struct mpk_span text, bool all
 	}
 }
 
-/* The only kernel that a text is of; false: there are several, or none. */
+/* Finds the only kernel of a text; false if there are several, or none. */
 static bool only_kernel(const struct mpk_listing *l, size_t *kernel)
 {
 	if (l->name.len)
@@ -315,7 +317,8 @@ static void control_json(const struct mpk_cubin_control *c, struct mpk_json *j,
 	put_bits(j, o, "reuse", c->reuse);
 }
 
-/* An instruction of nvdisasm: its address in the section, its text, its line where that is another than before. */
+/* Writes an instruction of nvdisasm: its address in the section, its text, its source line if that
+ * changed. */
 static void put_instruction_json(const struct mpk_listing *l, struct mpk_span code,
 				 uint64_t address, struct mpk_span text,
 				 const struct mpk_dwarf_row **last, struct mpk_json *j,
@@ -364,7 +367,7 @@ static void lines_json(const struct mpk_listing *l, struct mpk_span code, struct
 	}
 }
 
-/* What is counted of a kernel; NULL: nothing is. */
+/* Writes the counts of a kernel; returns NULL if it has none. */
 static struct mpk_json_at *kernel_json(const struct mpk_listing *l, struct mpk_span name,
 				       struct mpk_span code, struct mpk_json *j,
 				       struct mpk_json_at *list)
@@ -381,7 +384,7 @@ static struct mpk_json_at *kernel_json(const struct mpk_listing *l, struct mpk_s
 	return o;
 }
 
-/* From the line of a section to that of the next one. */
+/* Reads the lines of each section. */
 static void sass_json(const struct mpk_listing *l, struct mpk_json *j, struct mpk_json_at *list)
 {
 	struct mpk_json_at *kernel = NULL, *instructions = NULL;

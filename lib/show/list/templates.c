@@ -634,7 +634,7 @@ static size_t count_stacks(const struct mpk_templates *t)
 	return t->variant_count - count_spills(t, SPILLS_NOT);
 }
 
-/* Those of which something is known or may be. */
+/* Counts kernels with certain or possible spills. */
 static size_t count_spilling(const struct mpk_templates *t)
 {
 	return count_stacks(t) - count_spills(t, SPILLS_ARRAY);

@@ -38,15 +38,15 @@ enum mpk_code mpk_memory_read(const struct mpk_view *view, const struct mpk_memo
 void mpk_memory_put_extents(const struct mpk_function_memory *f, size_t from,
 			    struct mpk_strbuf *out);
 
-/* mpk_memory_about_json - put members of a function: its name, the extents that it was counted with, its sums; no steps
- * and storages
+/* mpk_memory_about_json - put the name of a function, its extents and its sums, without steps and
+ * storages
  * mpk_memory_model_json - put the sums of a model */
 void mpk_memory_about_json(const struct mpk_function_memory *f, struct mpk_json *j,
 			   struct mpk_json_at *at);
 void mpk_memory_model_json(const struct mpk_model_memory *m, struct mpk_json *j,
 			   struct mpk_json_at *at);
 
-/* mpk_memory_kind_word - "scratch", "result" or "cache" */
+/* mpk_memory_kind_word - the word for a kind of storage: "scratch", "result" or "cache" */
 const char *mpk_memory_kind_word(enum mpk_memory_kind kind);
 
 /* Printer of struct mpk_memory_list: the need of the largest call, its peak, and the storages alive

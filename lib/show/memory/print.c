@@ -52,7 +52,7 @@ static bool is_alive(const struct mpk_memory_storage *s, size_t step)
 
 /* --- the answer ---------------------------------------------------------------------------- */
 
-/* ": needs 512 MiB: weights 300 MiB, inputs 8.0 KiB, 204 MiB of storages at its peak" */
+/* Appends ": needs 512 MiB: weights 300 MiB, inputs 8.0 KiB, 204 MiB of storages at its peak". */
 static void put_need(const struct mpk_memory_model *m, struct mpk_strbuf *out)
 {
 	const struct mpk_model_memory *x = &m->memory;

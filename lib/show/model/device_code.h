@@ -111,7 +111,8 @@ const char *mpk_device_title(const struct mpk_image *image);
  * @is_loaded  the section is loaded with a library, which may register it */
 bool mpk_device_is_input(const char *section, bool is_loaded, struct mpk_span bytes);
 
-/* mpk_device_path - ".nv_fatbin:3", escaped, in arena; NULL: memory is out */
+/* mpk_device_path - make the path of a container, ".nv_fatbin:3", escaped, in arena; NULL if memory
+ * is out */
 const char *mpk_device_path(const struct mpk_image_device *d, struct mpk_arena *arena);
 
 /* mpk_device_is_path - whether a text has the form of such a path, for any file */

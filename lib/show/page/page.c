@@ -533,7 +533,8 @@ static enum mpk_code put_occupancy(struct mpk_page *page, const struct mpk_view 
 	return MPK_OK;
 }
 
-/* A function whose call takes memory: its steps and storages are rows, of which a hostile file may have any number. */
+/* Writes a function's call: steps and storages are compact rows, since a hostile file may have any
+ * number of them. */
 static void put_call(struct mpk_page *page, const struct mpk_function_memory *f,
 		     struct mpk_json_at *list)
 {
@@ -568,7 +569,8 @@ static void put_call(struct mpk_page *page, const struct mpk_function_memory *f,
 	}
 }
 
-/* What memory says of each model. One whose memory cannot be computed has none here: the action says why. */
+/* Writes the result of the memory action for each model. A model whose memory cannot be computed is
+ * omitted; the action reports the reason. */
 static enum mpk_code put_memory(struct mpk_page *page, const struct mpk_view *view,
 				struct mpk_json_at *at, struct mpk_error *err)
 {

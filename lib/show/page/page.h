@@ -57,7 +57,7 @@ struct mpk_page {
 	const struct mpk_page_source *sources;
 	size_t source_count;
 	const struct mpk_span *times;
-	/* the extents that the memory of models is counted with; others are 1 */
+	/* extents for the memory of models; all others are 1 */
 	struct mpk_memory_ask memory;
 	uint64_t texts_left; /* bytes that further texts may use */
 	uint64_t text_most;  /* maximum bytes of one text */

@@ -267,8 +267,9 @@ static bool is_text(const struct mpk_listing *l)
 	return !l->symbol;
 }
 
-/* What is done on each source line of the kernels in a listing: [kernel, file, line, instructions, all of the kernel's,
- * "global loads 4 of 16 B"]; the page puts it beside the source. */
+/* Writes the instruction counts of each source line of a kernel in a listing: [kernel, file, line,
+ * instructions, all instructions of the kernel, "global loads 4 of 16 B"]; the page shows them next
+ * to the source. */
 static enum mpk_code put_work(const struct mpk_listing *l, struct mpk_json *j,
 			      struct mpk_json_at *row, struct mpk_error *err)
 {

@@ -115,7 +115,7 @@ struct mpk_payload_view {
 	const struct mpk_kernels *(*kernels)(const struct mpk_payload *p);
 	/* Returns the Relax executable of a model. */
 	const struct mpk_relax *(*relax)(const struct mpk_payload *p);
-	/* Returns the named tensors; tensor_word is the word for one of them: "parameter". */
+	/* Returns the named tensors; params_word is the word for one of them: "parameter". */
 	const struct mpk_params *(*params)(const struct mpk_payload *p);
 	const char *params_word;
 	/* Reads the code or the graph, for all later uses; out is zero. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* set.c - what --verify says of several files: one sentence, and what was found most often */
+/* set.c - --verify of several files: one sentence, and the most frequent findings */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,8 @@ void mpk_verified_set_fini(struct mpk_verified_set *set)
 	mpk_arena_fini(&set->arena);
 }
 
-/* The same of another file, or of the same one in another place, is one more of it and no line. */
+/* Counts a finding. The same finding in another file or another place adds to the count, not a
+ * line. */
 static enum mpk_code add_cause(struct mpk_verified_set *set, const struct mpk_finding *f,
 			       const char *file, struct mpk_error *err)
 {
@@ -104,7 +105,7 @@ static void put_set_verdict(const struct mpk_verified_set *set, struct mpk_strbu
 	}
 }
 
-/* Errors first, those that are found most often first. */
+/* Sorts errors first, then by frequency. */
 static int by_weight(const void *a, const void *b)
 {
 	const struct mpk_verified_cause *const *x = a, *const *y = b;

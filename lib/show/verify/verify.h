@@ -134,32 +134,33 @@ struct mpk_verified {
  * follows the verdict. */
 extern const struct mpk_answer mpk_answer_verify;
 
-/* A finding of several files, or of one in several places. */
+/* A finding of several files, or of one file in several places. */
 struct mpk_verified_cause {
 	enum mpk_severity severity;
 	const char *check, *text;
-	const char *first, *place; /* the first file that has it, and where in that; "" */
+	const char *first, *place; /* the first file with the finding, and the place in it or "" */
 	const char *last;          /* file */
 	size_t count, files;
 };
 
-/* What was found in several files. Zero-initialise, add them, mpk_verified_set_fini. */
+/* Findings over several files. Zero-initialise, add files, free with mpk_verified_set_fini. */
 struct mpk_verified_set {
 	struct mpk_arena arena;
 	struct mpk_strmap by_text;
 	struct mpk_verified_cause
-		*causes; /* malloc'ed, in the order in which they came; notes are none */
+		*causes; /* malloc'ed, in the order of first occurrence; without notes */
 	size_t cause_count, cause_cap;
-	bool has_causes; /* they are put after the verdict: the findings are too many to be listed */
-	size_t files;    /* number of files checked, including unreadable ones */
-	uint64_t bytes;  /* their total size */
+	/* print the causes after the verdict, since there are too many findings to list */
+	bool has_causes;
+	size_t files;   /* number of files checked, including unreadable ones */
+	uint64_t bytes; /* their total size */
 	size_t errors, warnings;
 	size_t bad_files, warned_files; /* numbers of files with an error, and with a warning */
 	size_t unreadable;              /* number of files that could not be read */
 };
 
-/* mpk_verified_add - count what was found in one more file, which is kept as far as the set needs it; files and bytes the
- * caller counts
+/* mpk_verified_add - count the findings of one more file; the report is copied as far as needed.
+ * The caller counts files and bytes
  * @file    not escaped
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_verified_add(struct mpk_verified_set *set, const char *file,
@@ -167,8 +168,8 @@ enum mpk_code mpk_verified_add(struct mpk_verified_set *set, const char *file,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_verified_set_fini(struct mpk_verified_set *set);
 
-/* of struct mpk_verified_set: "5,000 files, 61.0 MiB: no errors", and with has_causes a line for each cause; "verdict" in
- * JSON is the same sentence */
+/* Printers of struct mpk_verified_set: "5,000 files, 61.0 MiB: no errors", and with has_causes a
+ * line for each cause; "verdict" in JSON is the same sentence */
 extern const struct mpk_answer mpk_answer_verified;
 
 /* mpk_verify_say - report a finding of the running check at its current position

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blocks.c - the numbers that blocks of GGUF's quantized types stand for
+/* blocks.c - unpacks the values in blocks of GGUF's quantized types
  *
- * A block has some small integers and what scales them: a float16 for all, from the K types on a small integer besides for
- * each 16 or 32. The layouts are those of the structs that ggml publishes (ggml-common.h), the arithmetic is that of its
- * dequantize_row_* functions in their order, in float32, so that the numbers are those that a model computes with. Types
- * whose values are rows of a published grid (IQ1, IQ2, IQ3) are not read: their scales alone are known here. */
+ * A block holds small integers and a scale: one float16 for the block. In the K types, each 16 or
+ * 32 values also have a small integer scale. The layouts are the structs that ggml publishes
+ * (ggml-common.h). The arithmetic follows its dequantize_row_* functions in float32 and in the same
+ * order, so the values are exactly those of the model. Types whose values are rows of a published
+ * grid (IQ1, IQ2, IQ3) are not unpacked; only their scales are read. */
 #include <string.h>
 
 #include "base/half.h"
@@ -12,7 +13,7 @@
 #include "value/element.h"
 #include "weightfile/weightfile.h"
 
-enum { K = 256 }; /* elements of a block of the larger types */
+enum { K = 256 }; /* elements in a block of the larger types */
 
 static float half_at(const uint8_t *p)
 {
@@ -46,7 +47,7 @@ static void read_q4_1(const uint8_t *p, float *out)
 	}
 }
 
-/* The fifth bits of all elements are a word of their own. */
+/* The fifth bits of all elements are in a separate word. */
 static void read_q5_0(const uint8_t *p, float *out)
 {
 	float d = half_at(p);
@@ -78,7 +79,7 @@ static void read_q8_0(const uint8_t *p, float *out)
 		out[i] = d * (float)(int8_t)p[2 + i];
 }
 
-/* Four bits choose one of sixteen values that lie closer together near zero. */
+/* Four bits select one of sixteen values, which are denser near zero. */
 static const int8_t nonlinear[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
 				      1,    13,   25,  38,  53,  69,  89,  113 };
 
@@ -94,7 +95,8 @@ static void read_iq4_nl(const uint8_t *p, float *out)
 
 /* --- 256 elements --- */
 
-/* Two bits each: of 32 bytes the lowest of all, then the next. */
+/* Two bits for each element: a group of 32 bytes holds the lowest two bits of 32 elements, then the
+ * next two. */
 static void read_q2_k(const uint8_t *p, float *out)
 {
 	const uint8_t *scales = p, *q = p + 16;
@@ -108,7 +110,8 @@ static void read_q2_k(const uint8_t *p, float *out)
 	}
 }
 
-/* Sixteen scales of six bits in twelve bytes: the low four bits first, then two of each. */
+/* Unpacks sixteen 6-bit scales from twelve bytes: first all low four bits, then all high two
+ * bits. */
 static int scale_of_q3(const uint8_t *packed, int i)
 {
 	int low = i < 8 ? packed[i] & 15 : packed[i - 8] >> 4;
@@ -116,7 +119,7 @@ static int scale_of_q3(const uint8_t *packed, int i)
 	return (low | (packed[8 + i % 4] >> (i / 4 * 2) & 3) << 4) - 32;
 }
 
-/* The third bit is set where nothing is taken off. */
+/* If the third bit of an element is set, 0 is subtracted, else 4. */
 static void read_q3_k(const uint8_t *p, float *out)
 {
 	const uint8_t *high = p, *q = p + 32;
@@ -130,7 +133,7 @@ static void read_q3_k(const uint8_t *p, float *out)
 	}
 }
 
-/* Eight scales and eight least values of six bits in twelve bytes. */
+/* Unpacks eight 6-bit scales and eight 6-bit minimums from twelve bytes. */
 static void scales_of_q4(const uint8_t *packed, int i, uint8_t *scale, uint8_t *least)
 {
 	if (i < 4) {
@@ -142,8 +145,8 @@ static void scales_of_q4(const uint8_t *packed, int i, uint8_t *scale, uint8_t *
 	}
 }
 
-/* Of each 32 bytes the low four bits are 32 elements, the high ones the next. Q5_K: the fifth bits of the i-th 32 are the
- * i-th bits of 32 bytes. */
+/* The low four bits of each 32 bytes are 32 elements, the high four bits the next 32. In Q5_K, the
+ * fifth bits of the i-th 32 elements are bit i of 32 further bytes. */
 static void read_q45_k(const uint8_t *scales, const uint8_t *high, const uint8_t *q, float *out)
 {
 	float d = half_at(scales - 4), down = half_at(scales - 2);
@@ -171,8 +174,8 @@ static void read_q5_k(const uint8_t *p, float *out)
 	read_q45_k(p + 4, p + 16, p + 48, out);
 }
 
-/* Of each 128 elements the low four bits of 64 bytes are the first half, the high ones the second; two bits more are in 32
- * bytes. */
+/* The low four bits of each 64 bytes are the first half of 128 elements, the high four bits the
+ * second half. Two more bits of each element are in 32 further bytes. */
 static void read_q6_k(const uint8_t *p, float *out)
 {
 	float d = half_at(p + 208);
@@ -210,7 +213,8 @@ static void read_iq4_xs(const uint8_t *p, float *out)
 	}
 }
 
-/* A byte is a fraction of 3^5, whose digits are elements: times a power of three its next digit is on top. */
+/* Unpacks an element of a byte, which is a fraction in base 3 with five digits: multiplying by a
+ * power of three moves the digit to the top. */
 static float trit(uint8_t byte, int digit)
 {
 	static const uint8_t powers[] = { 1, 3, 9, 27, 81 };

@@ -197,7 +197,7 @@ static void add_groups(const struct mpk_weight_groups *from, struct mpk_weight_f
 
 /* --- quantized blocks --- */
 
-/* The scales of all blocks, as elements. */
+/* Adds the scales of all blocks as elements. */
 static void add_scales(const struct mpk_block_type *type, struct mpk_span bytes,
 		       struct mpk_weight_figures *g, struct moments *all)
 {
@@ -207,7 +207,7 @@ static void add_scales(const struct mpk_block_type *type, struct mpk_span bytes,
 		add_value(g, all, mpk_block_scale(type, bytes.data + i * type->bytes), 1);
 }
 
-/* What the blocks stand for, and besides the range of their scales. */
+/* Adds the values of all blocks, and the range of their scales. */
 static void add_blocks(const struct mpk_weight_values *v, struct mpk_weight_figures *g,
 		       struct moments *all)
 {

@@ -156,7 +156,7 @@ static struct mpk_span side_name(const void *item)
 	return ((const struct side_tensor *)item)->name;
 }
 
-/* Of blocks whose numbers are not known the bytes are compared. */
+/* Blocks whose values cannot be unpacked are compared as bytes. */
 static void compare_blocks(struct mpk_differ *d, struct mpk_span name, const struct side_tensor *a,
 			   const struct side_tensor *b)
 {
@@ -192,7 +192,7 @@ static void compare_value(struct mpk_tensor_diff *out, uint64_t i, double x, dou
 	}
 }
 
-/* What was summed up of all values becomes a difference of the tensor, if there is one. */
+/* Adds a difference of the tensor from the sums over all values, if there is one. */
 static void add_values(struct mpk_differ *d, struct mpk_span name, struct mpk_tensor_diff *out,
 		       const struct side_tensor *a, const struct side_tensor *b, long double gaps,
 		       long double were, struct mpk_strbuf *text)
@@ -245,8 +245,9 @@ static const char *type_of(const struct side_tensor *t)
 	return t->weight->type ? t->weight->type : "?";
 }
 
-/* Blocks of one type or of two, or blocks and plain numbers: how far quantizing moved a tensor is what is asked then.
- * Returns  false: one of them is not read, or has another shape */
+/* Compares two tensors of which at least one consists of blocks: the result tells how far
+ * quantizing moved the values.
+ * Returns  false: one of them cannot be unpacked, or the shapes differ */
 static bool compare_values(struct mpk_differ *d, struct mpk_span name, const struct side_tensor *a,
 			   const struct side_tensor *b)
 {
@@ -274,7 +275,7 @@ static bool compare_values(struct mpk_differ *d, struct mpk_span name, const str
 		at += n;
 	}
 	if (!out.differing && !is_other_type)
-		return false; /* other bytes may stand for the same numbers */
+		return false; /* different bytes may have the same values */
 	if (!out.differing) {
 		(void)mpk_differ_change(d, "tensor", name, "%s -> %s, of the same values",
 					type_of(a), type_of(b));

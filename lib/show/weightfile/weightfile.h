@@ -51,42 +51,43 @@ bool mpk_weight_groups_of(const struct mpk_weight_set *set, const struct mpk_wei
 void mpk_weight_groups_read(const struct mpk_weight_groups *g, uint64_t first, size_t words,
 			    double *out);
 
-/* A quantized type of GGUF: so many elements in so many bytes. */
+/* A quantized type of GGUF: a block of `bytes` holds `elements` values. */
 struct mpk_block_type {
 	const char *type;
 	uint16_t elements, bytes;
-	uint16_t scale_at; /* of a block, where its scale lies */
-	bool is_f32;       /* the scale is a float32, else a float16 */
+	uint16_t scale_at; /* offset of the scale in a block */
+	bool is_f32;       /* the scale is a float32; else a float16 */
 	void (*read)(const uint8_t *block,
-		     float *out); /* all elements; NULL: the scale alone is known */
+		     /* unpacks all elements of a block; NULL if only the scale can be read */
+		     float *out);
 };
 
-/* mpk_block_type_of - a type by its name in the format; NULL: it is not known here
- * mpk_block_scale - what scales a block */
+/* mpk_block_type_of - the type with this name in the format; NULL if it is unknown
+ * mpk_block_scale - the scale of a block */
 const struct mpk_block_type *mpk_block_type_of(const char *type);
 double mpk_block_scale(const struct mpk_block_type *type, const uint8_t *block);
 
 enum {
 	MPK_WEIGHT_RUN = 2048
-}; /* elements that are turned into numbers at a time: a multiple of every block */
+}; /* elements converted to numbers at a time: a multiple of every block length */
 
-/* The numbers that a tensor stands for, in row-major order. */
+/* The values of a tensor, in row-major order. */
 struct mpk_weight_values {
-	const struct mpk_block_type *blocks; /* NULL: elements of a plain type */
+	const struct mpk_block_type *blocks; /* NULL if the elements have a plain type */
 	struct mpk_dtype type;
 	struct mpk_span bytes;
 	uint64_t count;
 };
 
-/* mpk_weight_values_open - look at the numbers of a tensor
- * Returns  false: they are complex or packed, quantized by rules that are not known here, or do not lie in their file */
+/* mpk_weight_values_open - prepare reading the values of a tensor
+ * Returns  false: they are complex or packed, quantized in an unknown way, or outside their file */
 bool mpk_weight_values_open(const struct mpk_weight_set *set, const struct mpk_weight *w,
 			    struct mpk_weight_values *out);
 
-/* mpk_weight_values_read - read a run of them
- * @first   a multiple of MPK_WEIGHT_RUN, less than count
+/* mpk_weight_values_read - read a run of values
+ * @first   index of the first: a multiple of MPK_WEIGHT_RUN, less than count
  * @out     MPK_WEIGHT_RUN numbers
- * Returns  how many there are: fewer at the end alone */
+ * Returns  the number of values read, which is smaller only at the end */
 size_t mpk_weight_values_read(const struct mpk_weight_values *v, uint64_t first, double *out);
 
 /* Bin i of a distribution counts magnitudes from 2^(MPK_WEIGHT_BIN_FIRST + i - 1) up to twice that.
@@ -100,9 +101,9 @@ struct mpk_weight_figures {
 	unsigned bits;
 	uint64_t group;  /* number of values in a group */
 	size_t axis;     /* axis along which groups lie */
-	uint64_t blocks; /* quantized in blocks whose values are known: how many; else 0 */
+	uint64_t blocks; /* if quantized in blocks that can be unpacked: number of blocks; else 0 */
 	uint64_t block_elements;
-	bool has_scales; /* one of their scales at least is a finite number */
+	bool has_scales;                                /* at least one of their scales is finite */
 	double least_scale, greatest_scale, mean_scale; /* of those that are */
 	/* number of all elements, and of those that are NaN or infinite */
 	uint64_t count, not_finite;
@@ -113,10 +114,10 @@ struct mpk_weight_figures {
 	uint64_t bins[MPK_WEIGHT_BINS];
 };
 
-/* mpk_weight_figures_of - read all elements, of quantized tensors the values that they stand for where
- * mpk_weight_groups_of tells them or their type is known, else the scales of their blocks
- * Returns  false: they are complex or packed, quantized by rules that are not known here, or do not lie in their file;
- *          memory is out */
+/* mpk_weight_figures_of - read all elements: of quantized tensors the values if
+ * mpk_weight_groups_of or their type can unpack them, else the scales of their blocks
+ * Returns  false: elements are complex or packed, quantized in an unknown way, or outside their
+ *          file; or memory is out */
 bool mpk_weight_figures_of(const struct mpk_weight_set *set, const struct mpk_weight *w,
 			   struct mpk_weight_figures *out);
 

@@ -168,10 +168,12 @@ enum mpk_code mpk_check_read_wants(struct mpk_check_state *s, struct mpk_error *
  * mpk_check_is_tvms - whether a symbol belongs to TVM or tvm-ffi */
 bool mpk_check_is_runtime(const char *library);
 bool mpk_check_is_tvms(const char *symbol);
-/* After the number of symbols of a library that is missing; set.c adds up those of several files. */
+/* Follows the number of symbols that only a missing library has; set.c adds up these numbers over
+ * files. */
 #define MPK_CHECK_NOWHERE_ELSE " found nowhere else"
 
-/* mpk_check_is_extension - whether Python imports a library: it has an initializer of a module */
+/* mpk_check_is_extension - whether a library is a Python extension: it exports a module
+ * initializer */
 bool mpk_check_is_extension(const struct mpk_dso *d);
 
 /* mpk_check_provided - whether the process has the symbol from the runtime, the interpreter or a

@@ -38,7 +38,7 @@ struct mpk_disasm_job {
 	/* keep the tool's output: several kernels of one image follow each other */
 	bool keeps_answer;
 	struct mpk_span answered; /* the code whose tool output is in d->answer */
-	struct mpk_span rows_of;  /* the code that rows are of */
+	struct mpk_span rows_of;  /* the code to which rows belong */
 	struct mpk_code_rows rows;
 	enum mpk_code failure; /* code of the first failure; other listings went on */
 	struct mpk_error error;
@@ -74,22 +74,23 @@ enum mpk_code mpk_disasm_put(struct mpk_disasm_job *j, const struct mpk_listing 
 enum mpk_code mpk_disasm_note(struct mpk_disasm_job *j, enum mpk_code code,
 			      const struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_disasm_forget - the code that was asked about last goes away: what is known of it is of no use */
+/* mpk_disasm_forget - drop cached results, because the code they belong to is about to be freed */
 static inline void mpk_disasm_forget(struct mpk_disasm_job *j)
 {
 	j->answered = j->rows_of = (struct mpk_span){ 0 };
 }
 
-/* mpk_disasm_rows - source lines of a run of code, read once while it is asked about
+/* mpk_disasm_rows - get the source lines of a piece of code; they are cached until another piece is
+ * asked for
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_disasm_rows(struct mpk_disasm_job *j,
 			      const struct mpk_code_info *code) MPK_MUST_CHECK;
 
 /* --- a text with what is counted in it: sass.c ---------------------------------------------------- */
 
-/* mpk_disasm_put_code - append a text of nvdisasm, or PTX, with the figures of each kernel and of its source lines at its
- * head; SASS has how each instruction is scheduled in front of it, too
- * mpk_disasm_code_json - put "kernels", the same figures, and of SASS "instructions" */
+/* mpk_disasm_put_code - append the output of nvdisasm, or PTX, preceded by the figures of each
+ * kernel and of its source lines; in SASS, each instruction is preceded by its scheduling
+ * mpk_disasm_code_json - put the same figures as "kernels", and for SASS "instructions" */
 void mpk_disasm_put_code(const struct mpk_listing *l, bool all, struct mpk_strbuf *out);
 void mpk_disasm_code_json(const struct mpk_listing *l, struct mpk_json *j, struct mpk_json_at *o);
 

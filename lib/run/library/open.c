@@ -210,7 +210,7 @@ static void model_take_symbols(const struct mpkr_symbol *symbols)
 		carried.symbol_count++;
 }
 
-/* Pages that are never written stay shared with the file. */
+/* Pages that are never written take no memory. */
 static enum mpk_code carried_lay_out(const struct mpkr_entry *entry, struct mpk_span *out,
 				     struct mpk_error *err)
 {

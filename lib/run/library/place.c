@@ -198,7 +198,7 @@ static enum mpk_code place_arg(const struct mpkr_function *f, const struct mpkr_
 
 /* --- all that a call passes ------------------------------------------------------------------------- */
 
-/* Converts a value for a call; tuples become owned copies. */
+/* Borrows a value for a call, except a tuple, which gets a reference of its own. */
 static struct mpk_value borrowed(const struct mpk_value *v)
 {
 	return v->kind == MPK_VALUE_ARRAY ? mpk_value_hold(*v) : *v;

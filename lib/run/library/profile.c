@@ -56,7 +56,7 @@ static enum mpk_code wait_for(const struct mpk_run_profile *p, struct mpk_dldevi
 	return mpk_devices_sync(mpk_runtime_devices(p->model->runtime), err);
 }
 
-/* What was queued before is not this operator's. */
+/* Waits for earlier work, which is not this operator's. */
 static enum mpk_code profile_begin(struct mpk_observer *self, const struct mpk_operator *op,
 				   struct mpk_error *err)
 {

@@ -29,7 +29,7 @@ struct mpk_input {
 	struct mpk_request parts;     /* the parts to build */
 	struct mpk_mapping handed;    /* the bytes of parts, if another process read them */
 	struct mpk_request_maps maps; /* the files that parts then refers to */
-	struct mpk_mapping *watched;  /* open input files that were hashed for provenance */
+	struct mpk_mapping *watched;  /* mappings of inputs that were hashed for provenance */
 	size_t watched_count;
 };
 

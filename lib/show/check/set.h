@@ -31,7 +31,7 @@ struct mpk_check_set_item {
 	const char *path, *kernel, *targets;
 	uint64_t exports;
 	bool is_extra; /* all its code is for newer or special GPUs, and there is no other error */
-	size_t others; /* number of releases that this file represents */
+	size_t others; /* number of other releases that this file replaces */
 	/* index of the better release of the same library; its own index if there is none */
 	size_t instead;
 };

@@ -51,7 +51,7 @@ enum {
 	 * scripts, and JSON syntax */
 	ARCHIVE_ROOM = 4 << 20,
 	NUMBER_BYTES = 6,
-	SPILLS_MOST = 10, /* number of kernels */
+	SPILLS_MOST = 10, /* kernels listed in "spills" */
 };
 
 /* Marks in the template: for the document, and before it for the listings without scripts. */

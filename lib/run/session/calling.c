@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calling.c - one call of the session: its function, its arguments, the calls that are timed, its reply
+/* calling.c - one call of the session: its function, its arguments, the timed calls, its reply
  *
- * The library is loaded for the first call that needs it, and only once, also when that fails: each
- * later call gets the same sentence. What a function takes, where it wants it, and which inputs a file of
- * parameters gives is the library's business (library/inspect.h). Results that a call keeps by name are arguments of
- * later calls.
+ * The library is loaded for the first call that needs it, and only once, even if that fails: later
+ * calls get the same error. The library (library/inspect.h) knows the parameters of a function,
+ * their devices, and which inputs a file of parameters gives. Results that a call keeps by name are
+ * arguments of later calls.
  */
 #include "session/internal/session.h"
 
@@ -32,7 +32,7 @@ static struct mpk_kept_item *find_kept(const struct mpk_kept *kept, struct mpk_s
 	return NULL;
 }
 
-/* Tuples anew, all else by reference. */
+/* Copies tuples; all other values get a reference. */
 static enum mpk_code copy_tuples(const struct mpk_value *v, unsigned depth, struct mpk_value *out,
 				 struct mpk_error *err)
 {
@@ -75,7 +75,7 @@ static enum mpk_code kept_set(struct mpk_kept *kept, const char *name, const str
 	return MPK_OK;
 }
 
-/* What a name means: "cache", or "cache[1]", an item of a tuple. */
+/* Finds a kept value by name: "cache", or "cache[1]", an element of a tuple. */
 static enum mpk_code kept_get(const struct mpk_kept *kept, struct mpk_span text,
 			      struct mpk_value *out, struct mpk_error *err)
 {
@@ -104,7 +104,7 @@ static enum mpk_code kept_get(const struct mpk_kept *kept, struct mpk_span text,
 
 /* --- the function and its arguments ---------------------------------------------------------- */
 
-/* Libraries whose functions the model may call are open as long as it is. */
+/* Opens the libraries whose functions the model may call; they stay open as long as the model. */
 static enum mpk_code open_providers(struct mpk_session *s, struct mpk_error *err)
 {
 	const struct mpk_library_options *library = &s->work->library;
@@ -130,7 +130,7 @@ static enum mpk_code open_providers(struct mpk_session *s, struct mpk_error *err
 	return MPK_OK;
 }
 
-/* Loads the library unless it is loaded; tries that only once. */
+/* Loads the library unless it is loaded; tries only once. */
 static enum mpk_code need_library(struct mpk_session *s, struct mpk_error *err)
 {
 	struct mpk_error *failure = &s->work->unloadable;
@@ -150,8 +150,8 @@ static void hear_load(void *progress, uint64_t bytes)
 	((struct mpk_child_progress *)progress)->to_load += bytes;
 }
 
-/* Models get the device before the look-up, as they are loaded by it. A kernel says itself for which kind of device it
- * is; the user may choose the number. */
+/* A model gets its device before the look-up, since loading uses it. A kernel determines its kind
+ * of device itself; the user may choose the number. */
 static enum mpk_code find_function(struct mpk_session *s, struct mpk_error *err)
 {
 	const struct mpk_call *call = s->call;
@@ -192,7 +192,7 @@ static enum mpk_code check_watch(const struct mpk_session *s, struct mpk_error *
 			MPK_QUOTE(mpk_span_str(s->call->function)));
 }
 
-/* What earlier calls kept is where it was made. */
+/* Kept values stay on the device where they were made. */
 static enum mpk_code take_kept(struct mpk_session *s, struct mpk_error *err)
 {
 	const struct mpk_call *call = s->call;
@@ -232,7 +232,7 @@ static enum mpk_code begin_call(struct mpk_session *s, struct mpk_error *err)
 
 /* --- observers ------------------------------------------------------------------------------- */
 
-/* In the child, from before the first call until after the last; NULL where nobody asked. */
+/* The observers, from before the first call until after the last; NULL if not requested. */
 struct watchers {
 	const struct mpk_call *call;
 	struct mpk_observer *items[MPK_WATCHER_COUNT];
@@ -267,7 +267,7 @@ static bool watches_call(enum mpk_watched_calls calls, const struct mpk_call *ca
 	       (calls == MPK_WATCHED_TIMED && i > call->warmup);
 }
 
-/* Each in front of those that are there: it begins before them, and ends after them. */
+/* Each observer is put in front of the others: it begins before them and ends after them. */
 static struct mpk_observer *watchers_of(struct watchers *w, unsigned call)
 {
 	struct mpk_observer *first = NULL;
@@ -287,15 +287,15 @@ static void watchers_timed(struct watchers *w, double seconds)
 			mpk_watchers[i]->timed(w->items[i], seconds);
 }
 
-/* Code that forks may come back twice. The other process would report what it has as this call's result,
- * into the same reply, and take the orders that follow. */
+/* Called code may fork and return twice. The second process would report its results as this
+ * call's, into the same reply, and take the following orders. */
 static void leave_if_copy(const struct mpk_session *s)
 {
 	if (getpid() != s->process)
 		_exit(0);
 }
 
-/* An alias has the signature of the function that it is another name of. */
+/* Returns the signature of a function; an alias has that of its target. */
 static const struct mpk_signature *
 find_host_signature(const struct mpk_image *image, const struct mpk_signature *const *signatures,
 		    const char *name)
@@ -313,8 +313,9 @@ find_host_signature(const struct mpk_image *image, const struct mpk_signature *c
 
 /* --- errors of a call that does not fit: a call that works -------------------------------------- */
 
-/* The signature of the host function that was called, when its arguments do not fit; else NULL. "none"
- * and names are left to the function: no text says which arguments may be left out. */
+/* Returns the signature of the called host function if its arguments do not fit; else NULL.
+ *         "none" and named arguments are not checked: the text does not say which arguments are
+ *         optional. */
 static const struct mpk_signature *broken_signature(struct mpk_session *s)
 {
 	const struct mpk_image *image = s->work->library.image;
@@ -342,8 +343,8 @@ static enum mpk_code call_once(struct mpk_session *s, struct mpk_observer *first
 		return MPK_OK;
 	mpk_error_at_path(err, s->call->function);
 
-	/* The error of a model is of the call when binding its values fails again; other values
-	 * that make no sense are refused with the same code. */
+	/* A model's error is about the arguments if binding them again fails; other nonsensical
+	 * values give the same code. */
 	const struct mpk_function *f = mpk_run_facts(s->function).function;
 	const struct mpk_signature *signature = NULL;
 
@@ -358,7 +359,7 @@ static enum mpk_code call_once(struct mpk_session *s, struct mpk_observer *first
 	return rc;
 }
 
-/* Time is taken around the call and its waiting for devices, without the observers' setting up. */
+/* Measures the call and its waiting for devices, without the setup of the observers. */
 static enum mpk_code call_all(struct mpk_session *s, struct watchers *watchers, double *seconds,
 			      const struct mpk_value **returned, struct mpk_error *err)
 {
@@ -416,7 +417,8 @@ static enum mpk_code call_and_reply(struct mpk_session *s, uint64_t *bytes, stru
 	return rc;
 }
 
-/* Loading is reported, as the parent says in which phase a child ended and gives each its time. */
+/* The end of loading is reported, since the parent names the phase in which a child ended, and
+ * limits each phase. */
 static enum mpk_code call_ordered(struct mpk_session *s, uint64_t *bytes, struct mpk_error *err)
 {
 	bool loads = !s->is_loaded;

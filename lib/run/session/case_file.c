@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* case_file.c - a case file: its keys, which of them the calling process gets, the calls, and the verdicts
+/* case_file.c - a case file: its keys, the part that the calling process gets, the calls, and the
+ * verdicts
  *
- * Reading is a schema, one row a key. Isolated code is called by a process of its own, which gets
- * the calls without what they are to give: else the code under test could read it there. Keys are
- * written one by one for it; what is not named here does not get there.
+ * The reader is a schema with one row for each key. With isolation, a separate process makes the
+ * calls and gets a case file without expected results, so that the code under test cannot read
+ * them. Its keys are written one by one; a key not written here is not passed on.
  */
 #include "session/internal/session.h"
 
@@ -15,7 +16,7 @@
 #include "session/cases.h"
 #include "text/escape.h"
 
-/* An optional key of the name of its member. */
+/* An optional key with the name of its member. */
 #define FIELD(structure, member, kind_)                                                            \
 	{ .name = #member, .kind = (kind_), .off = offsetof(structure, member) }
 
@@ -38,7 +39,7 @@ static const struct mpk_toml_schema defaults_schema = {
 	.pos_off = SIZE_MAX,
 };
 
-/* The schema has two optional keys; that just one of them is there is beyond it. */
+/* The schema has two optional keys, but cannot require exactly one of them. */
 static void check_arg(struct mpk_toml_reader *r, void *row)
 {
 	const struct mpk_case_arg *arg = row;
@@ -168,7 +169,7 @@ static void case_file_put_place(struct mpk_strbuf *out, const struct mpk_case_pl
 	put_key_number(out, "timeout", place->timeout);
 }
 
-/* A case that is skipped keeps its place, so that results have the number of their case. */
+/* A skipped case keeps its place, so that results have the number of their case. */
 static void put_case(struct mpk_strbuf *out, const struct mpk_case_table *t)
 {
 	mpk_strbuf_puts(out, "[[case]]\n");
@@ -207,7 +208,7 @@ enum mpk_code mpk_cases_calls(const struct mpk_cases *cases, struct mpk_strbuf *
 
 /* --- judging a case ------------------------------------------------------------------------- */
 
-/* A device that is missing is no fault of the case; whatever else goes wrong is. */
+/* A missing device is not a failure of the case; every other error is. */
 static void cases_run_fail(struct mpk_case_outcome *out, enum mpk_code code, const char *why)
 {
 	out->verdict = code == MPK_E_DEVICE ? MPK_CASE_SKIPPED : MPK_CASE_FAILED;
@@ -216,7 +217,7 @@ static void cases_run_fail(struct mpk_case_outcome *out, enum mpk_code code, con
 	mpk_strbuf_printf(&out->why, "%s%s", out->why.len ? "; " : "", why);
 }
 
-/* Every expectation is checked: a report names all results that differ. */
+/* Checks every expectation: the report names all results that differ. */
 static enum mpk_code cases_run_compare(const struct mpk_case *c,
 				       const struct mpk_call_result *results,
 				       struct mpk_case_outcome *out, struct mpk_error *err)
@@ -234,7 +235,7 @@ static enum mpk_code cases_run_compare(const struct mpk_case *c,
 	return MPK_OK;
 }
 
-/* Messages are escaped already; so must be what is looked for in them. */
+/* Messages are escaped, so the searched text must be escaped too. */
 static bool contains(const char *text, const char *part)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
@@ -243,7 +244,7 @@ static bool contains(const char *text, const char *part)
 	return strstr(text, mpk_strbuf_text(&escaped)) != NULL;
 }
 
-/* What the function raised, or what was said of its arguments before anything ran. */
+/* Whether the function raised the error, or its arguments were refused before the call. */
 static bool is_refusal(const struct mpk_batch_item *item)
 {
 	return !item->crashed &&
@@ -264,7 +265,7 @@ static void judge_raised(const struct mpk_case *c, const struct mpk_error *raise
 
 /* --- all cases of a file ------------------------------------------------------------- */
 
-/* Isolated code has a process for each call. */
+/* Isolated code gets a process for each call, so a kept value is lost. */
 static enum mpk_code check_kept(const struct mpk_library_options *library,
 				const struct mpk_call *call, struct mpk_error *err)
 {
@@ -279,7 +280,7 @@ static enum mpk_code check_kept(const struct mpk_library_options *library,
 		"nothing can be kept for later calls where each call has a process of its own");
 }
 
-/* Where the call takes place; a case that has no place is skipped. */
+/* Chooses the device of the call; a case without one is skipped. */
 static void cases_run_prepare(const struct mpk_library_options *library, const struct mpk_case *c,
 			      struct mpk_call *call, struct mpk_batch_item *item)
 {
@@ -315,7 +316,7 @@ static void refuse_skip(struct mpk_case_outcome *out)
 		out->code = MPK_E_DIFFERENT;
 }
 
-/* Skipped, called, or refused before a call. */
+/* Handles the outcomes: skipped, called, or refused before the call. */
 static enum mpk_code judge_one(const struct mpk_case *c, const struct mpk_batch_item *item,
 			       struct mpk_case_outcome *out, struct mpk_error *err)
 {
@@ -325,8 +326,8 @@ static enum mpk_code judge_one(const struct mpk_case *c, const struct mpk_batch_
 		return MPK_OK;
 	}
 	if (item->call) {
-		/* What a case expects to be raised must be the function's refusal; a crash is
-		 * none. */
+		/* An expected error must come from the function or its argument check; a crash does
+		 * not count. */
 		const struct mpk_call_result *r = &item->result;
 		enum mpk_code code = item->error.code;
 
@@ -355,7 +356,7 @@ static enum mpk_code judge_one(const struct mpk_case *c, const struct mpk_batch_
 	return MPK_OK;
 }
 
-/* In its own pass over the file, as the process that called did not know what was expected. */
+/* Reads the file again, since the calling process did not know the expected results. */
 enum mpk_code mpk_cases_judge(struct mpk_cases *cases, const struct mpk_cases *called,
 			      struct mpk_error *err)
 {

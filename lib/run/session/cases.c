@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the tables of a case file to calls; every mistake with its place. */
+/* Converts the tables of a case file to calls; reports every mistake with its place. */
 #include "session/cases.h"
 
 #include <stdlib.h>
@@ -18,14 +18,14 @@
 struct builder {
 	struct mpk_toml_reader r;
 	struct mpk_arena *arena;
-	const char *dir;         /* of the case file, "" or with the slash */
-	struct mpk_cases *cases; /* that are built */
+	const char *dir;         /* folder of the case file with a trailing slash, or "" */
+	struct mpk_cases *cases; /* the cases being built */
 	struct mpk_case_defaults options, file;
 	bool judges_only;
 };
 
-/* An error of a value, at the value's place in the case file. A file that it names is
- * part of the sentence. */
+/* Reports an error of a value, at the value's place in the case file. The sentence names a file
+ * that the value refers to. */
 static void put_error(struct builder *b, struct mpk_pos pos, const char *check,
 		      const struct mpk_error *why)
 {
@@ -47,7 +47,7 @@ static bool is_given(struct mpk_pos pos)
 	return pos.line != 0;
 }
 
-/* Leaves *out alone when the key is absent or wrong. */
+/* Leaves *out unchanged if the key is missing or wrong. */
 static void cases_take_number(struct builder *b, const char *key, struct mpk_toml_number n,
 			      double least, double most, double *out)
 {
@@ -95,7 +95,7 @@ static void take_defaults(struct builder *b, const struct mpk_case_place *place,
 	cases_take_number(b, "timeout", place->timeout, 0.001, 1e9, &out->timeout);
 }
 
-/* What over says; what it leaves open, as under says. */
+/* Merges two sets of settings: those of over, and where it has none, those of under. */
 static struct mpk_case_defaults prefer(struct mpk_case_defaults over,
 				       struct mpk_case_defaults under)
 {
@@ -158,7 +158,7 @@ static void take_extents(struct builder *b, const char *key, const struct mpk_to
 
 /* --- values ------------------------------------------------------------------------- */
 
-/* The value's text with the files it names found from the directory of the case file. */
+/* Makes file names in a value relative to the folder of the case file. */
 static const char *from_here(struct builder *b, const char *text)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
@@ -179,7 +179,7 @@ static const char *from_here(struct builder *b, const char *text)
 	return moved ? moved : text;
 }
 
-/* "$cache", "cache=$cache": replaced by the result of an earlier case. */
+/* Handles "$cache" and "cache=$cache": the argument is the result of an earlier case. */
 static bool take_kept(struct builder *b, struct mpk_toml_str said, struct mpk_span *name,
 		      struct mpk_span *kept)
 {
@@ -199,7 +199,7 @@ static bool take_kept(struct builder *b, struct mpk_toml_str said, struct mpk_sp
 	return true;
 }
 
-/* What was made before a mistake is dropped with the case, by call.arg_count. */
+/* On a mistake, arguments made so far are freed with the case, by call.arg_count. */
 static void take_args(struct builder *b, const struct mpk_case_table *t, struct mpk_case *c)
 {
 	struct mpk_value *args = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *args);
@@ -227,7 +227,7 @@ static void take_args(struct builder *b, const struct mpk_case_table *t, struct 
 		is_out[i] = arg->out.text != NULL;
 		c->call.arg_count++;
 		if (!arg->input.text == !arg->out.text)
-			continue; /* a mistake that is reported already */
+			continue; /* the mistake is already reported */
 		if (!is_out[i] && take_kept(b, said, &names[i], &kept[i]))
 			continue;
 		rc = mpk_value_parse_argument(from_here(b, said.text), is_out[i], &names[i],
@@ -263,7 +263,7 @@ static void case_fini(struct mpk_case *c)
 		mpk_value_drop(&c->expects[k].value);
 }
 
-/* Skipped cases are checked as far as nothing needs to be opened. */
+/* Skipped cases are checked as far as possible without opening files. */
 static void take_case(struct builder *b, const struct mpk_case_table *t, size_t number,
 		      struct mpk_case *c)
 {
@@ -298,7 +298,7 @@ static void take_case(struct builder *b, const struct mpk_case_table *t, size_t 
 	c->is_timed = is_given(t->repeat.pos) || is_given(t->warmup.pos);
 
 	if (c->skip)
-		return; /* the files it names need not be there */
+		return; /* files that it names may be missing */
 	take_expects(b, &t->expect, c);
 	if (b->judges_only)
 		return;
@@ -308,7 +308,7 @@ static void take_case(struct builder *b, const struct mpk_case_table *t, size_t 
 		c->call.params = b->options.params ? b->options.params : b->file.params;
 	take_args(b, t, c);
 
-	/* The name under which later cases find what this one returns. */
+	/* The name under which later cases find this result. */
 	struct mpk_span name;
 	size_t item;
 
@@ -328,7 +328,7 @@ static bool is_any_named(const struct mpk_cases *cases, const char *filter)
 	return false;
 }
 
-/* The cases of the filter move to the front; mistakes of the others were reported all the same. */
+/* Moves the chosen cases to the front; mistakes in the others were still reported. */
 static enum mpk_code cases_choose(struct mpk_cases *cases, const struct mpk_name_filter *filter,
 				  struct mpk_error *err)
 {
@@ -350,7 +350,7 @@ static enum mpk_code cases_choose(struct mpk_cases *cases, const struct mpk_name
 	return MPK_OK;
 }
 
-/* Defaults first: cases inherit from them. */
+/* Defaults come first, since cases inherit from them. */
 static void cases_build(struct builder *b, const struct mpk_case_file *file, struct mpk_cases *out)
 {
 	out->items = mpk_arena_array(b->arena, file->count + 1, sizeof *out->items);
@@ -367,7 +367,7 @@ static void cases_build(struct builder *b, const struct mpk_case_file *file, str
 	for (size_t i = 0; i < file->count; i++)
 		take_case(b, &file->cases[i], i + 1, &out->items[out->count++]);
 
-	/* A name is how a case is chosen and reported. */
+	/* Names must be unique: they choose and identify cases. */
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
 
 	for (size_t i = 0; i < out->count && !b->r.failed; i++) {
@@ -392,8 +392,8 @@ static const char *directory_of(const char *path, struct mpk_arena *arena)
 	return slash ? mpk_arena_copy(arena, path, (size_t)(slash - path) + 1) : "";
 }
 
-/* Mistakes of syntax are reported like any other; only memory and the filter are errors of the
- * call. */
+/* Syntax errors are reported like all mistakes; only memory and the filter cause an error of this
+ * function. */
 enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_cases *out,
 			     struct mpk_report *report, struct mpk_error *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reply.c - what a call left in the file in memory that it wrote, read by the one that asked for it
+/* reply.c - reads the reply of a call from the memory file that the child wrote
  *
- * Whatever the called code damaged, it may have damaged this file too. So a reply is read like any
- * untrusted file: every length is checked, outputs must have the type and shape that the call gave
- * them, and the calls cannot have taken longer than the parent waited. The file must have memory for
- * each size that it claims, and values nest no deeper than MPK_WIRE_NEST_MAX.
+ * Called code may have damaged this file. So a reply is read like any
+ * untrusted file: every length is checked, outputs must have the type and shape given by the call,
+ * and the calls cannot have taken longer than the parent waited. The file must have allocated
+ * memory for each claimed size, and values are nested no deeper than MPK_WIRE_NEST_MAX.
  */
 #include "session/internal/reply.h"
 
@@ -27,7 +27,7 @@ static enum mpk_code wire_damaged(struct mpk_error *err)
 			"the module damaged its process: the result that came back is broken");
 }
 
-/* Tensors made of a reply hold it, so it may outlive everything else of the session. */
+/* Tensors in a reply hold it, so it may outlive everything else of the session. */
 void mpk_wire_map_drop(struct mpk_wire_map *m)
 {
 	void *data;
@@ -44,7 +44,7 @@ void mpk_wire_map_drop(struct mpk_wire_map *m)
 
 static enum mpk_code map_file(struct mpk_wire_map *m, int fd, uint64_t bytes, struct mpk_error *err)
 {
-	/* private: results may be worked on without touching the file */
+	/* private: results may be modified without changing the file */
 	void *data = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 
 	if (data == MAP_FAILED)
@@ -58,7 +58,7 @@ static enum mpk_code copy_file(struct mpk_wire_map *m, int fd, uint64_t bytes,
 			       struct mpk_error *err)
 {
 	uint64_t room;
-	/* tensors in it are as aligned as in a mapping */
+	/* as aligned as in a mapping */
 	uint8_t *data = mpk_align_up(bytes ? bytes : 1, MPK_STORAGE_ALIGN, &room)
 				? aligned_alloc(MPK_STORAGE_ALIGN, (size_t)room)
 				: NULL;
@@ -73,21 +73,21 @@ static enum mpk_code copy_file(struct mpk_wire_map *m, int fd, uint64_t bytes,
 		if (n < 0)
 			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read the result");
 		if (n == 0)
-			return wire_damaged(err); /* it became shorter */
+			return wire_damaged(err); /* the file became shorter */
 		done += (uint64_t)n;
 	}
 	return MPK_OK;
 }
 
-/* The size is checked before it is mapped: reading beyond the end of a file is SIGBUS. */
+/* The size is checked before mapping: reading beyond the end of a file raises SIGBUS. */
 enum mpk_code mpk_wire_map_fd(int fd, uint64_t bytes, bool copies, struct mpk_wire_map **out,
 			      struct mpk_error *err)
 {
 	struct mpk_wire_map *m;
 	enum mpk_code code = MPK_OK;
 
-	/* The writing end leaves no holes: a size without memory for it is made up, and reading
-	 * it would take as long and as much as somebody likes. */
+	/* The writer leaves no holes: a size without allocated blocks is forged, and reading it
+	 * could take unlimited time and memory. */
 	enum { BLOCK_BYTES = 512 };
 	struct stat st;
 
@@ -140,7 +140,7 @@ static enum mpk_code get_extents(struct mpk_wire_map *m, uint64_t ndim, int64_t 
 	return MPK_OK;
 }
 
-/* A view of the mapped reply, which it keeps. */
+/* Makes a view of the mapped reply, which it holds. */
 static enum mpk_code view_tensor(struct mpk_wire_map *m, struct mpk_dtype dtype,
 				 const int64_t *extents, size_t ndim, struct mpk_span data,
 				 struct mpk_value *out, struct mpk_error *err)
@@ -160,7 +160,7 @@ static enum mpk_code view_tensor(struct mpk_wire_map *m, struct mpk_dtype dtype,
 	return rc;
 }
 
-/* A kind is checked before it becomes one of the enum. */
+/* A kind is checked before it is converted to the enum. */
 static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mpk_value *out,
 			       struct mpk_error *err);
 
@@ -169,7 +169,7 @@ static void release_shadow(struct mpk_object *object)
 	free(object);
 }
 
-/* What cannot travel is shown by its kind. */
+/* Makes an opaque value of the kind, for values without content. */
 static enum mpk_code get_shadow(enum mpk_value_kind kind, struct mpk_value *out,
 				struct mpk_error *err)
 {
@@ -189,7 +189,7 @@ static enum mpk_code get_counted(struct mpk_wire_map *m, const struct mpk_wire_h
 	struct mpk_span raw;
 
 	if (h->kind == MPK_VALUE_TENSOR) {
-		/* The size follows from type and extents, which are checked to give one; the
+		/* Type and extents are checked to give a size; the
 		 * reply must have that many bytes. */
 		int64_t extents[MPK_TENSOR_NDIM_MAX];
 		struct mpk_span data;
@@ -204,8 +204,8 @@ static enum mpk_code get_counted(struct mpk_wire_map *m, const struct mpk_wire_h
 		return view_tensor(m, h->dtype, extents, (size_t)h->count, data, out, err);
 	}
 	if (h->kind == MPK_VALUE_ARRAY) {
-		/* An item takes at least a head, so a count that is made up cannot allocate more
-		 * than the reply is long. */
+		/* An item takes at least a header, so a forged count cannot allocate more than the
+		 * length of the reply. */
 		uint64_t count = h->count;
 		MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
 
@@ -245,7 +245,7 @@ static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mp
 
 	struct mpk_value v = { .kind = (enum mpk_value_kind)h.kind, .type = h.type };
 
-	/* the type of a number is how it is printed */
+	/* the type of a number decides how it is printed */
 	if (v.type.bits > 64 || (v.type.bits && v.type.lanes != 1))
 		return wire_damaged(err);
 	switch (v.kind) {
@@ -312,7 +312,7 @@ static enum mpk_code flatten(struct mpk_call_result *r, size_t *cap, struct mpk_
 	return MPK_OK;
 }
 
-/* A copy of an output that the child shares. */
+/* Copies an output that the child shares. */
 static enum mpk_code copy_shared(const struct mpk_tensor *t, struct mpk_value *out,
 				 struct mpk_error *err)
 {
@@ -325,7 +325,7 @@ static enum mpk_code copy_shared(const struct mpk_tensor *t, struct mpk_value *o
 	return MPK_OK;
 }
 
-/* An output is of the type and the shape that the call gave it. */
+/* Reads an output, which must have the type and shape given by the call. */
 static enum mpk_code get_output(struct mpk_wire_map *reply, const struct mpk_tensor *asked,
 				struct mpk_value *out, struct mpk_error *err)
 {
@@ -341,7 +341,7 @@ static enum mpk_code get_output(struct mpk_wire_map *reply, const struct mpk_ten
 	return mpk_fail(err, MPK_E_RAISED, "the reply is damaged: another output");
 }
 
-/* @copies  the child goes on, and could change what it shares */
+/* @copies  the child continues, and could change shared outputs */
 static enum mpk_code read_outputs(const struct mpk_call *call, struct mpk_wire_map *reply,
 				  bool copies, struct mpk_call_result *r, size_t *cap,
 				  struct mpk_error *err)
@@ -363,7 +363,7 @@ static enum mpk_code read_outputs(const struct mpk_call *call, struct mpk_wire_m
 	return MPK_OK;
 }
 
-/* Seconds of calls, which cannot have taken longer than the parent waited for them. */
+/* Reads the seconds of calls, which cannot exceed the time that the parent waited. */
 static enum mpk_code check_durations(const double *seconds, size_t count, double most,
 				     struct mpk_error *err)
 {
@@ -381,7 +381,7 @@ static enum mpk_code check_durations(const double *seconds, size_t count, double
 			most);
 }
 
-/* What observers saw, as the child wrote it down. */
+/* Reads the data of observers that the child encoded. */
 static enum mpk_code read_seen(const struct mpk_watch *watch, struct mpk_wire_map *reply,
 			       struct mpk_seen *seen, struct mpk_error *err)
 {
@@ -401,7 +401,7 @@ static enum mpk_code read_seen(const struct mpk_watch *watch, struct mpk_wire_ma
 	return MPK_OK;
 }
 
-/* In the order in which the child writes. */
+/* Reads in the order in which the child writes. */
 static enum mpk_code read_result(const struct mpk_call *call, struct mpk_wire_map *reply,
 				 double seconds, bool copies, struct mpk_call_result *r,
 				 struct mpk_error *err)
@@ -423,7 +423,7 @@ static enum mpk_code read_result(const struct mpk_call *call, struct mpk_wire_ma
 	return read_seen(&call->watch, reply, &r->seen, err);
 }
 
-/* Nothing of a damaged reply is kept: what was read before the damage is no better than it. */
+/* If a reply is damaged, nothing of it is kept, even data before the damage. */
 enum mpk_code mpk_reply_read(const struct mpk_call *call, struct mpk_wire_map *reply,
 			     double seconds, bool copies, struct mpk_call_result *out,
 			     struct mpk_error *err)
@@ -444,7 +444,7 @@ bool mpk_reply_read_error(struct mpk_wire_map *reply, struct mpk_error *err)
 		return false;
 	memcpy(&said, raw.data, sizeof said);
 	mpk_escape_error(&said, MPK_E_RAISED, err);
-	/* what failed does not pass */
+	/* a failed call must not become a success */
 	if (err->code == MPK_OK)
 		err->code = MPK_E_RAISED;
 	return true;

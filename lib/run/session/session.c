@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c - the child's side of a batch: it opens the library, takes orders, and says what came of each
+/* session.c - the child's side of a batch: opens the library, takes orders, and reports each
+ * outcome
  *
- * Called code runs in this process and may do to it what it likes. So nothing here decides what a
- * call came to: the parent (batch.c) orders one call at a time and judges what comes back. An error
- * of a call is its result and not a failure of the session, which goes on with the next order unless
+ * Called code runs in this process and may do anything to it. So this file does not decide the
+ * outcome of a call: the parent (batch.c) orders one call at a time and judges the reply. An error
+ * of a call is its result, not a failure of the session, which continues with the next order unless
  * the call was on a device whose driver may not recover.
  *
- * Byte code names its callees, so that a model which lacks some is refused with all their names. Compiled code
- * looks each up when it is reached. When the first is missing, the code is searched for the others: who
- * provides one is likely to provide them all.
+ * Byte code names the functions that it calls, so a model that lacks some is refused with all their
+ * names. Compiled code looks each up when it is needed. When the first is missing, the code is
+ * searched for the others, so that the user can provide them all at once.
  */
 #include "session/internal/session.h"
 
@@ -34,7 +35,7 @@ static bool take_order(const struct mpk_channel *c, struct mpk_order *out)
 {
 	ssize_t n;
 
-	/* read and write: called code may have no other calls left, see sandbox/seccomp.c */
+	/* read and write: the sandbox may forbid all other calls, see sandbox/seccomp.c */
 	do
 		n = read(c->child, out, sizeof *out);
 	while (n < 0 && errno == EINTR);
@@ -45,14 +46,14 @@ static bool take_order(const struct mpk_channel *c, struct mpk_order *out)
 
 /* --- where functions want their tensors --------------------------------------------------- */
 
-/* Read when the first is asked for: not every call needs it. In the arena. */
+/* The devices of kernels; read on first use, since not every call needs them. In the arena. */
 struct places {
 	const struct mpk_image *image;
 	struct mpk_arena *arena;
 	struct place {
 		const char *name;
 		int32_t device;
-	} *items; /* by name; NULL: not read so far */
+	} *items; /* sorted by name; NULL until read */
 	size_t count;
 };
 
@@ -61,7 +62,7 @@ static int library_by_name(const void *a, const void *b)
 	return strcmp(((const struct place *)a)->name, ((const struct place *)b)->name);
 }
 
-/* Without memory nothing is known. */
+/* If memory is out, nothing is known. */
 static void read_places(struct places *p)
 {
 	const struct mpk_signature *const *signatures;
@@ -89,7 +90,7 @@ static int32_t device_of(void *user, const char *name)
 	return found ? found->device : 0;
 }
 
-/* Code of one device alone is on the one that all is on. */
+/* If the library has code for one device only, all functions are on it. */
 static enum mpk_code library_places(const struct mpk_library_options *options,
 				    struct mpk_arena *arena, struct mpk_run_source *out,
 				    struct mpk_error *err)
@@ -110,7 +111,7 @@ static enum mpk_code library_places(const struct mpk_library_options *options,
 	return MPK_OK;
 }
 
-/* Getters of metadata are no functions of the file, and called like some. */
+/* Metadata getters are not functions of the file, but are called like functions. */
 static enum mpk_code call_getters(struct mpk_session *s, struct mpk_run_source *source,
 				  struct mpk_error *err)
 {
@@ -157,11 +158,11 @@ static bool is_missing(struct mpk_session *s, const char *name)
 	return code == MPKR_E_NOT_FOUND;
 }
 
-/* The names in the order of the code; false: fewer than two. */
+/* Lists the missing names in the order of the code; false if there are fewer than two. */
 static bool list_missing(struct mpk_session *s, const struct mpk_wants *w, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap seen = { 0 };
-	enum { MOST = 64 }; /* more are no news */
+	enum { MOST = 64 }; /* a longer list would not help */
 	size_t count = 0, ignored;
 
 	for (size_t i = 0; i < w->count && count < MOST; i++) {
@@ -175,7 +176,7 @@ static bool list_missing(struct mpk_session *s, const struct mpk_wants *w, struc
 	return count > 1 && !out->failed;
 }
 
-/* To the error of compiled code that looked up what nobody has: all that is missing */
+/* Adds all missing names to the error of compiled code that looked up a missing function */
 static void session_name_missing(struct mpk_session *s, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
@@ -198,8 +199,8 @@ static void session_name_missing(struct mpk_session *s, struct mpk_error *err)
 
 /* --- one after the other ------------------------------------------------------------ */
 
-/* A driver does not always recover from what a kernel did, and says so from then on; what was refused before a launch
- * leaves the process, and what calls keep in it, as it was. */
+/* Whether the device cannot be used any more: a driver does not always recover from a kernel's
+ * fault. A call refused before the launch leaves the process and its kept values intact. */
 static bool is_unusable(const struct mpk_session *s, enum mpk_code rc)
 {
 	return rc == MPK_E_RAISED && s->where.type > MPK_DL_CPU && s->model &&
@@ -211,7 +212,7 @@ static void count_loaded(void *progress, uint64_t bytes)
 	((struct mpk_child_progress *)progress)->loaded += bytes;
 }
 
-/* "/dev/fd/7", "/proc/self/fd/7": 7; of any other path -1 */
+/* Returns 7 for "/dev/fd/7" and "/proc/self/fd/7", -1 for any other path. */
 static int descriptor_of(const char *path)
 {
 	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
@@ -230,8 +231,8 @@ static int compare_descriptors(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* What the caller of this program had open, and what this program has, is not for the called code: it has what it is
- * given. A library that is named by the number of a descriptor keeps that one. */
+/* Closes files that this program or its caller had open: called code gets only what it needs. If
+ * the library is named by a descriptor, that one stays open. */
 static enum mpk_code close_others(const struct mpk_session_work *work, struct mpk_error *err)
 {
 	int kept[] = { work->channel.child, work->reply, descriptor_of(work->library.path) };
@@ -243,7 +244,7 @@ static enum mpk_code close_others(const struct mpk_session_work *work, struct mp
 			"descriptors of the caller cannot be kept from the called code");
 }
 
-/* What was asked for and does not hold is no sandbox. */
+/* A sandbox that was requested but cannot be entered is an error. */
 static enum mpk_code enter_sandbox(struct mpk_session_work *work, struct mpk_error *err)
 {
 	struct mpk_sandbox_state state = { .files = true, .calls = true };
@@ -253,7 +254,7 @@ static enum mpk_code enter_sandbox(struct mpk_session_work *work, struct mpk_err
 	if (work->library.sandbox) {
 		struct mpk_sandbox s = *work->library.sandbox;
 
-		/* as many as it likes would be memory that nobody counts: it gets one */
+		/* more memory files would be memory without a limit, so it gets only one */
 		work->spare = kept[2] = memfd_create("minspect-library", MFD_CLOEXEC);
 		work->library.runtime.spare_file = &work->spare;
 		qsort(kept, count, sizeof kept[0], compare_descriptors);
@@ -268,7 +269,7 @@ static enum mpk_code enter_sandbox(struct mpk_session_work *work, struct mpk_err
 			state.files ? "seccomp" : "Landlock");
 }
 
-/* The sandbox comes first: the library's constructors run in it. */
+/* The sandbox comes first, since the library's constructors run in it. */
 static enum mpk_code open_session(struct mpk_session *s, struct mpk_error *err)
 {
 	struct mpk_library_options *library = &s->work->library;
@@ -283,8 +284,8 @@ static enum mpk_code open_session(struct mpk_session *s, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* An error inside the call is the caller's news, not a failure of the session.
- * @opened  what opening the session failed with; MPK_OK */
+/* Makes the ordered call. An error of the call is reported, and is not a failure of the session.
+ * @opened  result of opening the session */
 static enum mpk_code do_item(struct mpk_session *s, const struct mpk_error *opened, bool *ends,
 			     struct mpk_error *err)
 {
@@ -318,14 +319,14 @@ enum mpk_code mpk_session_work_in_child(struct mpk_session_work *work, struct mp
 	if (s.work->library.enter_child)
 		s.work->library.enter_child();
 
-	/* With the parent's end open here, a parent that dies would go unnoticed. */
+	/* If this process kept the parent's end open, it would not notice the parent's death. */
 	(void)close(s.work->channel.parent);
 	s.work->channel.parent = -1;
 	(void)open_session(&s, &opened);
 	while (rc == MPK_OK && !ends && take_order(&s.work->channel, &s.order))
 		rc = do_item(&s, &opened, &ends, err);
 
-	/* What was kept before the model that it came from. */
+	/* Kept values are freed before the model that made them. */
 	for (size_t i = 0; i < s.kept.count; i++)
 		mpk_value_drop(&s.kept.items[i].value);
 	free(s.kept.items);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire.c - what a call came to, written by the child that made it into a file in memory for its parent
+/* wire.c - writes the reply of a call into a memory file for the parent
  *
- * The child writes with pwrite, so that its position is its own; what it forks shares the
- * descriptor. Small pieces are gathered, as a system call for each would cost more than the
+ * The child writes with pwrite, so that it has its own position: processes that it forks share
+ * the descriptor. Small pieces are buffered, as a system call for each would cost more than the
  * values.
  */
 #include "session/internal/reply.h"
@@ -24,7 +24,7 @@ static enum mpk_code wire_fail(struct mpk_error *err)
 	return mpk_fail_errno(err, MPK_E_IO, errno, "cannot hand the result over");
 }
 
-/* pwrite may write less than asked for. */
+/* pwrite may write less than requested. */
 static enum mpk_code write_at(int fd, uint64_t off, const uint8_t *data, size_t len,
 			      struct mpk_error *err)
 {
@@ -40,7 +40,7 @@ static enum mpk_code write_at(int fd, uint64_t off, const uint8_t *data, size_t 
 	return MPK_OK;
 }
 
-/* Forgets what is held also on failure: it would be written twice. */
+/* Empties the buffer also on failure: it would be written twice. */
 enum mpk_code mpk_wire_end(struct mpk_wire *w, struct mpk_error *err)
 {
 	size_t held = w->held;
@@ -49,7 +49,7 @@ enum mpk_code mpk_wire_end(struct mpk_wire *w, struct mpk_error *err)
 	return write_at(w->fd, w->off - held, w->buffer, held, err);
 }
 
-/* Larger pieces go past the buffer. */
+/* Larger pieces bypass the buffer. */
 enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes, struct mpk_error *err)
 {
 	if (bytes.len > sizeof w->buffer - w->held)
@@ -64,7 +64,7 @@ enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes, struct mpk
 	return MPK_OK;
 }
 
-/* Only compact tensors come here; the session has fetched those of devices. */
+/* Only compact tensors get here; the session has copied device tensors to the host. */
 static enum mpk_code wire_put_tensor(struct mpk_wire *w, struct mpk_wire_head *h,
 				     const struct mpk_tensor *t, struct mpk_error *err)
 {
@@ -113,7 +113,7 @@ static enum mpk_code wire_put_value(struct mpk_wire *w, const struct mpk_value *
 	struct mpk_wire_head h;
 	struct mpk_span content = { 0 };
 
-	memset(&h, 0, sizeof h); /* the padding travels too */
+	memset(&h, 0, sizeof h); /* padding bytes are written too */
 	h.kind = (uint32_t)v->kind;
 	h.type = v->type;
 	switch (v->kind) {
@@ -188,7 +188,7 @@ enum mpk_code mpk_reply_write(int fd, const struct mpk_reply_content *c, uint64_
 	else {
 		MPK_TRY(mpk_wire_put(&wire, c->seconds, err));
 
-		/* Outputs that the parent does not see already. */
+		/* Outputs that are not shared with the parent. */
 		const struct mpk_call *call = c->call;
 		for (size_t i = 0; i < call->arg_count; i++)
 			if (call->is_out[i] && !mpk_reply_shares(&call->args[i]))
@@ -203,7 +203,7 @@ enum mpk_code mpk_reply_write(int fd, const struct mpk_reply_content *c, uint64_
 	return mpk_wire_end(&wire, err);
 }
 
-/* read and write: called code may have no other calls left, see sandbox/seccomp.c */
+/* read and write: the sandbox may forbid all other calls, see sandbox/seccomp.c */
 enum mpk_code mpk_report_send(const struct mpk_session *s, struct mpk_report_message m,
 			      struct mpk_error *err)
 {

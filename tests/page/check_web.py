@@ -125,6 +125,10 @@ def main():
             shutil.copyfile(source, copy)
         same(page, program, "diff", pair)
         same(page, program, "verify", pair)
+        # SHA-256, and MD5 of the shards of a model
+        same(page, program, "sbom", pair[:1])
+        cache = os.path.join(HERE, "..", "data", "weights", "cache")
+        same(page, program, "verify", [os.path.join(cache, name) for name in sorted(os.listdir(cache))])
         status, _, state = page.ask("run main", files[:1])
         check("code is not run", (status != 0, "runs no code" in state), (True, True))
         status, _, state = page.ask("html -o taken.html", files[:1])

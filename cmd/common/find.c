@@ -31,7 +31,7 @@ static enum mpk_code split_words(struct mpk_arena *arena, const char *text, stru
 }
 
 /* Returns the C++ compiler that belongs to a C compiler: aarch64-linux-gnu-gcc-12 has
- *         aarch64-linux-gnu-g++-12. */
+ * aarch64-linux-gnu-g++-12. */
 static const char *cxx_of(struct mpk_arena *arena, const char *cc)
 {
 	static const char *const pairs[][2] = { { "gcc", "g++" },

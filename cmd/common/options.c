@@ -308,8 +308,8 @@ static bool has_action(const struct table *t)
 }
 
 /* Returns the row whose name is the first operand; t->count if the operand is a file. A call with
- *         operands after the word has the same meaning whatever files exist in the folder. If no
- *         such call is possible, an existing file of that name is opened. */
+ * operands after the word has the same meaning whatever files exist in the folder. If no
+ * such call is possible, an existing file of that name is opened. */
 static size_t find_word(const struct table *t, char **operands, size_t count)
 {
 	size_t i = 0;

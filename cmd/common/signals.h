@@ -3,10 +3,10 @@
 #ifndef MPK_CMD_COMMON_SIGNALS_H
 #define MPK_CMD_COMMON_SIGNALS_H
 
-/* mpk_signals_init - call it at the start of main, before a file is opened A file that becomes
- * shorter while it is mapped raises SIGBUS when it is read: the program then names the file,
- * removes unfinished outputs and ends with MPK_EXIT_FILE. A size limit (SIGXFSZ) becomes an error
- * of write(). Children can be waited for even if the caller ignores SIGCHLD. */
+/* mpk_signals_init - call it at the start of main, before a file is opened
+ * A file that becomes shorter while it is mapped raises SIGBUS when it is read: the program then
+ * names the file, removes unfinished outputs and ends with MPK_EXIT_FILE. A size limit (SIGXFSZ)
+ * becomes an error of write(). Children can be waited for even if the caller ignores SIGCHLD. */
 void mpk_signals_init(void);
 
 /* mpk_signals_fork - call it in a child that must not have the parent's open files: the handler

@@ -70,7 +70,7 @@ static int baseline_check_name(struct gatekeeper *g, const char *name, struct mp
 }
 
 /* Returns the name in the baseline. A folder or an archive may have thousands of files with few
- *         different names, so these are named by their path below it. */
+ * different names, so these are named by their path below it. */
 static const char *name_in_baseline(const struct minspect_look *l, const char *measured)
 {
 	const char *name = l->view->name;

@@ -117,7 +117,7 @@ static enum mpk_code begin_set(const struct minspect_options *o, struct job *job
 }
 
 /* Returns the name of a library of a set: its path in the archive or folder, else without folders,
- *         so that the document does not depend on the build machine. */
+ * so that the document does not depend on the build machine. */
 static const char *name_in_set(const struct minspect_look *l)
 {
 	const char *name = l->file->name, *member = strstr(name, "!/");

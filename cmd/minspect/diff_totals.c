@@ -41,7 +41,7 @@ static enum mpk_code add_device(struct minspect_diff_totals *t, const struct mpk
 }
 
 /* Returns how bad a change is: 0 if the figure did not get worse, else its relative change in
- *         thousandths. Local memory and spilled registers weigh most. */
+ * thousandths. Local memory and spilled registers weigh most. */
 static uint64_t weight_of(const struct mpk_figure_change *c)
 {
 	bool is_gain = mpk_figure_row(c->figure)->is_gain;

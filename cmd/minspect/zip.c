@@ -146,7 +146,7 @@ static enum mpk_code open_in_parts(struct minspect_file *f, const struct mpk_zip
 /* --- members --------------------------------------------------------------------------------- */
 
 /* Returns the separator that ends the path of the archive: the first one after an existing file's
- *         name. A file whose own name contains a separator is not an archive. */
+ * name. A file whose own name contains a separator is not an archive. */
 static const char *separator_in(const char *name, struct mpk_arena *arena)
 {
 	const char *first = strstr(name, SEPARATOR);

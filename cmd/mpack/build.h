@@ -56,9 +56,9 @@ struct mpk_input_options {
 
 /* mpk_input_load - read and check path: a .blob or a manifest, "-" for either on standard input
  * Modules go through the payload and code checks of minspect --verify. The input is read and
- * checked in a separate process, which can only open files; this process then parses no byte of a
- * payload (emit/emit.h). With --no-sandbox that process is not confined.
- * Prints every finding and error.
+ * checked in a separate process, which can only open files; this process then parses no byte of
+ * a payload (emit/emit.h). With --no-sandbox that process is not confined. Prints every finding
+ * and error.
  * Returns  the exit status; MPK_EXIT_OK: loaded; MPK_EXIT_INTERNAL also if that process crashed */
 int mpk_input_load(const char *path, const struct mpk_input_options *o, struct mpk_input *in);
 
@@ -101,9 +101,9 @@ int mpk_build_run(struct mpk_build_options *o, enum mpk_emit_kind kind, const ch
 int mpk_build_standalone(struct mpk_build_options *o, const char *input);
 int mpk_build_carrying(struct mpk_build_options *o, const char *input, const char *name);
 
-/* mpk_origin_describe - make the provenance of a build, as the text of its note Runs the compiler
- * and the linker to get their versions. The inputs are hashed and watched until the process ends:
- * if one of them changed, the build is refused (io/mapping.h).
+/* mpk_origin_describe - make the provenance of a build, as the text of its note
+ * Runs the compiler and the linker to get their versions. The inputs are hashed and watched
+ * until the process ends: if one of them changed, the build is refused (io/mapping.h).
  * @out     in in->arena
  * Returns  MPK_OK; MPK_E_LOAD: no libcrypto; MPK_E_IO; MPK_E_RANGE; MPK_E_NOMEM */
 enum mpk_code mpk_origin_describe(const struct mpk_build_options *o, struct mpk_input *in,

@@ -58,7 +58,7 @@ static enum mpk_code ask_program(const char *const *argv, char *said, size_t *le
 }
 
 /* Returns the linker's text, after the lines in which the compiler driver prints its commands:
- *         those begin with a path or with "collect2". */
+ * those begin with a path or with "collect2". */
 static struct mpk_span linker_line(struct mpk_span said)
 {
 	while (said.len && (said.data[0] == '/' || mpk_span_starts(said, "collect2"))) {

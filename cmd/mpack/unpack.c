@@ -90,8 +90,8 @@ static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_er
 }
 
 /* Returns the triple of the machine that the objects are for; NULL for this machine or an
- *         unknown one. These are the usual triples: code does not tell exactly what it must be
- *         linked with. */
+ * unknown one. These are the usual triples: code does not tell exactly what it must be
+ * linked with. */
 static const char *foreign_triple(const struct mpk_image *image)
 {
 	static const struct {

@@ -94,12 +94,14 @@ struct mpk_run_given {
 };
 
 /* mpk_run_find - find a function of the loaded model, or a kernel of its blob, with parameters for
- * one call A tensor of the file belongs to the input with its name, or with the name that PyTorch's
- * exporter makes of it ("p_fc1_weight" for "fc1.weight"). Tensors "param_0", "param_1", ... belong,
- * by number, to the inputs that are left at the end. An input that is a tuple of tensors takes them
- * by the names of its fields, by "param_0" and so on, or all in file order. Inputs with a named
- * value are skipped; unnamed values fill the inputs that are left. Other tensors of the file are
- * for other functions. Constants that the library leaves to a file are taken from it too.
+ * one call
+ * A tensor of the file belongs to the input with its name, or with the name that PyTorch's
+ * exporter makes of it ("p_fc1_weight" for "fc1.weight"). Tensors "param_0", "param_1", ...
+ * belong, by number, to the inputs that are left at the end. An input that is a tuple of tensors
+ * takes them by the names of its fields, by "param_0" and so on, or all in file order. Inputs
+ * with a named value are skipped; unnamed values fill the inputs that are left. Other tensors of
+ * the file are for other functions. Constants that the library leaves to a file are taken from
+ * it too.
  * @extents launch extents of a kernel; NULL if name is a function
  * @out     free with mpkr_drop
  * Returns  MPK_OK; as mpkr_find and mpkr_find_kernel; MPK_E_USAGE: the function is not a model;

@@ -519,7 +519,7 @@ static enum mpk_code call_host(mpkr_function *f, const struct mpk_ffi_any *args,
 }
 
 /* Returns the stream that the caller has set in tvm-ffi, such as PyTorch's current one; without
- *         tvm-ffi none can be set. */
+ * tvm-ffi none can be set. */
 static struct mpk_run_stream stream_of(const mpkr_function *f)
 {
 	struct real real;

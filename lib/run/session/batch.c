@@ -217,7 +217,7 @@ static const char *phase_text(enum mpk_child_phase phase)
 }
 
 /* Returns "SEGV". Only glibc 2.32 and later has a function for it; otherwise the signals of crashes
- *         have names here, and the description tells the rest. */
+ * have names here, and the description tells the rest. */
 static const char *signal_name(int number)
 {
 #ifdef __GLIBC__

@@ -114,7 +114,8 @@ enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 				     struct mpk_call *call, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_call_run - load the library in a child process and call the function there, on the chosen
- * device For a kernel only library->tree is used.
+ * device
+ * For a kernel only library->tree is used.
  * Returns  MPK_OK; all errors of mpk_kernel_set_find, mpk_library_open, mpk_library_find,
  *          mpk_params_choose, mpk_param_file_tensor and mpk_function_call; how the child ended
  *          otherwise (MPK_E_RAISED, MPK_E_TIMEOUT); errors of the observers of call->watch

@@ -314,8 +314,8 @@ find_host_signature(const struct mpk_image *image, const struct mpk_signature *c
 /* --- errors of a call that does not fit: a call that works -------------------------------------- */
 
 /* Returns the signature of the called host function if its arguments do not fit; else NULL.
- *         "none" and named arguments are not checked: the text does not say which arguments are
- *         optional. */
+ * "none" and named arguments are not checked: the text does not say which arguments are
+ * optional. */
 static const struct mpk_signature *broken_signature(struct mpk_session *s)
 {
 	const struct mpk_image *image = s->work->library.image;

@@ -49,7 +49,7 @@ bool mpk_symbol_name(struct mpk_span symbol, bool has_params, size_t width, stru
 }
 
 /* Returns the end of the symbol that begins at begin. Suffixes of compiler clones contain dots, but
- *         a dot at the very end ends the sentence. */
+ * a dot at the very end ends the sentence. */
 static size_t symbol_end(struct mpk_span line, size_t begin)
 {
 	size_t at = begin;

@@ -218,7 +218,7 @@ static bool has_title(const struct mpk_param *list, size_t count, struct mpk_spa
 }
 
 /* Returns the kept state with a title, and adds it when the title is new. Only states with a known
- *         title are listed, so they are few. */
+ * title are listed, so they are few. */
 static struct mpk_check_held *held_of(struct mpk_check_state *s, struct mpk_span title)
 {
 	struct mpk_check_result *r = s->result;

@@ -50,7 +50,7 @@ static bool reads(const struct mpk_there *there, enum mpk_generation *out)
 }
 
 /* Returns the generation whose loaders find the file's functions. A standalone library exports its
- *         own entry points, whatever blob it carries. */
+ * own entry points, whatever blob it carries. */
 static enum mpk_generation called_as(const struct mpk_image *image)
 {
 	return image->executor ? MPK_GEN_CURRENT : image->gen;

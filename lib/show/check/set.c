@@ -182,8 +182,8 @@ static const char *without_archs(struct mpk_check_set *set, const char *file, bo
 }
 
 /* Returns a key that is equal for the releases of one library: the name without its last number,
- *         the folder, and the exports. NULL if the name has no number or nothing is exported;
- *         *failed: memory is out */
+ * the folder, and the exports. NULL if the name has no number or nothing is exported;
+ * *failed: memory is out */
 static const char *family_of(struct mpk_check_set *set, const struct mpk_check_set_item *item,
 			     bool *failed)
 {

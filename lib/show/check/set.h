@@ -82,11 +82,12 @@ enum mpk_code mpk_check_set_add(struct mpk_check_set *set, const struct mpk_chec
 				size_t place, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_check_set_sum - find alternatives among the libraries and count; call it after the last
- * mpk_check_set_add Libraries of one folder are releases of one library if their names differ only
- * in the last number and they export the same functions. A program loads one of them, so the best
- * one decides for all. The same holds for paths that differ in an architecture only ("sm90/ops.so",
- * "sm100/ops.so"). A library only for newer or special GPUs, or named by another architecture, is
- * spared if another library of the set runs.
+ * mpk_check_set_add
+ * Libraries of one folder are releases of one library if their names differ only in the last
+ * number and they export the same functions. A program loads one of them, so the best one
+ * decides for all. The same holds for paths that differ in an architecture only ("sm90/ops.so",
+ * "sm100/ops.so"). A library only for newer or special GPUs, or named by another architecture,
+ * is spared if another library of the set runs.
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_check_set_sum(struct mpk_check_set *set, struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -50,7 +50,7 @@ static const struct mpk_host_place *find_place(const struct mpk_host_place *plac
 }
 
 /* Returns the symbol that begins last before the address and contains it. An enclosing symbol that
- *         began earlier is not searched. */
+ * began earlier is not searched. */
 static const struct mpk_host_place *place_at(const struct mpk_host_code *h, uint64_t address)
 {
 	return find_place(h->places, h->place_count, address);

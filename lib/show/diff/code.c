@@ -17,7 +17,7 @@
 /* --- texts, cubins, SPIR-V ------------------------------------------------------------- */
 
 /* Returns NULL for bytes that were not read as code, and for code of unknown format: neither is
- *         compared by format. */
+ * compared by format. */
 static const struct mpk_code_format *diff_code_format_of(struct mpk_diff_code_side s)
 {
 	return s.code && s.code->format ? s.code->format : NULL;
@@ -272,7 +272,7 @@ static size_t number_length(struct mpk_span line)
 }
 
 /* Returns the next line including its '\n', so that concatenating the lines restores the
- *         listing. */
+ * listing. */
 static struct mpk_span next_line(struct mpk_span text, size_t *at)
 {
 	const uint8_t *p = text.data + *at, *end = memchr(p, '\n', text.len - *at);

@@ -61,7 +61,7 @@ static void compare_parts(struct mpk_differ *d, struct mpk_span name, const void
 }
 
 /* Returns the name in the payload if there is one: the part's file name may have been altered to be
- *         valid in a file system. */
+ * valid in a file system. */
 static struct mpk_span tensor_name(const void *item)
 {
 	const struct part *p = item;

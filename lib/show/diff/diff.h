@@ -8,10 +8,10 @@
 
 /* mpk_diff_views - compare two files, the older first
  * Compares generation and machine, host functions, modules wherever they are in the tree, the
- * contents of two modules of one kind, and the GPU code of any library by device and kernel. Within
- * modules, kernels and callable functions are matched by name, texts by line, byte code by
- * function, graphs by node, machine code by kernel, tensors by element. If the files differ only in
- * bytes, the entries say where.
+ * contents of two modules of one kind, and the GPU code of any library by device and kernel.
+ * Within modules, kernels and callable functions are matched by name, texts by line, byte code
+ * by function, graphs by node, machine code by kernel, tensors by element. If the files differ
+ * only in bytes, the entries say where.
  * @a_bytes, @b_bytes  the whole input files
  * @arena   receives the result
  * Returns  MPK_OK; MPK_E_NOMEM */

@@ -8,10 +8,10 @@
 
 /* mpk_disasm_changes - add hunks of instructions to the differences of kernels, images and host
  * functions
- * Addresses and the numbers of registers, labels and values do not count; instructions that differ
- * only in those are counted separately. In host functions, registers do count. Limits: 64
- * differences, images of 64 MiB, hunks of 16 KiB for each kernel or image and 2 KiB for each host
- * function.
+ * Addresses and the numbers of registers, labels and values do not count; instructions that
+ * differ only in those are counted separately. In host functions, registers do count. Limits: 64
+ * differences, images of 64 MiB, hunks of 16 KiB for each kernel or image and 2 KiB for each
+ * host function.
  * @a, @b   the compared views, the older first
  * @diff    its items receive hunks and counts; no_instructions tells why some have none
  * Returns  MPK_OK, also without a disassembler; MPK_E_NOMEM */

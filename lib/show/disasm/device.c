@@ -46,7 +46,7 @@ static enum mpk_code disasm_device_put_text(struct mpk_disasm_job *j, const char
 }
 
 /* Returns the output of a tool for a whole file. It is not safe to print, and lives until the next
- *         request.
+ * request.
  * Returns  MPK_OK; MPK_E_LOAD: the tool is not installed; MPK_E_TOOL: it reported an error, crashed
  *          or timed out; MPK_E_NOMEM */
 static enum mpk_code run_tool(struct mpk_disasm_job *j, enum mpk_disasm_tool tool,

@@ -65,7 +65,7 @@ static enum mpk_code host_init(struct mpk_disasm_job *j, struct host *h)
 }
 
 /* Returns the file that contains a function: a member of the archive, or the image itself. Each
- *         file is opened once for all its functions. */
+ * file is opened once for all its functions. */
 static enum mpk_code open_host(struct mpk_disasm_job *j, struct host *h, const char *member,
 			       struct mpk_code_file **out)
 {

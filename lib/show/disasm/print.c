@@ -159,7 +159,7 @@ static void put_unnamed(const struct mpk_listing *l, const struct mpk_llvm_instr
 /* --- source lines ------------------------------------------------------------------------------------ */
 
 /* Returns the source line of an address. Rows are sorted by their first address, and there may be
- *         gaps between them. */
+ * gaps between them. */
 static const struct mpk_dwarf_row *row_at(const struct mpk_listing *l, uint64_t address)
 {
 	/* the last address has no successor, and no row ends after it */

@@ -45,8 +45,9 @@ struct mpk_extract {
 };
 
 /* mpk_extract_plan - plan one directory for each module, "<index>-<kind>", with its files in stored
- * order Tensors become .npy files if NumPy has the type, else .bin. A payload that cannot be
- * decoded, or of unknown kind, becomes "payload.bin". All modules of host code share one
+ * order
+ * Tensors become .npy files if NumPy has the type, else .bin. A payload that cannot be decoded,
+ * or of unknown kind, becomes "payload.bin". All modules of host code share one
  * "functions.json", which describes the library. Code outside the module tree becomes
  * "embedded/<index>-<name>.cubin", .fatbin or .ptx. Images of a library's GPU code become
  * "gpu/<container>-<image>-<device>.cubin", .ptx, .hsaco, unpacked.

@@ -13,8 +13,9 @@ struct mpk_model_graphs {
 	size_t count;
 };
 
-/* mpk_model_graphs_read - read the graphs of every executor, in the order of the tree Weights are
- * not nodes. Byte code that an interpreter would refuse has no graph: --verify tells why.
+/* mpk_model_graphs_read - read the graphs of every executor, in the order of the tree
+ * Weights are not nodes. Byte code that an interpreter would refuse has no graph: --verify tells
+ * why.
  * @out     in the view's arena
  * Returns  MPK_OK; MPK_E_NOMEM. Linear in the size of the payloads. */
 enum mpk_code mpk_model_graphs_read(const struct mpk_view *view, struct mpk_model_graphs *out,

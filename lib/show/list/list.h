@@ -71,8 +71,8 @@ struct mpk_json_at *mpk_list_model_json(const struct mpk_signature *m, struct mp
 
 /* mpk_node_json - put the members "code", "executor" and "tensors" into at, those that the module
  * has
- * mpk_node_kernel_json - put "in_code", "figures" and "findings" of one kernel of the table Both
- * put nothing before mpk_view_show_info. */
+ * mpk_node_kernel_json - put "in_code", "figures" and "findings" of one kernel of the table
+ * Both put nothing before mpk_view_show_info. */
 void mpk_node_json(const struct mpk_view_node *node, struct mpk_json *j, struct mpk_json_at *at);
 void mpk_node_kernel_json(const struct mpk_view_node *node, size_t index, struct mpk_json *j,
 			  struct mpk_json_at *at);

@@ -237,7 +237,7 @@ static enum mpk_code add_targets(struct mpk_map_maker *m, size_t parent,
 }
 
 /* Returns the part's share of the bytes that the whole takes in the file, rounded down, so that the
- *         sum does not exceed the whole. */
+ * sum does not exceed the whole. */
 static uint64_t share_of(uint64_t part, uint64_t whole, uint64_t plain)
 {
 	unsigned shift = 0;

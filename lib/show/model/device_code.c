@@ -114,7 +114,7 @@ static const char *what_of(const struct mpk_code_target *t)
 }
 
 /* Returns the row for an image's kind and device, and adds it if it is new. The row's target is the
- *         end of its key, so one copy in the arena serves both. */
+ * end of its key, so one copy in the arena serves both. */
 static enum mpk_code device_code_find_row(struct counting *c, const struct mpk_code_target *t,
 					  size_t *row, struct mpk_error *err)
 {

@@ -41,13 +41,12 @@ enum mpk_code mpk_part_place(const struct mpk_view *view, struct mpk_span path,
 			     struct mpk_part_place *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_part_find - get the bytes of a part
- * Without a name: the module's code, byte code listing or graph, or its only part. With a name, one
- * of: a tensor or a member by the name in the payload; a part by the file name of --extract
+ * Without a name: the module's code, byte code listing or graph, or its only part. With a name,
+ * one of: a tensor or a member by the name in the payload; a part by the file name of --extract
  * ("kernels.ptx", "params/w1", "3"); a kernel, if its code is text and defines it; a function of
  * byte code; an image of a fatbin or a bundle by its target ("sm_90", "compute_90",
  * "gfx90a:xnack+", "gfx90a"), the first if several have it. A file name of --extract with its
- * folder
- * ("1-cuda/kernels.ptx") gives the same bytes.
+ * folder ("1-cuda/kernels.ptx") gives the same bytes.
  * @raw     get the module's payload as it is stored in the blob; needs a text without a name
  * @arena   receives generated data
  * @out     views of the file and of the arena

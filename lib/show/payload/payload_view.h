@@ -157,7 +157,7 @@ struct mpk_payload_view {
 	enum mpk_code (*calls)(const struct mpk_payload *p, const struct mpk_payload_calls *calls,
 			       struct mpk_error *err);
 	/* Returns the number of graphs, without those that the executor would refuse. A graph may
-	 *         turn out to have no nodes: then nothing is drawn. */
+	 * turn out to have no nodes: then nothing is drawn. */
 	size_t (*graph_count)(const struct mpk_payload_content *c);
 	enum mpk_code (*graph)(const struct mpk_payload_content *c, size_t index,
 			       struct mpk_arena *arena, struct mpk_model_graph *out,

@@ -47,7 +47,7 @@ static enum mpk_code read_library(const struct mpk_payload_content *c, struct mp
 }
 
 /* Returns the symbol of an external runtime or a function of a library. kinds.def gives the fields
- *         that hold them. */
+ * that hold them. */
 static bool defined_at(const struct mpk_payload *p, size_t index, struct mpk_span *name)
 {
 	const struct mpk_record_value *symbol = record_value(&p->u.record, "symbol");

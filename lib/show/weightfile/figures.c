@@ -40,8 +40,8 @@ static void merge(struct moments *a, const struct moments *b)
 }
 
 /* Returns the exponent of frexp(3), from the bits, since a call for every element would be too
- *         slow. Subnormal numbers get too large an exponent, but are in the first bin all the
- *         same. */
+ * slow. Subnormal numbers get too large an exponent, but are in the first bin all the
+ * same. */
 static unsigned bin_of(double v)
 {
 	uint64_t bits;

@@ -43,8 +43,8 @@ void mpk_page_sources(struct mpk_page *page);
 
 /* mpk_page_modules - put "tree", the modules; "functions", "models" and "kernels", what can be
  * called and the resources of kernels on each device; "gpu_containers" and "gpu_code"
- * If the page compares files, kernels also get two digests: one of their own text or code, and one
- * of the surrounding text. Both are omitted if too much would have to be read.
+ * If the page compares files, kernels also get two digests: one of their own text or code, and
+ * one of the surrounding text. Both are omitted if too much would have to be read.
  * @at      the object of the file
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_page_modules(struct mpk_page *page, const struct mpk_view *view,

@@ -797,6 +797,18 @@ static int diff_weights(const struct minspect_options *o, struct minspect_look *
 	return status;
 }
 
+/* With a file that has no models, all of them are one file, which is said once. */
+static bool is_without_models(const struct minspect_look *l)
+{
+	const struct older *older = l->user;
+	struct minspect_file file;
+	enum mpk_code code = minspect_file_open(older->name, &file, NULL);
+	bool holds = code != MPK_E_NO_BLOB && !is_plain(&file, code);
+
+	minspect_file_close(&file);
+	return !holds;
+}
+
 int minspect_diff(const struct minspect_options *o)
 {
 	struct minspect_action action = { .begin = put_first,
@@ -805,6 +817,7 @@ int minspect_diff(const struct minspect_options *o)
 					  .weights = diff_weights,
 					  .refuse = diff_refuse,
 					  .refuses_all = true,
+					  .is_whole = is_without_models,
 					  .end = diff_removed };
 	MPK_CLEANUP(older_close)
 	struct older older = { .archive.map.fd = -1, .old_set.map.fd = -1, .new_set.map.fd = -1 };

@@ -483,7 +483,8 @@ static int document_look(struct looking *k, const char *name)
 	l->in_set = is_archive || l->folder_len || k->o->file_count > 1;
 	if (code == MPK_OK && file.image.prefix_count > 1 && !file.image.by_prefix &&
 	    !file.member_alone && strcmp(name, "-") != 0 &&
-	    (k->action->each_model || k->action->single)) {
+	    (k->action->each_model || k->action->single) &&
+	    !(k->action->is_whole && k->action->is_whole(l))) {
 		status = k->action->each_model ? look_models(k, &file)
 					       : refuse_models(k->action->single, &file);
 	} else if (!is_archive && !(file.is_weights && k->action->weights) &&

@@ -51,8 +51,9 @@ static bool find_digest(const char *word, enum mpk_digest_kind *out)
 	return !word || strcmp(word, "none") == 0;
 }
 
-static enum mpk_code write_and_hash(struct mpk_directory *d, const struct mpk_extract_file *f,
-				    enum mpk_digest_kind kind, char *text, struct mpk_error *err)
+static enum mpk_code write_and_hash(struct mpk_directory *d, const char *name,
+				    const struct mpk_extract_file *f, enum mpk_digest_kind kind,
+				    char *text, struct mpk_error *err)
 {
 	MPK_CLEANUP(hashing_fini) struct hashing h = { .code = MPK_OK };
 	struct mpk_tap tap = { extract_see, &h };
@@ -60,7 +61,7 @@ static enum mpk_code write_and_hash(struct mpk_directory *d, const struct mpk_ex
 
 	MPK_TRY(mpk_digest_init(&h.digest, kind, err));
 	d->tap = &tap;
-	enum mpk_code code = mpk_directory_write(d, f->name, &f->content, err);
+	enum mpk_code code = mpk_directory_write(d, name, &f->content, err);
 	d->tap = NULL;
 	if (code != MPK_OK)
 		return code;
@@ -74,13 +75,23 @@ static enum mpk_code write_and_hash(struct mpk_directory *d, const struct mpk_ex
 	return MPK_OK;
 }
 
+/* Of a file with several models each has a folder with the name of its prefix; that without one has none. */
+static const char *place_of(struct minspect_look *l, const char *name)
+{
+	const char *prefix = l->is_model ? l->file->image.prefix : "";
+
+	return *prefix ? mpk_arena_printf(&l->file->arena, "%s/%s", prefix, name) : name;
+}
+
 static enum mpk_code write_file(struct mpk_directory *d, struct minspect_look *l,
 				const struct mpk_extract *plan, struct mpk_extract_file *f,
 				struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const char *name = place_of(l, f->name);
 	char *text;
 
+	MPK_TRY_ALLOC(name, err);
 	/* A part with the same bytes as another file is not written again. */
 	if (f->same) {
 		f->digest = f->same->digest;
@@ -91,10 +102,10 @@ static enum mpk_code write_file(struct mpk_directory *d, struct minspect_look *l
 	else
 		mpk_mapping_use_file(&l->file->map, &f->content);
 	if (plan->digest == MPK_DIGEST_KIND_COUNT)
-		return mpk_directory_write(d, f->name, &f->content, err);
+		return mpk_directory_write(d, name, &f->content, err);
 	text = mpk_arena_alloc(&l->file->arena, MPK_DIGEST_TEXT);
 	MPK_TRY_ALLOC(text, err);
-	MPK_TRY(write_and_hash(d, f, plan->digest, text, err));
+	MPK_TRY(write_and_hash(d, name, f, plan->digest, text, err));
 	f->digest = text;
 	return MPK_OK;
 }
@@ -110,6 +121,7 @@ static enum mpk_code write_files(struct mpk_directory *d, struct minspect_look *
 /* The state of writing index.json piece by piece, since it grows with the number of files. */
 struct index {
 	const struct mpk_directory *directory;
+	const char *name;
 	enum mpk_code code;
 	struct mpk_error *err;
 };
@@ -124,7 +136,8 @@ static void write_piece(const char *text, size_t len, void *arg)
 	if (index->code == MPK_OK)
 		index->code = mpk_rope_status(&rope, index->err);
 	if (index->code == MPK_OK)
-		index->code = mpk_directory_append(index->directory, INDEX, &rope, index->err);
+		index->code =
+			mpk_directory_append(index->directory, index->name, &rope, index->err);
 }
 
 static enum mpk_code write_index(const struct mpk_directory *d, struct minspect_look *l,
@@ -132,12 +145,13 @@ static enum mpk_code write_index(const struct mpk_directory *d, struct minspect_
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf rest = { 0 };
 	struct mpk_rope nothing = { .arena = &l->file->arena };
-	struct index index = { .directory = d, .err = err };
+	struct index index = { .directory = d, .name = place_of(l, INDEX), .err = err };
 	struct mpk_json j;
 	enum mpk_code code;
 
 	/* First an empty file, to which the pieces of the document are appended. */
-	MPK_TRY(mpk_directory_write(d, INDEX, &nothing, err));
+	MPK_TRY_ALLOC(index.name, err);
+	MPK_TRY(mpk_directory_write(d, index.name, &nothing, err));
 	mpk_json_init(&j, 1);
 	mpk_json_stream(&j, write_piece, &index);
 	mpk_answer_extract.json(plan, &j, j.root);
@@ -168,30 +182,37 @@ static enum mpk_code extract_write_all(struct mpk_directory *d, struct minspect_
 	MPK_TRY(write_index(d, l, plan, err));
 	for (size_t i = 0; i < plan->count; i++)
 		if (!plan->files[i]->same)
-			mpk_diag_note("%s", plan->files[i]->name);
-	mpk_diag_note("%s", INDEX);
+			mpk_diag_note("%s", place_of(l, plan->files[i]->name));
+	mpk_diag_note("%s", place_of(l, INDEX));
 	return MPK_OK;
 }
 
-/* Prints "files: 12 files, 41.1 MiB; 0.3 s" on a terminal. */
-static void say_written(const char *folder, const struct mpk_extract *plan)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
-	uint64_t bytes = 0;
-	size_t count = 1; /* the index */
+/* The directory of all models of a file. */
+struct extracting {
+	struct mpk_directory directory;
+	bool has_failed; /* for one of them, which was said */
+	size_t files;
+	uint64_t bytes;
+};
 
+static void extracting_fini(struct extracting *x)
+{
+	mpk_directory_abandon(&x->directory);
+}
+
+static void count_written(struct extracting *x, const struct mpk_extract *plan)
+{
+	x->files++; /* the index */
 	for (size_t i = 0; i < plan->count; i++) {
-		count += !plan->files[i]->same;
-		bytes += plan->files[i]->same ? 0 : plan->files[i]->content.len;
+		x->files += !plan->files[i]->same;
+		x->bytes += plan->files[i]->same ? 0 : plan->files[i]->content.len;
 	}
-	mpk_put_count(&text, count, "file");
-	mpk_closing_line(folder, 0, "%s, %s", mpk_strbuf_text(&text), MPK_SIZE(bytes));
 }
 
 static enum mpk_code extract_to(const struct minspect_options *o, struct minspect_look *l,
 				struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_directory_abandon) struct mpk_directory d = { 0 };
+	struct extracting *x = l->user;
 	enum mpk_digest_kind digest = MPK_DIGEST_XXH128;
 	struct mpk_extract plan;
 
@@ -199,10 +220,10 @@ static enum mpk_code extract_to(const struct minspect_options *o, struct minspec
 	if (!l->view->tree && !l->view->image->embedded_count && !l->view->image->device_count)
 		return mpk_fail(err, MPK_E_NO_BLOB,
 				"there is nothing to extract: no module blob, host code only");
-	MPK_TRY(mpk_directory_open(o->extract, &d, err));
-	MPK_TRY(extract_write_all(&d, l, digest, &plan, err));
-	MPK_TRY(mpk_directory_commit(&d, err));
-	say_written(o->extract, &plan);
+	if (!l->is_next_model)
+		MPK_TRY(mpk_directory_open(o->extract, &x->directory, err));
+	MPK_TRY(extract_write_all(&x->directory, l, digest, &plan, err));
+	count_written(x, &plan);
 	/* with --json, the same content as index.json */
 	if (l->json)
 		minspect_answer(o, l, &mpk_answer_extract, &plan);
@@ -211,17 +232,37 @@ static enum mpk_code extract_to(const struct minspect_options *o, struct minspec
 
 static int extract(const struct minspect_options *o, struct minspect_look *l)
 {
+	struct extracting *x = l->user;
 	struct mpk_error err = { 0 };
 
-	mpk_closing_begin();
+	if (x->has_failed)
+		return MPK_EXIT_OK;
+	if (!l->is_next_model)
+		mpk_closing_begin();
 	mpk_interrupt_catch(NULL);
 	enum mpk_code code = extract_to(o, l, &err);
 
-	mpk_interrupt_raise();
 	if (code != MPK_OK) {
+		extracting_fini(x);
+		mpk_interrupt_raise();
+		x->has_failed = true;
 		mpk_error_at_file(&err, l->file->name);
 		return minspect_report(l, &err);
 	}
+	return MPK_EXIT_OK;
+}
+
+/* Prints "files: 12 files, 41.1 MiB; 0.3 s" on a terminal. */
+static int extract_end(const struct minspect_options *o, struct minspect_look *l)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct extracting *x = l->user;
+	struct mpk_error err = { 0 };
+
+	if (mpk_directory_commit(&x->directory, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	mpk_put_count(&text, x->files, "file");
+	mpk_closing_line(o->extract, 0, "%s, %s", mpk_strbuf_text(&text), MPK_SIZE(x->bytes));
 	return MPK_EXIT_OK;
 }
 
@@ -235,7 +276,10 @@ void minspect_extract_prepare(const struct minspect_options *o)
 
 int minspect_extract(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = extract, .single = "extract" };
+	static const struct minspect_action action = {
+		.look = extract, .each_model = true, .single = "extract", .end = extract_end
+	};
+	MPK_CLEANUP(extracting_fini) struct extracting x = { 0 };
 	enum mpk_digest_kind digest;
 
 	if (!find_digest(o->digest, &digest))
@@ -243,5 +287,9 @@ int minspect_extract(const struct minspect_options *o)
 				      MPK_QUOTE(mpk_span_str(o->digest)));
 	if (o->file_count != 1)
 		return mpk_diag_usage("extract takes one file; give each a directory of its own");
-	return minspect_each(o, &action, NULL);
+	int status = minspect_each(o, &action, &x);
+
+	extracting_fini(&x);
+	mpk_interrupt_raise();
+	return status;
 }

@@ -33,6 +33,11 @@ look both.so both.a
 cp both.so tail.so
 echo "more" >>tail.so
 look both.so tail.so
+# a file without models is compared with all of them at once
+echo "int nothing;" >plain.c
+cc -shared -nostdlib -o plain.so plain.c
+look plain.c both.so
+minspect diff plain.so both.so | grep -c "^+++"
 look "both.so(far_)" "other.so(new_)"
 look "both.so(far_)" both.so
 minspect diff both.so other.so --json | jq -c '.files[] | select(.differences | length > 0) | [.file, .other, .differences[0].change, .differences[0].what]'

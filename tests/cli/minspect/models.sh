@@ -18,7 +18,10 @@ minspect "both.so(net_)" | sed -n '1p;/blob/p' | sed 's/, [0-9.]* KiB$//; s/file
 minspect --json "both.a(far_)" | grep -E '"(file|prefix|symbol)"' | head -4
 minspect extract parts "both.so(far_)" && ls parts
 minspect "both.so(none_)" || echo "status $?"
+minspect extract parts2 both.so && find parts2 -name index.json | sort
 minspect extract parts2 both.so || echo "status $?"
+minspect extract parts3 both.so --json | grep -c schema_version
+cmp parts2/far_/index.json parts/index.json
 mpack build both.so --standalone -o carried.so || echo "status $?"
 echo "--- to be linked into a program"
 for f in both.so net_.a; do

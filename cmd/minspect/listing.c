@@ -79,7 +79,7 @@ void minspect_listing_put_machine(const struct minspect_listing *l, struct mpk_s
 {
 	const char *machine = machine_of(l);
 
-	mpk_strbuf_printf(out, machine ? " for %s" : "", machine ? machine : "");
+	mpk_strbuf_printf(out, "%s%s", machine ? " for " : "", machine ? machine : "");
 }
 
 static int larger_first(const void *a, const void *b)

@@ -779,6 +779,7 @@ static struct mpk_path_value call_function(struct mpk_path *r, size_t func,
 					   unsigned depth)
 {
 	const struct mpk_relax_func *fn = &r->x->funcs[func];
+	size_t words = r->x->instr_data.len / 8 + count; /* that could name a register */
 	struct frame f = { .count = (size_t)fn->register_file_size, .func = func };
 	struct mpk_path_value result = { .kind = MPK_PATH_UNKNOWN };
 	struct mpk_relax_instr instr;
@@ -787,6 +788,8 @@ static struct mpk_path_value call_function(struct mpk_path *r, size_t func,
 		mpk_path_note_unknown(r, "a loop whose rounds data counts");
 		return result;
 	}
+	if (f.count > words)
+		f.count = words;
 	if (f.count > r->parts) { /* ends the path as too many steps do */
 		r->steps = 0;
 		return result;

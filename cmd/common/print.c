@@ -198,7 +198,7 @@ static int print_text(enum mpk_stream stream, const char *text, size_t len)
 		}
 		if (escaped[0] ? fputs(escaped, f) == EOF : fwrite(s.data, 1, n, f) != n)
 			return errno;
-		s = mpk_span_of(s.data + n, s.len - n);
+		s = mpk_span_from(s, n);
 	}
 	/* Each text is flushed, so that a disk error is reported at once, and
 	 * output and errors keep their order. */

@@ -66,7 +66,7 @@ static void pass(void *arg, uint64_t off, struct mpk_span piece)
 	mpk_demand_offer(p->demand, off, piece);
 
 	for (size_t at = (size_t)(-p->off % PAGE); at < p->piece.len; at += PAGE) {
-		struct mpk_span rest = mpk_span_of(p->piece.data + at, p->piece.len - at);
+		struct mpk_span rest = mpk_span_from(p->piece, at);
 
 		if (mpk_offload_is(rest) || mpk_offload_is_packed(rest) ||
 		    mpk_offload_begins_image(rest))

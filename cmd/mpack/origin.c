@@ -65,7 +65,7 @@ static struct mpk_span linker_line(struct mpk_span said)
 		const uint8_t *end = memchr(said.data, '\n', said.len);
 		size_t len = end ? (size_t)(end - said.data) + 1 : said.len;
 
-		said = mpk_span_of(said.data + len, said.len - len);
+		said = mpk_span_from(said, len);
 	}
 	return said;
 }

@@ -183,9 +183,9 @@ static enum mpk_code add_number(size_t **list, size_t *count, size_t *cap, size_
 static enum mpk_code check_operands(const struct walker *w, const struct abbreviation *a,
 				    struct mpk_error *err)
 {
-	const struct operand *o = w->operands + a->first;
+	const struct operand *o = a->count ? w->operands + a->first : NULL;
 
-	if (!a->count || o[0].coding == ARRAY || o[0].coding == BLOB)
+	if (!o || o[0].coding == ARRAY || o[0].coding == BLOB)
 		return corrupt(w, err, "an abbreviation has no code");
 	for (size_t i = 0; i < a->count; i++) {
 		if (o[i].coding == BLOB && i + 1 != a->count)

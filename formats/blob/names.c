@@ -161,14 +161,14 @@ bool mpk_tree_find(const struct mpk_tree *tree, const char *path, size_t *node)
 	if (rest.len == 0 || tree->count == 0)
 		return false;
 	if (rest.data[0] == '#') {
-		rest = mpk_span_of(rest.data + 1, rest.len - 1);
+		rest = mpk_span_from(rest, 1);
 		if (!blob_take_step(&rest, &at) || at >= tree->count)
 			return false;
 	} else if (mpk_span_is(rest, "/")) {
 		rest.len = 0;
 	}
 	while (rest.len) {
-		rest = mpk_span_of(rest.data + 1, rest.len - 1);
+		rest = mpk_span_from(rest, 1);
 		if (!blob_take_step(&rest, &step) || step >= tree->nodes[at].child_count)
 			return false;
 		at = tree->nodes[at].children[step];

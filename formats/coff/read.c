@@ -45,8 +45,7 @@ static const char *section_name(const uint8_t *header, struct mpk_span strings,
 	struct mpk_span name = mpk_span_of(header, strnlen((const char *)header, 8));
 	uint64_t off;
 
-	if (name.len > 1 && name.data[0] == '/' &&
-	    mpk_parse_u64(mpk_span_of(name.data + 1, name.len - 1), &off))
+	if (name.len > 1 && name.data[0] == '/' && mpk_parse_u64(mpk_span_from(name, 1), &off))
 		(void)mpk_span_text(strings, off, SIZE_MAX, &name);
 	return mpk_arena_text(arena, name);
 }

@@ -63,7 +63,7 @@ bool mpk_csv_next(struct mpk_csv *csv, struct mpk_csv_row *out)
 	csv->lines++;
 	out->end = mpk_span_of(text.data + end, at - end);
 	out->bytes = mpk_span_of(text.data, at);
-	csv->rest = mpk_span_of(text.data + at, text.len - at);
+	csv->rest = mpk_span_from(text, at);
 	return true;
 }
 
@@ -84,8 +84,7 @@ struct mpk_span mpk_csv_text(struct mpk_span stored, struct mpk_strbuf *scratch)
 			break;
 		if (stored.data[at] !=
 		    '"') { /* The text after the closing quote is taken unchanged. */
-			mpk_strbuf_put_span(scratch,
-					    mpk_span_of(stored.data + at, stored.len - at));
+			mpk_strbuf_put_span(scratch, mpk_span_from(stored, at));
 			break;
 		}
 		mpk_strbuf_putc(scratch, '"');

@@ -51,7 +51,7 @@ void mpk_cubin_take_tool_note(struct mpk_span data, struct mpk_cubin *out)
 
 	if (data.len < TEXTS_OFF || memcmp(data.data + NAME_OFF, "NVIDIA Corp", 12) != 0)
 		return;
-	texts = mpk_span_of(data.data + TEXTS_OFF, data.len - TEXTS_OFF);
+	texts = mpk_span_from(data, TEXTS_OFF);
 	out->tool = note_text(texts, mpk_load_u32(data.data + DESC_OFF + 12));
 	out->options = note_text(texts, mpk_load_u32(data.data + DESC_OFF + 20));
 

@@ -37,11 +37,6 @@ static void cubin_reader_fini(struct reader *r)
 	mpk_strmap_fini(&r->by_name);
 }
 
-static struct mpk_span cubin_skip(struct mpk_span s, size_t n)
-{
-	return mpk_span_of(s.data + n, s.len - n);
-}
-
 /* --- kernels: FORMAT.md 2 ------------------------------------------------------------ */
 
 static enum mpk_code find_symbols(struct reader *r, struct mpk_error *err)
@@ -274,7 +269,7 @@ static enum mpk_code read_info(struct reader *r, const struct mpk_cubin_section 
 	MPK_TRY(mpk_cubin_spend(&r->elf, &r->bytes_spent, data.len, err));
 	c = mpk_cursor_of(data, s->off, "payload");
 	if (mpk_span_starts(s->name, ".nv.info.")) {
-		k = cubin_kernel_of(r, cubin_skip(s->name, strlen(".nv.info.")));
+		k = cubin_kernel_of(r, mpk_span_from(s->name, strlen(".nv.info.")));
 		return k ? read_kernel_info(r, k, c, err) : MPK_OK;
 	}
 	while (mpk_cursor_left(&c)) {
@@ -289,7 +284,7 @@ static enum mpk_code read_info(struct reader *r, const struct mpk_cubin_section 
 static enum mpk_code take_code(struct reader *r, const struct mpk_cubin_section *s,
 			       struct mpk_error *err)
 {
-	struct mpk_cubin_kernel *k = cubin_kernel_of(r, cubin_skip(s->name, strlen(".text.")));
+	struct mpk_cubin_kernel *k = cubin_kernel_of(r, mpk_span_from(s->name, strlen(".text.")));
 	struct mpk_span code;
 
 	if (!k)
@@ -307,7 +302,8 @@ static enum mpk_code take_code(struct reader *r, const struct mpk_cubin_section 
 
 static void take_shared(struct reader *r, const struct mpk_cubin_section *s)
 {
-	struct mpk_cubin_kernel *k = cubin_kernel_of(r, cubin_skip(s->name, strlen(".nv.shared.")));
+	struct mpk_cubin_kernel *k =
+		cubin_kernel_of(r, mpk_span_from(s->name, strlen(".nv.shared.")));
 	bool reserved = r->out->sm >= 90 && !r->out->relocatable && s->size >= SYSTEM_SHARED;
 
 	if (k)
@@ -342,7 +338,7 @@ static enum mpk_code take_section(struct reader *r, const struct mpk_cubin_secti
 	if (mpk_span_starts(s->name, ".nv.shared.")) {
 		take_shared(r, s);
 	} else if (mpk_span_starts(s->name, ".nv.constant0.")) {
-		k = cubin_kernel_of(r, cubin_skip(s->name, strlen(".nv.constant0.")));
+		k = cubin_kernel_of(r, mpk_span_from(s->name, strlen(".nv.constant0.")));
 		if (k)
 			k->bank0_bytes = s->size;
 	} else if (mpk_span_is(s->name, ".nv.constant3")) {

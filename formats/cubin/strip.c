@@ -78,7 +78,7 @@ static bool is_debug(struct mpk_span name)
 
 		if (!mpk_span_starts(name, before[i]))
 			continue;
-		rest = mpk_span_of(name.data + n, name.len - n);
+		rest = mpk_span_from(name, n);
 		if (mpk_span_starts(rest, ".debug_") || mpk_span_starts(rest, ".nv_debug_"))
 			return true;
 	}

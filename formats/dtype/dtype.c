@@ -114,7 +114,7 @@ static bool dtype_take_number(struct mpk_span *text, uint64_t max, uint64_t *out
 	}
 	if (i == 0)
 		return false;
-	*text = mpk_span_of(text->data + i, text->len - i);
+	*text = mpk_span_from(*text, i);
 	*out = value;
 	return true;
 }
@@ -125,7 +125,7 @@ static bool dtype_take_text(struct mpk_span *text, const char *prefix)
 
 	if (!mpk_span_starts(*text, prefix))
 		return false;
-	*text = mpk_span_of(text->data + n, text->len - n);
+	*text = mpk_span_from(*text, n);
 	return true;
 }
 

@@ -170,7 +170,7 @@ static enum mpk_code read_together(const struct mpk_fatbin_entry *outer, struct 
 		return fatbin_fail_at(
 			err, off + ENTRY_BYTES,
 			"the table of images that were packed together lies outside its header");
-	table = mpk_span_of(table.data + TOGETHER_BYTES, table.len - TOGETHER_BYTES);
+	table = mpk_span_from(table, TOGETHER_BYTES);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t at = (uint64_t)(table.data - head.data) + off, len;
 		struct mpk_fatbin_entry e = *outer;

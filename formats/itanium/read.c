@@ -432,7 +432,7 @@ static void put_spelling(struct writer *w, struct mpk_span s)
 		return;
 	if (compound) {
 		mpk_strbuf_putc(w->out, (char)s.data[0]);
-		put_spelling(w, mpk_span_of(s.data + 1, s.len - 1));
+		put_spelling(w, mpk_span_from(s, 1));
 	} else {
 		mpk_strbuf_put_span(w->out, s);
 	}

@@ -58,8 +58,7 @@ static uint64_t spirv_bytes(struct mpk_span bytes)
 	bool swapped = bytes.data[0] == 0x07;
 	size_t at = SPIRV_HEADER_BYTES;
 
-	while (at + 4 <= bytes.len &&
-	       !mpk_offload_begins_image(mpk_span_of(bytes.data + at, bytes.len - at))) {
+	while (at + 4 <= bytes.len && !mpk_offload_begins_image(mpk_span_from(bytes, at))) {
 		const uint8_t *p = bytes.data + at;
 		size_t words = swapped ? (size_t)p[0] << 8 | p[1] : (size_t)p[3] << 8 | p[2];
 

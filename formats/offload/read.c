@@ -68,7 +68,7 @@ void mpk_offload_split_id(struct mpk_span id, struct mpk_offload_entry *e)
 {
 	const uint8_t *dash = id.len ? memchr(id.data, '-', id.len) : NULL;
 	size_t kind = dash ? (size_t)(dash - id.data) : id.len, rest = dash ? kind + 1 : kind;
-	struct mpk_span s = mpk_span_of(id.data + rest, id.len - rest);
+	struct mpk_span s = mpk_span_from(id, rest);
 	size_t target = find_target(s);
 
 	e->kind = mpk_span_of(id.data, kind);

@@ -79,7 +79,7 @@ static bool parse_number(struct mpk_span text, uint64_t *out)
 		text.len--;
 	if (text.len > 2 && text.data[0] == '0' && (text.data[1] | 0x20) == 'b') {
 		base = 2;
-		text = mpk_span_of(text.data + 2, text.len - 2);
+		text = mpk_span_from(text, 2);
 	} else if (text.len < 2 || text.data[0] != '0' || (text.data[1] | 0x20) == 'x') {
 		return mpk_parse_u64(text, out);
 	}
@@ -182,7 +182,7 @@ static enum mpk_code take_modifiers(struct mpk_lexer *r, struct variable *v, str
 			MPK_TRY(expect(r, '(', err));
 			MPK_TRY(ptx_skip_past(r, ')', err));
 		} else if (type_bytes(&t)) {
-			v->type = mpk_span_of(t.text.data + 1, t.text.len - 1);
+			v->type = mpk_span_from(t.text, 1);
 			v->bytes = type_bytes(&t);
 		}
 	}
@@ -555,7 +555,7 @@ static bool parse_target(struct mpk_span text, unsigned *sm, char *suffix)
 
 	if (!mpk_span_starts(text, "sm_") || text.len < 4)
 		return false;
-	text = mpk_span_of(text.data + 3, text.len - 3);
+	text = mpk_span_from(text, 3);
 	*suffix = '\0';
 	if (text.data[text.len - 1] == 'a' || text.data[text.len - 1] == 'f')
 		*suffix = (char)text.data[--text.len];

@@ -76,7 +76,7 @@ static unsigned type_bits(struct mpk_span word)
 
 	if (word.len <= skip || word.data[0] != '.' || !memchr("bsuf", word.data[1], 4))
 		return 0;
-	word = mpk_span_of(word.data + skip, word.len - skip);
+	word = mpk_span_from(word, skip);
 	is_pair = word.len > 2 && memcmp(word.data + word.len - 2, "x2", 2) == 0;
 	word.len -= is_pair ? 2 : 0;
 	if (!mpk_parse_u64(word, &bits) || bits > 128)

@@ -97,7 +97,7 @@ static enum truth sourcecode_holds(const struct conditions *c, struct mpk_span t
 		not = !not;
 		i = mpk_source_code_skip_blanks(text, i + 1);
 	}
-	if (i < text.len && mpk_parse_u64(mpk_span_of(text.data + i, text.len - i), &number))
+	if (i < text.len && mpk_parse_u64(mpk_span_from(text, i), &number))
 		return (number != 0) != not ? YES : NO;
 	name = mpk_source_code_name_at(text, i, text.len);
 	if (!mpk_span_is(name, "defined"))

@@ -116,8 +116,7 @@ static bool type_of_word(struct mpk_span word, struct mpk_dtype *out)
 			continue;
 		for (size_t k = 0; k < (types[i].vectors ? sizeof vectors / sizeof *vectors : 1);
 		     k++)
-			if (mpk_span_is(mpk_span_of(word.data + n, word.len - n),
-					vectors[k].suffix)) {
+			if (mpk_span_is(mpk_span_from(word, n), vectors[k].suffix)) {
 				*out = (struct mpk_dtype){ types[i].code, types[i].bits,
 							   vectors[k].lanes };
 				return true;

@@ -83,9 +83,9 @@ bool mpk_triton_read_type(struct mpk_span text, struct mpk_triton_param *out)
 	p.text = word = text;
 	p.is_pointer = mpk_span_starts(word, "*");
 	if (p.is_pointer) /* "*kfp32": what nobody writes to */
-		word = mpk_span_of(word.data + 1, word.len - 1);
+		word = mpk_span_from(word, 1);
 	if (p.is_pointer && mpk_span_starts(word, "k"))
-		word = mpk_span_of(word.data + 1, word.len - 1);
+		word = mpk_span_from(word, 1);
 	p.dtype = type_of(word, false, &p.is_signless);
 	if (!p.dtype.bits)
 		return false;
@@ -145,7 +145,7 @@ static bool find_arguments(struct mpk_span text, const char *name, struct mpk_sp
 		    (quoted && left.data[len + 1] != '"') || left.data[len + 2U * quoted] != '(')
 			continue;
 		len += 1 + 2U * quoted;
-		*out = mpk_span_of(left.data + len, left.len - len);
+		*out = mpk_span_from(left, len);
 		return true;
 	}
 	return false;
@@ -203,7 +203,7 @@ static enum mpk_code read_argument(struct mpk_span text, struct mpk_triton_param
 		return mpk_fail(err, MPK_E_CORRUPT, "Triton's IR: argument '%s' has no type",
 				MPK_QUOTE(out->name));
 	read_mlir_type(mpk_span_of(rest.data, len), out);
-	out->divisible = divisor_of(mpk_span_of(rest.data + len, rest.len - len));
+	out->divisible = divisor_of(mpk_span_from(rest, len));
 	return MPK_OK;
 }
 
@@ -232,7 +232,7 @@ enum mpk_code mpk_triton_read_ir(struct mpk_span text, const char *name, struct 
 		MPK_TRY(read_argument(mpk_span_trim(mpk_span_of(args.data, len)), &list[used++],
 				      err));
 		len += len < args.len;
-		args = mpk_span_of(args.data + len, args.len - len);
+		args = mpk_span_from(args, len);
 	}
 	*out = list;
 	*count = used;

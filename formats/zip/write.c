@@ -124,7 +124,7 @@ static void zip_put_extra(struct mpk_span extra, struct mpk_rope *out)
 		len = len < extra.len ? len : extra.len;
 		if (mpk_load_u16(extra.data) != EXTRA_ZIP64)
 			mpk_rope_put_view(out, mpk_span_of(extra.data, len));
-		extra = mpk_span_of(extra.data + len, extra.len - len);
+		extra = mpk_span_from(extra, len);
 	}
 }
 

@@ -73,8 +73,9 @@ def listed(cubin):
 
 def flat(figures):
     work = collections.Counter({name: figures[name] for name in ("all", "tensor", "async", "atomic")})
-    for row in figures["memory"]:
-        work[(row["space"], row["access"], row["bytes"])] += row["count"]
+    for key, count in figures["memory"].items():
+        space, access, width = key.split("_")
+        work[(space, access, int(width) if width.isdigit() else None)] = count
     return +work
 
 

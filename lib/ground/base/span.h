@@ -80,6 +80,12 @@ static inline int mpk_span_compare(struct mpk_span a, struct mpk_span b)
 	return r ? r : (a.len > b.len) - (a.len < b.len);
 }
 
+/* mpk_span_from - the bytes of s from at on; at is at most s.len. An empty span may have no bytes to point to. */
+static inline struct mpk_span mpk_span_from(struct mpk_span s, size_t at)
+{
+	return at ? mpk_span_of(s.data + at, s.len - at) : s;
+}
+
 /* mpk_span_sub - bytes [off, off+len) of s
  * Returns  true and sets *out; false when they do not lie within s (*out untouched). */
 static inline bool mpk_span_sub(struct mpk_span s, uint64_t off, uint64_t len, struct mpk_span *out)

@@ -165,7 +165,7 @@ bool mpk_parse_i64(struct mpk_span text, int64_t *out)
 	uint64_t magnitude;
 
 	if (sign)
-		text = mpk_span_of(text.data + 1, text.len - 1);
+		text = mpk_span_from(text, 1);
 	if (!mpk_parse_u64(text, &magnitude))
 		return false;
 	if (magnitude > (uint64_t)INT64_MAX + (negative ? 1 : 0))

@@ -210,7 +210,7 @@ void mpk_demand_offer(struct mpk_demand *d, uint64_t off, struct mpk_span piece)
 		if (stays(d, k))
 			memcpy(d->bytes + off, piece.data, len);
 		off += len;
-		piece = mpk_span_of(piece.data + len, piece.len - len);
+		piece = mpk_span_from(piece, len);
 	}
 }
 

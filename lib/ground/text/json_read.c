@@ -260,7 +260,7 @@ enum mpk_code mpk_json_read(struct mpk_span text, struct mpk_json_value *out, st
 	struct parser p = { .at = text.data, .end = text.data + text.len };
 	if (read_document(&p)) {
 		while (is_space(text.data[0]))
-			text = mpk_span_of(text.data + 1, text.len - 1);
+			text = mpk_span_from(text, 1);
 		while (is_space(text.data[text.len - 1]))
 			text.len--;
 		*out = (struct mpk_json_value){ text };
@@ -332,7 +332,7 @@ struct mpk_json_items mpk_json_items(struct mpk_json_value v)
 	struct mpk_json_items items = { .in_object = type == MPK_JSON_OBJECT };
 
 	if (type == MPK_JSON_OBJECT || type == MPK_JSON_ARRAY)
-		items.rest = mpk_span_of(v.text.data + 1, v.text.len - 1);
+		items.rest = mpk_span_from(v.text, 1);
 	return items;
 }
 

@@ -175,7 +175,7 @@ bool mpk_size_parse(struct mpk_span text, uint64_t *out)
 			break;
 	unit = mpk_span_of(text.data + number.len, text.len - number.len);
 	while (unit.len && unit.data[0] == ' ')
-		unit = mpk_span_of(unit.data + 1, unit.len - 1);
+		unit = mpk_span_from(unit, 1);
 	if (!mpk_parse_u64(number, &value))
 		return false;
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(units); i++)

@@ -66,7 +66,7 @@ static const char *find_excess(struct mpk_span text, uint32_t *line)
 	most = most > VALUES_MIN ? most : VALUES_MIN;
 	*line = 1;
 	for (size_t i = 0; text.data && i < text.len;) {
-		struct mpk_span rest = mpk_span_of(text.data + i, text.len - i);
+		struct mpk_span rest = mpk_span_from(text, i);
 		size_t skip = opaque_length(rest);
 
 		for (size_t k = 0; k < skip; k++)

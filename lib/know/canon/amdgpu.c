@@ -232,7 +232,7 @@ static enum mpk_code amd_put_data(struct canon *c, const struct mpk_cubin_sectio
 		mpk_canon_bytes(h, mpk_span_of(data.data + at, begin - at));
 		at = begin + p->size;
 	}
-	mpk_canon_bytes(h, mpk_span_of(data.data + at, data.len - at));
+	mpk_canon_bytes(h, mpk_span_from(data, at));
 	return MPK_OK;
 }
 

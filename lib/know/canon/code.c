@@ -16,11 +16,6 @@ static bool is_hex(uint8_t c)
 	return mpk_is_digit(c) || (c >= 'a' && c <= 'f');
 }
 
-static struct mpk_span rest(struct mpk_span s, size_t at)
-{
-	return mpk_span_of(s.data + at, s.len - at);
-}
-
 /* The number that digits [from, to) make, if it is one of a length. */
 static size_t length_of(struct mpk_span s, size_t from, size_t to)
 {
@@ -116,7 +111,7 @@ void mpk_canon_name(struct mpk_span name, struct mpk_strbuf *out)
 
 	name = without_number(name);
 	while (i < name.len) {
-		struct mpk_span s = rest(name, i);
+		struct mpk_span s = mpk_span_from(name, i);
 		size_t n, digits = 0, end = 0, prefix = 0;
 
 		if (s.data[0] != '_' && s.data[0] != '.') {
@@ -145,7 +140,7 @@ void mpk_canon_name(struct mpk_span name, struct mpk_strbuf *out)
 		else
 			i++;
 	}
-	mpk_strbuf_put_span(out, rest(name, kept));
+	mpk_strbuf_put_span(out, mpk_span_from(name, kept));
 }
 
 void mpk_canon_symbol(struct mpk_canon_hash *h, struct mpk_span name)

@@ -64,11 +64,6 @@ static bool is_empty(const struct mpk_cubin_section *s)
 	       s->type == SHARED || s->type == RESERVED;
 }
 
-static struct mpk_span canon_cubin_behind(struct mpk_span s, size_t at)
-{
-	return mpk_span_of(s.data + at, s.len - at);
-}
-
 static enum mpk_code canon_cubin_add_part(struct canon *c, size_t node, struct mpk_canon_hash *h)
 {
 	uint8_t digest[DIGEST];
@@ -163,11 +158,11 @@ static enum mpk_code put_attribute(struct canon *c, const struct mpk_cubin_attri
 	mpk_canon_u64(h, a->id);
 	mpk_canon_u64(h, a->value);
 	if (a->id == EXTERNS) {
-		for (; data.len >= 4; data = canon_cubin_behind(data, 4))
+		for (; data.len >= 4; data = mpk_span_from(data, 4))
 			MPK_TRY(put_symbol(c, h, mpk_load_u32(data.data)));
 	} else if (begins_with_symbol(a->id) && data.len >= 4) {
 		MPK_TRY(put_symbol(c, h, mpk_load_u32(data.data)));
-		data = canon_cubin_behind(data, 4);
+		data = mpk_span_from(data, 4);
 	}
 	mpk_canon_bytes(h, data);
 	return MPK_OK;
@@ -219,7 +214,7 @@ static enum mpk_code put_content(struct canon *c, const struct mpk_canon_section
 		return MPK_OK;
 	}
 	if (mpk_span_starts(s->base, ".nv.capmerc.") && data.len >= SYMBOL_BYTES)
-		data = canon_cubin_behind(data, SYMBOL_BYTES);
+		data = mpk_span_from(data, SYMBOL_BYTES);
 	mpk_canon_bytes(h, data);
 	return MPK_OK;
 }

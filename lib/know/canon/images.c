@@ -36,11 +36,6 @@ static bool is_variables(struct mpk_span name)
 	return mpk_span_is(name, ".nv.global") || mpk_span_is(name, ".nv.global.init");
 }
 
-static struct mpk_span canon_cubin_behind(struct mpk_span s, size_t at)
-{
-	return mpk_span_of(s.data + at, s.len - at);
-}
-
 /* ".nv.info.add" is of the function add, and ".nv.capmerc.text.add" is, too. */
 static bool find_owner(const struct mpk_canon_sections *f, struct mpk_canon_section *s,
 		       size_t *node)
@@ -51,7 +46,7 @@ static bool find_owner(const struct mpk_canon_sections *f, struct mpk_canon_sect
 		if (name.data[at] != '.')
 			continue;
 		dots++;
-		if (!mpk_strmap_find(&f->code, canon_cubin_behind(name, at + 1), node))
+		if (!mpk_strmap_find(&f->code, mpk_span_from(name, at + 1), node))
 			continue;
 		s->base = mpk_span_of(name.data, at + 1);
 		return true;
@@ -98,9 +93,8 @@ enum mpk_code mpk_canon_sections_read(struct mpk_canon_sections *f, struct mpk_e
 		s->role = MPK_CANON_TEXT;
 		s->node = (uint32_t)i;
 		s->base = mpk_span_str(text);
-		MPK_TRY_ALLOC(mpk_strmap_put(&f->code,
-					     canon_cubin_behind(s->head.name, sizeof text - 1), i,
-					     NULL) >= 0,
+		MPK_TRY_ALLOC(mpk_strmap_put(&f->code, mpk_span_from(s->head.name, sizeof text - 1),
+					     i, NULL) >= 0,
 			      err);
 	}
 

@@ -85,7 +85,7 @@ static struct mpk_span begin_of(struct mpk_span bytes)
 
 	while (i < bytes.len && bytes.data[i] <= ' ')
 		i++;
-	return mpk_span_of(bytes.data + i, bytes.len - i);
+	return mpk_span_from(bytes, i);
 }
 
 static bool is_letter(uint8_t c)
@@ -112,7 +112,7 @@ static bool is_heading(struct mpk_span line)
 
 	while (i < line.len && (line.data[i] == ' ' || line.data[i] == '\t'))
 		i++;
-	line = mpk_span_of(line.data + i, line.len - i);
+	line = mpk_span_from(line, i);
 	for (size_t k = 0; k < MPK_ARRAY_COUNT(directives); k++)
 		if (mpk_span_starts(line, directives[k]))
 			return false;

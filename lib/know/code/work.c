@@ -5,6 +5,7 @@
 #include "code/work.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,37 +165,34 @@ static const struct mpk_fact instruction_facts[] = {
 	{ MPK_FACT(COUNT, "atomic", struct mpk_work, atomic) },
 };
 
+/* "global_load_16", "shared_store_matrix" */
 static void put_accesses_json(const char *space, const char *what,
 			      const uint32_t counts[MPK_WIDTHS], struct mpk_json *j,
-			      struct mpk_json_at *list)
+			      struct mpk_json_at *memory)
 {
-	for (unsigned w = 0; w < MPK_WIDTHS; w++) {
-		struct mpk_json_at *o;
+	char key[32], width[8];
 
+	for (unsigned w = 0; w < MPK_WIDTHS; w++) {
 		if (!counts[w])
 			continue;
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_text(j, o, "space", space);
-		mpk_json_text(j, o, "access", what);
-		if (access_bytes[w])
-			mpk_json_u64(j, o, "bytes", access_bytes[w]);
-		else
-			mpk_json_null(j, o, "bytes");
-		mpk_json_u64(j, o, "count", counts[w]);
+		(void)snprintf(width, sizeof width, "%u", access_bytes[w]);
+		(void)snprintf(key, sizeof key, "%s_%s_%s", space, what,
+			       access_bytes[w] ? width : "matrix");
+		mpk_json_u64(j, memory, key, counts[w]);
 	}
 }
 
 void mpk_work_json(const struct mpk_work *work, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct mpk_json_at *list;
+	struct mpk_json_at *memory;
 
 	mpk_facts_json(MPK_FACTS(instruction_facts), work, j, at);
 	if (work->has_stall)
 		mpk_json_u64(j, at, "stall_cycles", work->stall_cycles);
-	list = mpk_json_array(j, at, "memory");
+	memory = mpk_json_object(j, at, "memory");
 	for (unsigned i = 0; i < MPK_SPACES; i++) {
-		put_accesses_json(access_spaces[i], "load", work->loads[i], j, list);
-		put_accesses_json(access_spaces[i], "store", work->stores[i], j, list);
+		put_accesses_json(access_spaces[i], "load", work->loads[i], j, memory);
+		put_accesses_json(access_spaces[i], "store", work->stores[i], j, memory);
 	}
 }
 

@@ -40,7 +40,7 @@ static void device_code_list_fini(struct list *l)
 static size_t until_next(struct mpk_span bytes, size_t at)
 {
 	for (size_t next = at / PAGE * PAGE + PAGE; next < bytes.len; next += PAGE) {
-		struct mpk_span rest = mpk_span_of(bytes.data + next, bytes.len - next);
+		struct mpk_span rest = mpk_span_from(bytes, next);
 
 		if (mpk_offload_is_packed(rest) || mpk_offload_is(rest))
 			return next - at;
@@ -55,8 +55,7 @@ static uint64_t packed_bytes(struct mpk_span section, size_t at)
 	struct mpk_offload_packed p;
 	uint64_t bytes;
 
-	if (mpk_offload_read_packed(mpk_span_of(section.data + at, section.len - at), &p, NULL) !=
-	    MPK_OK)
+	if (mpk_offload_read_packed(mpk_span_from(section, at), &p, NULL) != MPK_OK)
 		return 0;
 	bytes = p.version == 1 ? mpk_offload_packed_bytes(&p) : p.used;
 	return bytes ? bytes : until_next(section, at);
@@ -72,7 +71,7 @@ static bool begins_container(struct mpk_span bytes)
 size_t mpk_device_container_bytes(struct mpk_span section, size_t at, bool *is_empty)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	struct mpk_span bytes = mpk_span_of(section.data + at, section.len - at);
+	struct mpk_span bytes = mpk_span_from(section, at);
 	struct mpk_offload list;
 	uint64_t used = 0;
 
@@ -111,7 +110,7 @@ enum mpk_code mpk_device_code_split(struct mpk_span bytes, uint64_t off, const c
 			at++;
 		if (at == bytes.len)
 			return MPK_OK;
-		rest = mpk_span_of(bytes.data + at, bytes.len - at);
+		rest = mpk_span_from(bytes, at);
 		len = mpk_device_container_bytes(bytes, at, &is_empty);
 		if (!len)
 			len = rest.len;
@@ -242,8 +241,7 @@ static enum mpk_code search_section(struct mpk_span bytes, uint64_t off, const c
 					  section, l, err));
 		at = begin + known[i].len - base;
 	}
-	return at < bytes.len ? add_found(mpk_span_of(bytes.data + at, bytes.len - at), off + at,
-					  section, l, err)
+	return at < bytes.len ? add_found(mpk_span_from(bytes, at), off + at, section, l, err)
 			      : MPK_OK;
 }
 

@@ -24,11 +24,6 @@ enum {
 	BUNDLE_HEAD_BYTES = 256, /* unpacked to see whether it is a bundle */
 };
 
-static struct mpk_span from(struct mpk_span bytes, size_t at)
-{
-	return mpk_span_of(bytes.data + at, bytes.len - at);
-}
-
 /* Whether it was read; without memory for it nobody knows. */
 static bool reads(enum mpk_code code, bool *no_memory)
 {
@@ -241,7 +236,7 @@ enum mpk_code mpk_device_find(struct mpk_span bytes, size_t *at, size_t *len, st
 
 		/* Holes of a sparse file are zeros, and cost nothing. */
 		if (i >= next_hole) {
-			i += mpk_window_hole(from(bytes, i));
+			i += mpk_window_hole(mpk_span_from(bytes, i));
 			next_hole = i + HOLE_BYTES;
 			if (i + 4 > bytes.len)
 				return MPK_OK;
@@ -256,7 +251,7 @@ enum mpk_code mpk_device_find(struct mpk_span bytes, size_t *at, size_t *len, st
 
 			if (!m || begin < first)
 				continue;
-			own = m->length(from(bytes, begin), &no_memory);
+			own = m->length(mpk_span_from(bytes, begin), &no_memory);
 			if (no_memory)
 				return mpk_fail_nomem(err);
 			if (!own || own > bytes.len - begin)

@@ -16,12 +16,6 @@
 
 /* --- pieces of text --------------------------------------------------------------------- */
 
-/* at is at most the length of s. */
-static struct mpk_span from(struct mpk_span s, size_t at)
-{
-	return mpk_span_of(s.data + at, s.len - at);
-}
-
 /* Returns the first place of `what` in s; s.len: there is none. */
 static size_t assertion_find(struct mpk_span s, const char *what)
 {
@@ -39,7 +33,7 @@ static bool assertion_split(struct mpk_span s, const char *what, struct mpk_span
 	if (at == s.len)
 		return false;
 	*before = mpk_span_of(s.data, at);
-	*behind = from(s, at + strlen(what));
+	*behind = mpk_span_from(s, at + strlen(what));
 	return true;
 }
 
@@ -58,7 +52,7 @@ static bool split_outside(struct mpk_span s, const char *what, struct mpk_span *
 			continue;
 		if (!depth && memcmp(s.data + i, what, n) == 0) {
 			*before = mpk_span_of(s.data, i);
-			*behind = from(s, i + n);
+			*behind = mpk_span_from(s, i + n);
 			return true;
 		}
 		depth += c == '(' || c == '[';
@@ -124,7 +118,7 @@ static bool read_class(struct mpk_span message, struct mpk_assertion *a)
 	    !assertion_number(index, &a->number))
 		return false;
 	while (condition.len && condition.data[0] == '(')
-		condition = from(condition, 1);
+		condition = mpk_span_from(condition, 1);
 	if (!assertion_split(condition, "_code ", &a->variable, &ignored) &&
 	    !assertion_split(condition, ".code ", &a->variable, &ignored))
 		a->variable = (struct mpk_span){ 0 };
@@ -173,7 +167,8 @@ static bool assertion_read_shape(struct mpk_span message, struct mpk_assertion *
 
 	a->kind = MPK_ASSERT_SHAPE;
 	if (!mpk_span_starts(message, "Argument ") ||
-	    !assertion_split(from(message, strlen("Argument ")), ".shape[", &a->path, &rest) ||
+	    !assertion_split(mpk_span_from(message, strlen("Argument ")), ".shape[", &a->path,
+			     &rest) ||
 	    !assertion_split(rest, "] has an unsatisfied constraint: ", &index, &constraint) ||
 	    !assertion_number(index, &a->number))
 		return false;
@@ -194,7 +189,7 @@ static bool read_device(struct mpk_span message, struct mpk_assertion *a)
 
 	a->kind = MPK_ASSERT_DEVICE;
 	return mpk_span_starts(message, "Argument ") &&
-	       assertion_split(from(message, strlen("Argument ")),
+	       assertion_split(mpk_span_from(message, strlen("Argument ")),
 			       ".device_type has an unsatisfied constraint: ", &a->path,
 			       &constraint) &&
 	       split_outside(bare(constraint), " == ", &left, &right) &&
@@ -234,7 +229,7 @@ bool mpk_assertion_read(struct mpk_span text, struct mpk_assertion *out)
 	struct mpk_span condition, message;
 
 	if (!mpk_span_starts(text, begin) ||
-	    !split_outside(from(text, sizeof begin - 1), ", ", &condition, &message))
+	    !split_outside(mpk_span_from(text, sizeof begin - 1), ", ", &condition, &message))
 		return false;
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(readers); i++) {
 		struct mpk_assertion a = { .condition = condition };

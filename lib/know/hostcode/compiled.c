@@ -388,8 +388,7 @@ static void compiled_follow(struct mpk_recovery *r, size_t piece, bool is_first_
 	r->branch_count = 0;
 	r->next_target = UINT64_MAX;
 	for (size_t at = 0; at < code.len && !r->is_lost && !r->failed; at += i.len) {
-		r->is_lost |= !mpk_x86_read(mpk_span_of(code.data + at, code.len - at), &i) ||
-			      r->code_left < i.len;
+		r->is_lost |= !mpk_x86_read(mpk_span_from(code, at), &i) || r->code_left < i.len;
 		if (r->is_lost)
 			return;
 		r->code_left -= i.len;

@@ -30,7 +30,7 @@ static struct mpk_span own_name(const struct mpk_image *image, const struct mpk_
 	size_t n = prefix ? strlen(prefix) : 0;
 
 	if (n && name.len > n && mpk_span_starts(name, prefix))
-		name = mpk_span_of(name.data + n, name.len - n);
+		name = mpk_span_from(name, n);
 	return name;
 }
 

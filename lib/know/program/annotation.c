@@ -29,7 +29,7 @@ static bool annotation_take(struct reader *r, const char *word)
 
 	if (r->rest.len < len || memcmp(r->rest.data, word, len) != 0)
 		return false;
-	r->rest = mpk_span_of(r->rest.data + len, r->rest.len - len);
+	r->rest = mpk_span_from(r->rest, len);
 	return true;
 }
 
@@ -62,7 +62,7 @@ static struct mpk_span take_item(struct reader *r, const char *stops)
 static struct mpk_span trim(struct mpk_span s)
 {
 	while (s.len && s.data[0] == ' ')
-		s = mpk_span_of(s.data + 1, s.len - 1);
+		s = mpk_span_from(s, 1);
 	while (s.len && s.data[s.len - 1] == ' ')
 		s.len--;
 	return s;
@@ -88,7 +88,7 @@ static struct mpk_span without_wrappers(struct mpk_span text, struct mpk_arena *
 			continue;
 		}
 		out[len++] = (char)r.rest.data[0];
-		r.rest = mpk_span_of(r.rest.data + 1, r.rest.len - 1);
+		r.rest = mpk_span_from(r.rest, 1);
 	}
 	return out ? mpk_span_of(out, len) : text;
 }
@@ -263,8 +263,7 @@ static bool annotation_read_type(struct reader *r, unsigned depth, struct mpk_ty
 	item = take_item(r, ",)");
 	if (starts_with(item, "R.Callable"))
 		out->kind = MPK_TYPE_FUNCTION;
-	else if (starts_with(item, "T.") &&
-		 mpk_dtype_parse(mpk_span_of(item.data + 2, item.len - 2), &out->dtype))
+	else if (starts_with(item, "T.") && mpk_dtype_parse(mpk_span_from(item, 2), &out->dtype))
 		out->kind = MPK_TYPE_SCALAR; /* TVM 0.26: T.int64 */
 	return true;                         /* R.Object, R.Any, and what may come */
 }

@@ -57,7 +57,7 @@ static struct mpk_span extent_take_word(struct reader *r)
 /* TVM's printer writes its own names after a "T." */
 static struct mpk_span without_dialect(struct mpk_span word)
 {
-	return mpk_span_starts(word, "T.") ? mpk_span_of(word.data + 2, word.len - 2) : word;
+	return mpk_span_starts(word, "T.") ? mpk_span_from(word, 2) : word;
 }
 
 /* --- numbers -------------------------------------------------------------------------- */
@@ -102,9 +102,9 @@ static bool is_integer_type(struct mpk_span name)
 	int64_t bits;
 
 	if (mpk_span_starts(name, "uint"))
-		rest = mpk_span_of(name.data + 4, name.len - 4);
+		rest = mpk_span_from(name, 4);
 	else if (mpk_span_starts(name, "int"))
-		rest = mpk_span_of(name.data + 3, name.len - 3);
+		rest = mpk_span_from(name, 3);
 	return rest.len < name.len && mpk_parse_i64(rest, &bits);
 }
 

@@ -39,7 +39,7 @@ static bool take_item(struct mpk_span *rest, struct mpk_span *out)
 	*out = mpk_span_of(rest->data, i);
 	i += i < rest->len; /* the comma, and the blank after it */
 	i += i < rest->len && rest->data[i] == ' ';
-	*rest = mpk_span_of(rest->data + i, rest->len - i);
+	*rest = mpk_span_from(*rest, i);
 	return depth == 0 && out->len > 0;
 }
 

@@ -154,7 +154,7 @@ static struct mpk_span cut_line(struct mpk_span *text)
 	struct mpk_span line = mpk_span_of(text->data, len);
 
 	len += end != NULL;
-	*text = mpk_span_of(text->data + len, text->len - len);
+	*text = mpk_span_from(*text, len);
 	return line;
 }
 
@@ -188,7 +188,7 @@ static struct mpk_span behind(struct mpk_span line, const char *word)
 	const uint8_t *at = loadable_find(line, word);
 	size_t skip = at ? (size_t)(at - line.data) + strlen(word) : 0;
 
-	return mpk_span_of(line.data + skip, line.len - skip);
+	return mpk_span_from(line, skip);
 }
 
 static const char *advice(struct mpk_span line)

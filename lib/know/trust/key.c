@@ -231,7 +231,7 @@ static bool take_u32(struct mpk_span *rest, uint32_t *out)
 		return false;
 	*out = (uint32_t)rest->data[0] << 24 | (uint32_t)rest->data[1] << 16 |
 	       (uint32_t)rest->data[2] << 8 | rest->data[3];
-	*rest = mpk_span_of(rest->data + 4, rest->len - 4);
+	*rest = mpk_span_from(*rest, 4);
 	return true;
 }
 
@@ -241,7 +241,7 @@ static bool take_string(struct mpk_span *rest, struct mpk_span *out)
 
 	if (!take_u32(rest, &len) || !mpk_span_sub(*rest, 0, len, out))
 		return false;
-	*rest = mpk_span_of(rest->data + len, rest->len - len);
+	*rest = mpk_span_from(*rest, len);
 	return true;
 }
 
@@ -441,7 +441,7 @@ static enum mpk_code add_pems(struct mpk_span text, struct mpk_public_keys *keys
 
 		MPK_TRY(ed25519_pem(mpk_span_of(at, len), false, key.bytes, err));
 		MPK_TRY(trust_key_add(keys, &key, err));
-		text = mpk_span_of(text.data + len, text.len - len);
+		text = mpk_span_from(text, len);
 	}
 }
 

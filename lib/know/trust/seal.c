@@ -268,7 +268,7 @@ static enum mpk_code seal_add(struct mpk_digest *d, struct mpk_span bytes,
 		MPK_TRY(mpk_digest_update(d, some, err));
 		if (tap)
 			tap->see(tap->data, some);
-		bytes = mpk_span_of(bytes.data + len, bytes.len - len);
+		bytes = mpk_span_from(bytes, len);
 	}
 	return MPK_OK;
 }
@@ -287,7 +287,7 @@ static enum mpk_code seal_digest(struct mpk_span file, const struct mpk_seal *se
 	MPK_TRY(mpk_digest_init(&d, MPK_DIGEST_SHA256, err));
 	MPK_TRY(seal_add(&d, mpk_span_of(file.data, at), tap, err));
 	MPK_TRY(seal_add(&d, mpk_span_of(zeros, sizeof zeros), NULL, err));
-	MPK_TRY(seal_add(&d, mpk_span_of(file.data + end, file.len - end), tap, err));
+	MPK_TRY(seal_add(&d, mpk_span_from(file, end), tap, err));
 	return mpk_digest_final(&d, out, err);
 }
 

@@ -92,7 +92,7 @@ static void emit_packed_see(void *data, struct mpk_span bytes)
 			w->piece++;
 			w->into = 0;
 		}
-		bytes = mpk_span_of(bytes.data + n, bytes.len - n);
+		bytes = mpk_span_from(bytes, n);
 	}
 }
 

@@ -246,7 +246,7 @@ static struct mpk_span bare_name(struct mpk_span text)
 	while (text.len && (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t'))
 		text.len--;
 	while (text.len && (text.data[0] == ' ' || text.data[0] == '\t'))
-		text = mpk_span_of(text.data + 1, text.len - 1);
+		text = mpk_span_from(text, 1);
 	for (size_t i = 0; i < text.len; i++)
 		if (text.data[i] != '_' && !isalpha(text.data[i]) && (!i || !isdigit(text.data[i])))
 			return (struct mpk_span){ 0 };

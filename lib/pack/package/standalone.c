@@ -489,9 +489,8 @@ static enum mpk_code read_carried(struct carrier *c, struct mpk_span library)
 		struct mpk_span blob = mpk_image_blob(image);
 		size_t before = (size_t)(blob.data - library.data), after = before + blob.len;
 
-		c->has_state =
-			mentions_state(mpk_span_of(library.data, before)) ||
-			mentions_state(mpk_span_of(library.data + after, library.len - after));
+		c->has_state = mentions_state(mpk_span_of(library.data, before)) ||
+			       mentions_state(mpk_span_from(library, after));
 	}
 	if (c->has_state) {
 		for (size_t i = 0; i < MPK_ARRAY_COUNT(state_builtins); i++)

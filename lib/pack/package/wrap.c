@@ -58,7 +58,7 @@ enum { DRIVER_ALIGN = 256 }; /* alignment of memory that a CUDA driver allocates
 static struct mpk_span wrap_trimmed(struct mpk_span s)
 {
 	while (s.len && (s.data[0] == ' ' || s.data[0] == '\t'))
-		s = mpk_span_of(s.data + 1, s.len - 1);
+		s = mpk_span_from(s, 1);
 	while (s.len && (s.data[s.len - 1] == ' ' || s.data[s.len - 1] == '\t'))
 		s.len--;
 	return s;
@@ -185,7 +185,7 @@ static enum mpk_code wrap_read_notes(struct mpk_wrap *w)
 	struct mpk_code_info *code;
 
 	while (text.len && text.data[0] <= ' ')
-		text = mpk_span_of(text.data + 1, text.len - 1);
+		text = mpk_span_from(text, 1);
 	if (!w->file->meta_path)
 		return MPK_OK;
 	if (mpk_span_starts(text, "{")) {
@@ -324,14 +324,14 @@ static void read_tilelang(const struct mpk_code_param *p, struct mpk_triton_para
 	struct mpk_span text = p->text;
 
 	if (mpk_span_starts(text, "const "))
-		text = wrap_trimmed(mpk_span_of(text.data + 6, text.len - 6));
+		text = wrap_trimmed(mpk_span_from(text, 6));
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(types); i++) {
 		size_t n = strlen(types[i][0]);
 		struct mpk_span rest;
 
 		if (!mpk_span_starts(text, types[i][0]) || text.len == n)
 			continue;
-		rest = wrap_trimmed(mpk_span_of(text.data + n, text.len - n));
+		rest = wrap_trimmed(mpk_span_from(text, n));
 		if (!mpk_span_starts(rest, "*") && text.data[n] != ' ')
 			continue;
 		out->is_pointer = mpk_span_starts(rest, "*");

@@ -26,7 +26,7 @@ static unsigned cuda_number(struct mpk_span word)
 
 		if (!mpk_span_starts(word, cuda_prefixes[i]))
 			continue;
-		word = mpk_span_of(word.data + n, word.len - n);
+		word = mpk_span_from(word, n);
 		if (word.len && (word.data[word.len - 1] == 'a' || word.data[word.len - 1] == 'f'))
 			word.len--;
 		return mpk_parse_u64(word, &sm) && sm > 0 && sm < 10000 ? (unsigned)sm : 0;

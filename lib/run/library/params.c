@@ -88,8 +88,7 @@ static bool find_exported(struct mpk_run_finder *f, struct mpk_span name, size_t
 		fill_exported(f);
 	return f->is_ambiguous &&
 	       (mpk_strmap_find(&f->exported, name, index) ||
-		(has_prefix &&
-		 mpk_strmap_find(&f->exported, mpk_span_of(name.data + 2, name.len - 2), index))) &&
+		(has_prefix && mpk_strmap_find(&f->exported, mpk_span_from(name, 2), index))) &&
 	       !f->is_ambiguous[*index];
 }
 

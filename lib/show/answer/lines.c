@@ -22,7 +22,7 @@ static bool is_command(struct mpk_span line)
 
 	while (at < line.len && line.data[at] == ' ')
 		at++;
-	line = mpk_span_of(line.data + at, line.len - at);
+	line = mpk_span_from(line, at);
 	return mpk_span_starts(line, "minspect ") || mpk_span_starts(line, "mpack ");
 }
 
@@ -110,7 +110,7 @@ static size_t width_of(struct mpk_span s)
 	size_t width = 0, columns;
 
 	for (size_t at = 0; at < s.len; width += columns)
-		at += next(mpk_span_of(s.data + at, s.len - at), &columns);
+		at += next(mpk_span_from(s, at), &columns);
 	return width;
 }
 
@@ -167,7 +167,7 @@ static size_t find_break(struct mpk_span s, size_t skip, size_t room, int depth,
 	for (size_t at = 0, n; at < s.len; at += n, column += columns) {
 		char c = (char)s.data[at];
 
-		n = next(mpk_span_of(s.data + at, s.len - at), &columns);
+		n = next(mpk_span_from(s, at), &columns);
 		is_quoted ^= command && c == '\'';
 		depth = depth_after(c, depth);
 		if (column > room && any.is_there)
@@ -195,7 +195,7 @@ static size_t put_indent(struct mpk_span line, struct mpk_strbuf *out)
 	size_t width = 0, at = 0;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
-		if (!mpk_span_starts(mpk_span_of(line.data + at, line.len - at), rows[i].from))
+		if (!mpk_span_starts(mpk_span_from(line, at), rows[i].from))
 			continue;
 		mpk_strbuf_puts(out, rows[i].to);
 		at += strlen(rows[i].from);
@@ -226,7 +226,7 @@ static void put_wrapped(struct mpk_span line, size_t width, struct mpk_strbuf *o
 		mpk_strbuf_puts(out, command ? " \\\n" : "\n");
 		while (at < line.len && line.data[at] == ' ')
 			at++;
-		line = mpk_span_of(line.data + at, line.len - at);
+		line = mpk_span_from(line, at);
 		mpk_strbuf_put(out, begin.data, begin.len);
 		mpk_strbuf_printf(out, "%*s", INDENT, "");
 		used = further;

@@ -296,7 +296,7 @@ static struct mpk_span strip_numbers(struct mpk_differ *d, struct mpk_span listi
 			continue;
 		if (skip)
 			mpk_strbuf_puts(&out, "  ");
-		mpk_strbuf_put_span(&out, mpk_span_of(line.data + skip, line.len - skip));
+		mpk_strbuf_put_span(&out, mpk_span_from(line, skip));
 	}
 	len = out.len;
 	const char *text = mpk_differ_take(d, &out);

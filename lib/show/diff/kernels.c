@@ -22,7 +22,7 @@ static struct mpk_span kernel_key(const void *item)
 	const struct mpk_listed_kernel *k = item;
 	size_t skip = strlen(k->path);
 
-	return mpk_span_of(k->key.data + skip, k->key.len - skip);
+	return mpk_span_from(k->key, skip);
 }
 
 /* A figure that only one format has is not a change of the kernel, so it is left out. */

@@ -159,7 +159,7 @@ static void put_x86_64(struct mpk_host_code *h, const struct mpk_host_function *
 		kept = i + 4;
 		i = kept;
 	}
-	mpk_canon_bytes(out, mpk_span_of(f->code.data + kept, f->code.len - kept));
+	mpk_canon_bytes(out, mpk_span_from(f->code, kept));
 }
 
 /* Hashes an add, a load or a store relative to a page: the instruction without the low part of the

@@ -103,8 +103,7 @@ static struct mpk_span cut_sass(struct mpk_span text, const char *section)
 		if (begins_section(line, section))
 			from = at;
 	}
-	return from == SIZE_MAX ? mpk_span_of(NULL, 0)
-				: mpk_span_of(text.data + from, text.len - from);
+	return from == SIZE_MAX ? mpk_span_of(NULL, 0) : mpk_span_from(text, from);
 }
 
 /* Starts the tool only if the cubin has the kernel: a file may have hundreds of cubins. */
@@ -162,7 +161,7 @@ static struct mpk_span entry_id(struct mpk_span text, struct mpk_span name)
 			continue;
 		(void)disasm_device_word_at(line, &in);
 		id = disasm_device_word_at(line, &in);
-		rest = mpk_span_of(line.data + in, line.len - in);
+		rest = mpk_span_from(line, in);
 		if (rest.len > name.len + 2 && memcmp(rest.data, " \"", 2) == 0 &&
 		    memcmp(rest.data + 2, name.data, name.len) == 0 &&
 		    rest.data[2 + name.len] == '"')

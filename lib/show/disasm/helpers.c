@@ -277,7 +277,7 @@ static enum mpk_code answer_tool(void *data, struct mpk_span bytes, struct mpk_s
 	j.input = memfd_create("code", MFD_CLOEXEC);
 	j.output = memfd_create("text", MFD_CLOEXEC);
 	j.messages = memfd_create("messages", MFD_CLOEXEC);
-	return tool_run(&j, mpk_span_of(bytes.data + 1, bytes.len - 1), answer, err);
+	return tool_run(&j, mpk_span_from(bytes, 1), answer, err);
 }
 
 /* --- both ------------------------------------------------------------------------------------------------ */

@@ -203,7 +203,7 @@ static size_t without_padding(struct mpk_span text)
 		text.len = at;
 		while (at && text.data[at - 1] != '\n')
 			at--;
-		line = skip_address(mpk_span_trim(mpk_span_of(text.data + at, text.len - at)));
+		line = skip_address(mpk_span_trim(mpk_span_from(text, at)));
 		if (!mpk_span_starts(line, "NOP") && !says_nothing(SASS, line) &&
 		    !(mpk_span_starts(line, ".L") && line.data[line.len - 1] == ':'))
 			return text.len;

@@ -77,9 +77,8 @@ static struct mpk_span name_of_section(struct mpk_span section)
 	static const char prefix[] = ".text.";
 	const size_t skip = sizeof prefix - 1;
 
-	return mpk_span_starts(section, prefix)
-		       ? mpk_span_of(section.data + skip, section.len - skip)
-		       : mpk_span_of(NULL, 0);
+	return mpk_span_starts(section, prefix) ? mpk_span_from(section, skip)
+						: mpk_span_of(NULL, 0);
 }
 
 /* Returns the code of a section: of a kernel or of another function. */
@@ -215,7 +214,7 @@ static struct mpk_span without_margin(struct mpk_span line)
 
 	while (n < line.len && n < MARGIN && line.data[n] == ' ')
 		n++;
-	return mpk_span_of(line.data + n, line.len - n);
+	return mpk_span_from(line, n);
 }
 
 static void put_sass(const struct mpk_listing *l, struct mpk_span text, bool all,
@@ -245,7 +244,7 @@ static void put_sass(const struct mpk_listing *l, struct mpk_span text, bool all
 			mpk_escape_lines(out, mpk_span_of(line.data, rest));
 			mpk_strbuf_puts(out, "  ");
 			put_control(&control, out);
-			line = without_margin(mpk_span_of(line.data + rest, line.len - rest));
+			line = without_margin(mpk_span_from(line, rest));
 			mpk_strbuf_puts(out, line.len && line.data[0] == ' ' ? "" : "  ");
 		}
 		mpk_escape_lines(out, line);
@@ -409,8 +408,7 @@ static void sass_json(const struct mpk_listing *l, struct mpk_json *j, struct mp
 			continue;
 		if (!instructions)
 			instructions = mpk_json_array(j, kernel, "listing");
-		put_instruction_json(l, code, address,
-				     mpk_span_of(line.data + rest, line.len - rest), &last, j,
+		put_instruction_json(l, code, address, mpk_span_from(line, rest), &last, j,
 				     instructions);
 	}
 }

@@ -19,7 +19,7 @@ static void put_doc(struct mpk_span doc, struct mpk_strbuf *out)
 		mpk_escape(out, mpk_span_of(doc.data, line));
 		mpk_strbuf_putc(out, '\n');
 		line += newline != NULL;
-		doc = mpk_span_of(doc.data + line, doc.len - line);
+		doc = mpk_span_from(doc, line);
 	}
 }
 

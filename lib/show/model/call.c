@@ -148,8 +148,7 @@ static const struct mpk_signature *model_of(const struct mpk_view *view, struct 
 	/* the prefix of the compiled body of a Relax function, which TVM's CodeGenVMTIR adds */
 	static const char compiled[] = "__vmtir__";
 	size_t prefix = mpk_span_starts(name, compiled) ? strlen(compiled) : 0;
-	const struct model_name key = { .name = mpk_span_of(name.data + prefix,
-							    name.len - prefix) };
+	const struct model_name key = { .name = mpk_span_from(name, prefix) };
 	const struct mpk_view_names *n = view->names;
 	const struct model_name *found =
 		n->model_count ? bsearch(&key, n->models, n->model_count, sizeof key, by_name)

@@ -288,7 +288,7 @@ static void kernels_put_lines(struct mpk_page *page, struct mpk_json_at *row,
 			mpk_page_shared(page, &page->json, list, mpk_span_of(left.data, len));
 		}
 		len += end != NULL;
-		left = mpk_span_of(left.data + len, left.len - len);
+		left = mpk_span_from(left, len);
 	}
 	page->json.failed |= lines->failed;
 	mpk_strbuf_fini(lines);

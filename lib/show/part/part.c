@@ -64,7 +64,7 @@ static struct mpk_span last_step(struct mpk_span name)
 	const uint8_t *slash = name.len ? memrchr(name.data, '/', name.len) : NULL;
 	size_t skip = slash ? (size_t)(slash + 1 - name.data) : 0;
 
-	return mpk_span_of(name.data + skip, name.len - skip);
+	return mpk_span_from(name, skip);
 }
 
 static bool part_is_named(const struct mpk_extract_file *file, struct mpk_span name)

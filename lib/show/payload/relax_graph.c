@@ -85,7 +85,7 @@ static void relax_put_name(struct mpk_span name, struct mpk_strbuf *out)
 {
 	size_t prefix = mpk_span_starts(name, BUILTIN) ? strlen(BUILTIN) : 0;
 
-	mpk_escape(out, mpk_span_of(name.data + prefix, name.len - prefix));
+	mpk_escape(out, mpk_span_from(name, prefix));
 }
 
 /* Writes constants that are not tensors (tensors are parts of their own). A long constant is

@@ -13,7 +13,8 @@ printf '//--------------------- .text.sums                ----------------------
 printf '//--------------------- .text.none                --------------------------\n        /*0000*/ X ;\n'
 END
 chmod +x cuda/bin/nvdisasm
-export CUDA_HOME="$PWD/cuda" PATH="$(dirname "$(command -v minspect)"):/usr/bin:/bin"
+folder=$(dirname "$(command -v minspect)")
+export CUDA_HOME="$PWD/cuda" PATH="$folder:/usr/bin:/bin"
 minspect disasm data/device/sums_lines.sm_90.cubin
 # PTX says its lines itself; of one that is inlined the line in that function counts
 cat >k.ptx <<'END'

@@ -223,6 +223,20 @@ START_TEST(the_next_step_is_the_least)
 }
 END_TEST
 
+/* A damaged cubin may claim any number of them. */
+START_TEST(billions_of_registers_take_no_time)
+{
+	struct mpk_occupancy_need need = { .threads = 128, .registers = UINT32_MAX };
+	struct mpk_occupancy_step step;
+
+	for (unsigned i = 0; i < 1000; i++) {
+		mpk_occupancy_next(i % 2 ? "sm_90" : "gfx90a", &need, true, 0, &step);
+		ck_assert_int_eq(step.what, MPK_OCCUPANCY_REGISTERS);
+		ck_assert_uint_gt(step.less, UINT32_MAX - 1024);
+	}
+}
+END_TEST
+
 START_TEST(the_best_block_is_the_smallest_of_the_best)
 {
 	struct mpk_occupancy_need need = { .registers = 40 };
@@ -329,6 +343,7 @@ int main(void)
 	tcase_add_test(tc, who_chooses_the_block);
 	tcase_add_test(tc, a_kernel_that_cannot_be_launched_has_no_warps);
 	tcase_add_test(tc, the_next_step_is_the_least);
+	tcase_add_test(tc, billions_of_registers_take_no_time);
 	tcase_add_test(tc, the_best_block_is_the_smallest_of_the_best);
 #ifdef HAVE_TOOLKIT
 	tcase_add_loop_test(tc, random_kernels_are_as_the_toolkit_says, 0,

@@ -255,43 +255,48 @@ uint32_t mpk_occupancy_best_block(const char *target, const struct mpk_occupancy
 	return best;
 }
 
+/* Whether so many registers a thread, or bytes of shared memory a block, let more warps run than
+ * now, by what limits those. */
+static bool holds_more(const char *target, const struct mpk_occupancy_need *need,
+		       const struct mpk_occupancy *now, uint64_t amount, struct mpk_occupancy *then)
+{
+	struct mpk_occupancy_need less = *need;
+
+	if (now->limit == MPK_OCCUPANCY_REGISTERS)
+		less.registers = (uint32_t)amount;
+	else
+		less.shared_bytes = amount;
+	return mpk_occupancy_compute(target, &less, then) && then->warps > now->warps;
+}
+
 void mpk_occupancy_next(const char *target, const struct mpk_occupancy_need *need, bool fixed_block,
 			uint32_t max_threads, struct mpk_occupancy_step *out)
 {
 	struct mpk_occupancy now, then;
-	struct mpk_occupancy_need less = *need;
 
 	*out = (struct mpk_occupancy_step){ .what = MPK_OCCUPANCY_NONE };
 	if (!mpk_occupancy_compute(target, need, &now))
 		return;
-	if (now.limit == MPK_OCCUPANCY_REGISTERS) {
-		while (--less.registers && mpk_occupancy_compute(target, &less, &then))
-			if (then.warps > now.warps) {
-				*out = (struct mpk_occupancy_step){ .what = now.limit,
-								    .less = need->registers -
-									    less.registers,
-								    .then = then };
-				return;
-			}
-	} else if (now.limit == MPK_OCCUPANCY_SHARED) {
-		/* Fewer bytes never hold fewer blocks, so the most bytes that hold one more are found by halving. */
-		uint64_t low = 0, high = need->shared_bytes;
+	if (now.limit == MPK_OCCUPANCY_REGISTERS || now.limit == MPK_OCCUPANCY_SHARED) {
+		/* Less never holds fewer blocks, so the most that holds one more is found by halving: a file may claim
+		 * billions. */
+		bool of_registers = now.limit == MPK_OCCUPANCY_REGISTERS;
+		const uint64_t claimed = of_registers ? need->registers : need->shared_bytes;
+		uint64_t low = of_registers ? 1 : 0, high = claimed;
 
-		less.shared_bytes = 0;
-		if (!mpk_occupancy_compute(target, &less, &then) || then.warps <= now.warps)
+		if (!holds_more(target, need, &now, low, &then))
 			return;
 		while (high - low > 1) {
-			less.shared_bytes = low + (high - low) / 2;
-			(void)mpk_occupancy_compute(target, &less, &then);
-			if (then.warps > now.warps)
-				low = less.shared_bytes;
+			uint64_t middle = low + (high - low) / 2;
+
+			if (holds_more(target, need, &now, middle, &then))
+				low = middle;
 			else
-				high = less.shared_bytes;
+				high = middle;
 		}
-		less.shared_bytes = low;
-		(void)mpk_occupancy_compute(target, &less, &then);
+		(void)holds_more(target, need, &now, low, &then);
 		*out = (struct mpk_occupancy_step){ .what = now.limit,
-						    .less = need->shared_bytes - low,
+						    .less = claimed - low,
 						    .then = then };
 	} else if (now.limit != MPK_OCCUPANCY_NONE && !fixed_block) {
 		uint32_t best = mpk_occupancy_best_block(target, need, max_threads, &then);

@@ -9,8 +9,8 @@ import pytest
 
 gguf = pytest.importorskip("gguf", reason="gguf could not be installed")
 
-# where the float16 numbers of a block lie; all other bits may be anything
-TYPES = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2],
+# where the float16 numbers of a block lie; all other bits may be anything (IQ1_M: its number is in four pieces)
+TYPES = {"MXFP4": [], "NVFP4": [], "IQ1_S": [0], "IQ1_M": [], "IQ2_XXS": [0], "IQ2_XS": [0], "IQ2_S": [0], "IQ3_XXS": [0], "IQ3_S": [0], "Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2],
          "Q5_K": [0, 2], "Q6_K": [208], "IQ4_NL": [0], "IQ4_XS": [0], "TQ1_0": [52], "TQ2_0": [64]}
 ROWS, BLOCKS = 11, 9  # of which no product is a multiple of a run
 
@@ -37,7 +37,27 @@ def random_blocks(rng, name, scale):
     for at in TYPES[name]:
         numbers = (rng.standard_normal((ROWS, BLOCKS)) * scale).astype("float16")
         raw[:, :, at:at + 2] = numbers.view("uint8").reshape(ROWS, BLOCKS, 2)
+    if name == "MXFP4":
+        raw[:, :, 0] = rng.integers(100, 130, (ROWS, BLOCKS))  # its exponent: values stay finite
+        raw[0, :4, 0] = 0, 1, 2, 3
+    if name == "IQ1_M":  # four bits of its number in each of four words
+        numbers = (rng.standard_normal((ROWS, BLOCKS)) * scale).astype("float16").view("uint16")
+        for i in range(4):
+            raw[:, :, 49 + 2 * i] = raw[:, :, 49 + 2 * i] & 15 | (numbers >> 4 * i & 15) << 4
     return raw.reshape(ROWS, -1)
+
+
+def scales_of(name, raw):
+    """The scales of blocks, as the types define them."""
+    blocks = raw.reshape(ROWS * BLOCKS, -1)
+    if name == "MXFP4":
+        return 2.0 ** (blocks[:, 0].astype("float64") - 127)
+    if name == "NVFP4":
+        return 2 * gguf.quants.NVFP4.ue4m3_to_fp32(blocks[:, :4]).astype("float64")
+    if name == "IQ1_M":
+        pieces = blocks[:, 48:56].copy().view("uint16") >> 12
+        return (pieces << numpy.array([0, 4, 8, 12], dtype="uint16")).sum(axis=1).astype("uint16").view("float16")
+    return blocks[:, TYPES[name][0]:TYPES[name][0] + 2].copy().view("float16")
 
 
 def figures(minspect, path):
@@ -71,7 +91,7 @@ def test_random_blocks(seed, tmp_path, minspect):
     for name, values in was.items():
         same_figures(got[name], values)
         assert not got[name]["of_scales"] and got[name]["blocks"]["count"] == ROWS * BLOCKS
-        numbers = old[name][0].reshape(ROWS * BLOCKS, -1)[:, TYPES[name][0]:TYPES[name][0] + 2].copy().view("float16")
+        numbers = scales_of(name, old[name][0])
         scales = got[name]["blocks"]["scales"]
         assert (scales["min"], scales["max"]) == (numbers.min(), numbers.max())
     differences = json.loads(minspect("diff", "--json", tmp_path / "old.gguf", tmp_path / "new.gguf", status=1).stdout)["files"][0]["differences"]

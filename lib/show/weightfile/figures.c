@@ -197,16 +197,6 @@ static void add_groups(const struct mpk_weight_groups *from, struct mpk_weight_f
 
 /* --- quantized blocks --- */
 
-/* Adds the scales of all blocks as elements. */
-static void add_scales(const struct mpk_block_type *type, struct mpk_span bytes,
-		       struct mpk_weight_figures *g, struct moments *all)
-{
-	g->of_scales = true;
-	g->count = bytes.len / type->bytes;
-	for (size_t i = 0; i < g->count; i++)
-		add_value(g, all, mpk_block_scale(type, bytes.data + i * type->bytes), 1);
-}
-
 /* Adds the values of all blocks, and the range of their scales. */
 static void add_blocks(const struct mpk_weight_values *v, struct mpk_weight_figures *g,
 		       struct moments *all)
@@ -215,9 +205,15 @@ static void add_blocks(const struct mpk_weight_values *v, struct mpk_weight_figu
 	struct moments of_scales = { 0 };
 	double run[MPK_WEIGHT_RUN];
 
-	add_scales(v->blocks, v->bytes, &scales, &of_scales);
-	g->blocks = scales.count;
+	g->blocks = v->bytes.len / v->blocks->bytes;
 	g->block_elements = v->blocks->elements;
+	for (uint64_t i = 0; i < g->blocks; i++) {
+		double each[MPK_BLOCK_SCALES];
+		size_t n = mpk_block_scales(v->blocks, v->bytes.data + i * v->blocks->bytes, each);
+
+		for (size_t k = 0; k < n; k++)
+			add_value(&scales, &of_scales, each[k], 1);
+	}
 	g->has_scales = scales.has_range;
 	g->least_scale = scales.least;
 	g->greatest_scale = scales.greatest;
@@ -229,22 +225,6 @@ static void add_blocks(const struct mpk_weight_values *v, struct mpk_weight_figu
 		add_run(g, all, run, n);
 		at += n;
 	}
-}
-
-static bool block_figures(const struct mpk_weight_set *set, const struct mpk_weight *w,
-			  struct mpk_weight_figures *g, struct moments *all)
-{
-	const struct mpk_block_type *type = mpk_block_type_of(w->type);
-	struct mpk_weight_values values;
-	struct mpk_span bytes;
-
-	if (!type || !mpk_weight_set_bytes(set, w, &bytes))
-		return false;
-	if (mpk_weight_values_open(set, w, &values))
-		add_blocks(&values, g, all);
-	else
-		add_scales(type, bytes, g, all);
-	return true;
 }
 
 /* Whether elements take whole bytes and their type has numbers. */
@@ -263,12 +243,14 @@ bool mpk_weight_figures_of(const struct mpk_weight_set *set, const struct mpk_we
 	size_t width = t.bits / 8u;
 	struct moments all = { 0 };
 	struct mpk_weight_groups groups;
+	struct mpk_weight_values values;
 	struct mpk_span bytes;
 
 	*out = (struct mpk_weight_figures){ 0 };
 	if (w->coding == MPK_WEIGHT_BLOCKS) {
-		if (!block_figures(set, w, out, &all))
+		if (!mpk_weight_values_open(set, w, &values))
 			return false;
+		add_blocks(&values, out, &all);
 	} else if (mpk_weight_groups_of(set, w, &groups)) {
 		add_groups(&groups, out, &all);
 	} else {

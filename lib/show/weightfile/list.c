@@ -173,7 +173,6 @@ static void put_bins(const struct mpk_weight_figures *g, bool unicode, struct mp
 
 static void put_figures(const struct mpk_weight_figures *g, struct mpk_strbuf *out)
 {
-	mpk_strbuf_puts(out, g->of_scales ? "scales of blocks: " : "");
 	if (g->bits)
 		mpk_strbuf_printf(out, "int%u in groups of %" PRIu64 ": ", g->bits, g->group);
 	if (g->blocks)
@@ -255,7 +254,7 @@ static void put_statistics(const struct mpk_weightfile *f, struct mpk_style styl
 		with++;
 		broken += g.not_finite != 0;
 		constant += g.has_range && g.least == g.greatest && g.count > 1;
-		for (int side = 0; g.has_range && !g.of_scales && side < 2; side++) {
+		for (int side = 0; g.has_range && side < 2; side++) {
 			double v = fabs(side ? g.greatest : g.least);
 
 			if (v > largest) {
@@ -267,7 +266,6 @@ static void put_statistics(const struct mpk_weightfile *f, struct mpk_style styl
 			put_quantized(t, &g, &type);
 		else
 			put_type(t, &type);
-		mpk_strbuf_puts(&type, g.of_scales ? " scales" : "");
 		if (g.has_scales)
 			mpk_strbuf_printf(&type, ", scales %.3g to %.3g", g.least_scale,
 					  g.greatest_scale);
@@ -390,7 +388,8 @@ static void figures_json(const struct mpk_weight_figures *g, struct mpk_json *j,
 	mpk_json_u64(j, o, "nan", g->nans);
 	mpk_json_u64(j, o, "infinite", g->infinities);
 	mpk_json_u64(j, o, "zeros", g->zeros);
-	mpk_json_bool(j, o, "of_scales", g->of_scales);
+	/* true in releases that could not unpack some types; readers may still ask */
+	mpk_json_bool(j, o, "of_scales", false);
 	if (g->bits) {
 		struct mpk_json_at *q = mpk_json_object(j, o, "quantized");
 

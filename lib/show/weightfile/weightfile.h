@@ -51,21 +51,31 @@ bool mpk_weight_groups_of(const struct mpk_weight_set *set, const struct mpk_wei
 void mpk_weight_groups_read(const struct mpk_weight_groups *g, uint64_t first, size_t words,
 			    double *out);
 
+/* How a block stores its scales. */
+enum mpk_block_scale {
+	MPK_SCALE_F16,
+	MPK_SCALE_F32,
+	MPK_SCALE_E8M0,  /* a byte: the exponent of a power of two, biased by 127 */
+	MPK_SCALE_UE4M3, /* four bytes: four unsigned floats of 4 bits exponent, 3 bits mantissa */
+	MPK_SCALE_IQ1_M, /* a float16 in four pieces */
+};
+
 /* A quantized type of GGUF: a block of `bytes` holds `elements` values. */
 struct mpk_block_type {
 	const char *type;
 	uint16_t elements, bytes;
-	uint16_t scale_at; /* offset of the scale in a block */
-	bool is_f32;       /* the scale is a float32; else a float16 */
-	void (*read)(const uint8_t *block,
-		     /* unpacks all elements of a block; NULL if only the scale can be read */
-		     float *out);
+	enum mpk_block_scale scale;
+	uint16_t scale_at;                              /* offset of the scales in a block */
+	void (*read)(const uint8_t *block, float *out); /* unpacks all elements of a block */
 };
 
+enum { MPK_BLOCK_SCALES = 4 }; /* the most scales of a block */
+
 /* mpk_block_type_of - the type with this name in the format; NULL if it is unknown
- * mpk_block_scale - the scale of a block */
+ * mpk_block_scales - read the scales of a block. Returns their number, 1 or 4 */
 const struct mpk_block_type *mpk_block_type_of(const char *type);
-double mpk_block_scale(const struct mpk_block_type *type, const uint8_t *block);
+size_t mpk_block_scales(const struct mpk_block_type *type, const uint8_t *block,
+			double out[MPK_BLOCK_SCALES]);
 
 enum {
 	MPK_WEIGHT_RUN = 2048
@@ -96,7 +106,6 @@ enum { MPK_WEIGHT_BIN_FIRST = -23, MPK_WEIGHT_BINS = 40 };
 
 /* Statistics of the elements of a tensor. */
 struct mpk_weight_figures {
-	bool of_scales; /* quantized in blocks: the figures are of the blocks' scales */
 	/* quantized in groups: bits of a value, and the figures are of the values; else 0 */
 	unsigned bits;
 	uint64_t group;  /* number of values in a group */
@@ -115,7 +124,7 @@ struct mpk_weight_figures {
 };
 
 /* mpk_weight_figures_of - read all elements: of quantized tensors the values if
- * mpk_weight_groups_of or their type can unpack them, else the scales of their blocks
+ * mpk_weight_groups_of or their type can unpack them
  * Returns  false: elements are complex or packed, quantized in an unknown way, or outside their
  *          file; or memory is out */
 bool mpk_weight_figures_of(const struct mpk_weight_set *set, const struct mpk_weight *w,

@@ -67,7 +67,7 @@ function tensorDetail(tensor) {
     fact("Bytes", `${tensor.bytes.toLocaleString("en")}${tensor.offset !== undefined ? `, ${hex(tensor.offset)} bytes into ${tensor.shard || "the file"}` : ""}`),
     s && s.quantized ? fact("Quantized", `${s.quantized.bits} bits, in groups of ${s.quantized.group}`) : null,
     s && s.blocks ? fact("Blocks", `${plural(Number(s.blocks.count), "block")} of ${s.blocks.elements}`, s.blocks.scales ? `, scales from ${s.blocks.scales.min} to ${s.blocks.scales.max}, ${s.blocks.scales.mean} on average` : "") : null,
-    s ? fact(s.of_scales ? "Scales" : "Elements", s.min === undefined ? "no numbers" : `from ${s.min} to ${s.max}, ${s.mean} on average`, s.not_finite ? `; ${plural(s.not_finite, "element")} not finite` : "") : fact("Elements", "not read: quantized, packed or of a type without numbers"),
+    s ? fact("Elements", s.min === undefined ? "no numbers" : `from ${s.min} to ${s.max}, ${s.mean} on average`, s.not_finite ? `; ${plural(s.not_finite, "element")} not finite` : "") : fact("Elements", "not read: quantized, packed or of a type without numbers"),
     s && s.magnitudes.length ? fact("Distribution", ...magnitudesChart(s.magnitudes)) : null));
 }
 

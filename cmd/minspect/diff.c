@@ -486,7 +486,7 @@ static void put_files(const struct older *older, struct mpk_strbuf *out)
 		mpk_table_cell(&table, "%s", !x ? "+" : !y ? "-" : "~");
 		mpk_table_cell(&table, "%s", x ? MPK_SIZE(x->bytes) : "");
 		mpk_table_cell(&table, "%s", y ? MPK_SIZE(y->bytes) : "");
-		mpk_table_cell(&table, "%s", MPK_QUOTE((x ? x : y)->name));
+		mpk_table_cell(&table, "%s", MPK_QUOTE((y ? y : x)->name));
 	}
 	mpk_table_print(&table, "  ", out);
 	out->failed |= table.failed;
@@ -553,7 +553,7 @@ static void put_other(const struct minspect_set_change *c, struct mpk_strbuf *ou
 	const struct minspect_set_item *any = c->older ? c->older : c->newer;
 
 	mpk_strbuf_puts(out, !c->older ? "+ file " : !c->newer ? "- file " : "~ file ");
-	mpk_escape(out, any->name);
+	mpk_escape(out, (c->newer ? c->newer : c->older)->name);
 	mpk_strbuf_printf(out, ": %s", MPK_SIZE(any->bytes));
 	if (c->older && c->newer && c->older->bytes != c->newer->bytes)
 		mpk_strbuf_printf(out, " -> %s", MPK_SIZE(c->newer->bytes));

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Folders and zip archives as sets of files, for --diff: a file that only one side has, or whose
  * bytes differ, is a difference, even if minspect cannot interpret it. For archives, the directory
- * gives CRC-32 and size of each member. For folders, files of equal size are read. */
+ * gives CRC-32 and size of each member. For folders, files of equal size are read.
+ *
+ * A wheel's metadata is in a folder NAME-VERSION.dist-info (PEP 427). Files there are compared across
+ * versions. */
 #include "minspect/diff_set.h"
 
 #include <fcntl.h>
@@ -27,6 +30,28 @@ static struct {
 	bool failed; /* memory is out */
 } walk;
 
+/* NAME is without '-', as the wheel format escapes it. */
+static enum mpk_code find_key(struct minspect_set_item *item, struct mpk_arena *arena,
+			      struct mpk_error *err)
+{
+	static const char suffix[] = ".dist-info";
+	const char *name = (const char *)item->name.data;
+	const char *slash = item->name.len ? memchr(name, '/', item->name.len) : NULL;
+	const char *dash = slash ? memchr(name, '-', (size_t)(slash - name)) : NULL;
+	const char *end = slash ? slash - strlen(suffix) : NULL;
+
+	item->key = item->name;
+	if (dash && end > dash && memcmp(end, suffix, strlen(suffix)) == 0 &&
+	    !memchr(name, '\0', item->name.len)) {
+		const char *key = mpk_arena_printf(arena, "%.*s%.*s", (int)(dash - name), name,
+						   (int)(name + item->name.len - end), end);
+
+		MPK_TRY_ALLOC(key, err);
+		item->key = mpk_span_str(key);
+	}
+	return MPK_OK;
+}
+
 static bool set_add(struct minspect_set_of_files *s, struct mpk_span name, uint64_t bytes,
 		    uint32_t checksum)
 {
@@ -50,21 +75,21 @@ static int see_file(const char *path, const struct stat *st, int type, struct FT
 	return walk.failed;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_spans(struct mpk_span a, struct mpk_span b)
 {
-	const struct minspect_set_item *x = a, *y = b;
-	size_t len = x->name.len < y->name.len ? x->name.len : y->name.len;
-	int order = len ? memcmp(x->name.data, y->name.data, len) : 0;
+	size_t len = a.len < b.len ? a.len : b.len;
+	int order = len ? memcmp(a.data, b.data, len) : 0;
 
-	return order ? order : (x->name.len > y->name.len) - (x->name.len < y->name.len);
+	return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-/* Sorts by name; equal names stay in the order of the list. */
-static int by_name_and_order(const void *a, const void *b)
+/* Sorts by key, then by name; equal names stay in the order of the list. */
+static int by_key(const void *a, const void *b)
 {
 	const struct minspect_set_item *x = a, *y = b;
-	int order = by_name(a, b);
+	int order = compare_spans(x->key, y->key);
 
+	order = order ? order : compare_spans(x->name, y->name);
 	return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
@@ -108,10 +133,12 @@ enum mpk_code minspect_set_read(const char *name, bool is_folder, struct minspec
 		mpk_error_at_file(err, name);
 		return code;
 	}
-	for (size_t i = 0; i < out->count; i++)
+	for (size_t i = 0; i < out->count; i++) {
 		out->items[i].order = i;
+		MPK_TRY(find_key(&out->items[i], &out->arena, err));
+	}
 	if (out->count)
-		qsort(out->items, out->count, sizeof *out->items, by_name_and_order);
+		qsort(out->items, out->count, sizeof *out->items, by_key);
 
 	/* If an archive has a name twice, unpacking leaves the last. */
 	size_t n = 0;
@@ -214,7 +241,7 @@ enum mpk_code minspect_sets_compare(const struct minspect_set_of_files *older,
 	while (a < older->count || b < newer->count) {
 		const struct minspect_set_item *x = a < older->count ? &older->items[a] : NULL;
 		const struct minspect_set_item *y = b < newer->count ? &newer->items[b] : NULL;
-		int order = !x ? 1 : !y ? -1 : by_name(x, y);
+		int order = !x ? 1 : !y ? -1 : compare_spans(x->key, y->key);
 
 		a += order <= 0;
 		b += order >= 0;

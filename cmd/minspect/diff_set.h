@@ -9,6 +9,7 @@
 
 struct minspect_set_item {
 	struct mpk_span name; /* path below the folder, or in the archive */
+	struct mpk_span key;  /* the name, in NAME-VERSION.dist-info/ without the version */
 	uint64_t bytes;       /* unpacked size */
 	uint32_t checksum;    /* CRC-32; 0 in a folder */
 	size_t order;         /* position in the list */
@@ -18,7 +19,7 @@ struct minspect_set_item {
 struct minspect_set_of_files {
 	const char *name; /* the name that the user gave; borrowed */
 	bool is_folder;
-	struct minspect_set_item *items; /* sorted by name, without duplicates */
+	struct minspect_set_item *items; /* sorted by key, without duplicates */
 	size_t count, cap;
 	uint64_t bytes;         /* size of the archive, or of all files in a folder */
 	struct mpk_mapping map; /* mapping of an archive */
@@ -38,7 +39,7 @@ struct minspect_set_change {
 };
 
 struct minspect_set_changes {
-	struct minspect_set_change *items; /* sorted by name */
+	struct minspect_set_change *items; /* sorted by key */
 	size_t count, added, removed, changed, equal;
 };
 

@@ -31,6 +31,11 @@ for pair in "old.whl new.whl" "old.whl short.whl" "old.whl other.whl" "other.whl
 	# shellcheck disable=SC2086
 	status $pair
 done
+# the metadata of two versions are in folders of two names
+python3 make.py old-1.0.whl k/helper.so=v1.so k-1.0.dist-info/METADATA=v1.so k-1.0.dist-info/WHEEL=text.txt k-1.0.dist-info/LICENSE=text.txt
+python3 make.py new-1.1.whl k/helper.so=v1.so k-1.1.dist-info/METADATA=v2.so k-1.1.dist-info/WHEEL=text.txt k-1.1.dist-info/RECORD=text.txt
+look old-1.0.whl new-1.1.whl
+minspect diff old-1.0.whl new-1.1.whl --json | jq -c '.files[] | [.file, .other]'
 mkdir before after
 cp $module before/module.so
 cp $module before/other.so

@@ -19,7 +19,7 @@ WEB_EMULATED := mman signal process-clocks getpid
 WEB_CFLAGS = --target=wasm32-wasi -nostdlibinc -isystem cmd/web/include -isystem $(WEB_ROOT)/include -isystem $(WASI) \
 	-D_WASI_EMULATED_MMAN -D_WASI_EMULATED_SIGNAL -D_WASI_EMULATED_PROCESS_CLOCKS -D_WASI_EMULATED_GETPID \
 	-include cmd/web/system.h -std=c17 -Wall -Wextra -Wno-unused-value -Wno-sign-compare -Wno-type-limits -Wno-tautological-constant-out-of-range-compare \
-	$(WERROR_FLAG) -O2 -ffile-prefix-map=$(CURDIR)=. -I$(O)/gen -Wa,-I$(O)/gen
+	$(WERROR_FLAG) -O2 -mbulk-memory -ffile-prefix-map=$(CURDIR)=. -I$(O)/gen -Wa,-I$(O)/gen
 
 $(O)/web/%.o: %.c cmd/web/system.h
 	$(call say,CC,$@)

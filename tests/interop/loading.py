@@ -10,7 +10,7 @@ from conftest import BIN
 
 # A line of JSON for each library: {"load": ""} or why not, {"calls": {name: "" or why not}}.
 CHILD = r"""
-import json, os, sys
+import json, os, signal, sys
 import numpy
 import tvm_ffi
 if sys.argv[1] == "ffi":
@@ -40,6 +40,8 @@ def apart(work):
     child = os.fork()
     if not child:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        # tvm-ffi's handler takes long to read debug information for a backtrace that nobody sees
+        signal.signal(signal.SIGSEGV, signal.SIG_DFL)
         try:
             said = work()
         except BaseException as error:
@@ -91,17 +93,23 @@ MISSING = ("died", "not found", "cannot find", "cannot be found", "is null", "no
            "not initialized", "nullptr")
 
 
+def files_of(paths, *args):
+    """What a JSON document says of each path, and the exit status. One process reads them all."""
+    done = subprocess.run([os.path.join(BIN, "minspect"), *map(str, args), *map(str, paths)], capture_output=True, text=True,
+                          timeout=600, check=False)
+    files = {file["file"]: file for file in json.loads(done.stdout)["files"]}
+    return [files[str(path)] for path in paths], done.returncode
+
+
 def minspect(*args):
     """The one file of a JSON document, and the exit status."""
-    done = subprocess.run([os.path.join(BIN, "minspect"), *map(str, args)], capture_output=True, text=True,
-                          timeout=120, check=False)
-    (file,) = json.loads(done.stdout)["files"]
-    return file, done.returncode
+    *args, path = args
+    (file,), status = files_of([path], *args)
+    return file, status
 
 
-def functions(path):
-    """Functions that a caller is to find: with their inputs, where these are known and can be made."""
-    file, _ = minspect("--functions", "--json", path)
+def functions(file):
+    """Functions that a caller is to find, of a file's JSON: with their inputs, where these are known and can be made."""
     found = []
     for f in file.get("functions", []):
         if f["alias_of"] or f["entry"]:
@@ -115,16 +123,16 @@ def functions(path):
     return found
 
 
-def is_model(path):
+def is_model(file):
     """Whether a virtual machine is to run it."""
-    file, _ = minspect("--json", path)
     return any(m["kind"] == "relax.VMExecutable" for m in file.get("tree") or [])
 
 
 def happens(loader, paths, libraries=(), bare=False):
     """For each library why it does not load, or "", and which of its functions failed for want of something.
     With bare those whose inputs are not known are called without any."""
-    asked = "".join(json.dumps([str(p), functions(p), bare, is_model(p)]) + "\n" for p in paths)
+    called, listed = files_of(paths, "--functions", "--json")[0], files_of(paths, "--json")[0]
+    asked = "".join(json.dumps([str(p), functions(f), bare, is_model(m)]) + "\n" for p, f, m in zip(paths, called, listed))
     done = subprocess.run([sys.executable, "-c", CHILD, loader, *map(str, libraries)], input=asked,
                           capture_output=True, text=True, timeout=900, check=True)
     for line in done.stdout.splitlines():
@@ -134,22 +142,30 @@ def happens(loader, paths, libraries=(), bare=False):
         yield said.get("load", ""), failed, said["calls"]
 
 
+def forecasts(paths, *options):
+    """Of each path the verdict, the functions that are said to fail, and why."""
+    files, status = files_of(paths, "--check", "--json", *options)
+    for path, file in zip(paths, files):
+        if "error" in file:
+            yield "does-not-load", set(), [file["error"]["message"]]
+            continue
+        assert file["loads"] is (None if file["verdict"] == "open" else file["verdict"] != "does-not-load"), path
+        why = [f["message"] for f in file["findings"] if f["severity"] == "error"]
+        yield file["verdict"], set(file["failing"]), why
+    if not any("error" in file for file in files):
+        assert status == any(file["verdict"] not in ("loads", "open") for file in files), (paths, status)
+
+
 def forecast(path, *options):
-    """The verdict, the functions that are said to fail, and why."""
-    file, status = minspect("--check", "--json", *options, path)
-    if "error" in file:
-        return "does-not-load", set(), [file["error"]["message"]]
-    assert status == (0 if file["verdict"] in ("loads", "open") else 1), (path, status, file)
-    assert file["loads"] is (None if file["verdict"] == "open" else file["verdict"] != "does-not-load")
-    why = [f["message"] for f in file["findings"] if f["severity"] == "error"]
-    return file["verdict"], set(file["failing"]), why
+    """The same of one path."""
+    return next(forecasts([path], *options))
 
 
 def compare(loader, paths, *options, libraries=(), bare=False):
     """A line for each library of which something else was said than happens."""
     differences = []
-    for path, (load, failed, calls) in zip(paths, happens(loader, paths, libraries, bare)):
-        verdict, failing, why = forecast(path, *options)
+    said = zip(paths, happens(loader, paths, libraries, bare), forecasts(paths, *options), strict=True)
+    for path, (load, failed, calls), (verdict, failing, why) in said:
         some = any(w.startswith("some function fails") for w in why)
         # it opens, and is of no use: either may be said
         if calls and all("no such function" in why for why in calls.values()) and verdict == "does-not-load":

@@ -4,6 +4,7 @@
 What happens is found out in processes of their own (loading.py): the library is opened, the virtual machine of
 its executable started, and each function called whose arguments can be made.
 """
+import functools
 import os
 import pathlib
 import re
@@ -38,6 +39,13 @@ def fixtures():
     return sorted(path for path in DATA.rglob("*.so") if path.parent.name not in ("broken", "gpu"))
 
 
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """Libraries that are made once for all tests."""
+    return tmp_path_factory.mktemp("libraries")
+
+
+@functools.cache
 def exported(folder):
     """Libraries that this TVM exports now, of each sort of module."""
     made = []
@@ -65,6 +73,7 @@ CALLED = ["my.own.function", "vm.builtin.no_such", "tvm.contrib.cblas.matmul", "
           "arith.AnalyzerClone", "vadd", "no_such_kernel"]
 
 
+@functools.cache
 def executables(folder):
     """Executables whose table names a function, with a host library that has vadd."""
     made = []
@@ -81,6 +90,7 @@ def executables(folder):
     return made
 
 
+@functools.cache
 def models(folder):
     """Models in byte code and in compiled code, which look functions up when they run."""
     tensor = getattr(relax, "TensorStructInfo", None)
@@ -116,6 +126,7 @@ LOOK = """int f(void) {{ void *p; return TVMFFIEnvModLookupFromImports(__tvm_ffi
 ABSENT = "int nobody_has_this(void);"
 
 
+@functools.cache
 def compiled(folder):
     """Libraries that C compilers make: needs that are met, and needs that are not, at once or at a call."""
     texts = {
@@ -215,13 +226,13 @@ def test_fixtures(loader):
 
 
 @pytest.mark.parametrize("loader", LOADERS)
-def test_exports(loader, tmp_path):
-    same(loader, exported(tmp_path), "--tvm", loader)
+def test_exports(loader, folder):
+    same(loader, exported(folder), "--tvm", loader)
 
 
 @pytest.mark.parametrize("loader", LOADERS)
-def test_needs_of_host_code(loader, tmp_path):
-    same(loader, compiled(tmp_path), "--tvm", loader, bare=True)
+def test_needs_of_host_code(loader, folder):
+    same(loader, compiled(folder), "--tvm", loader, bare=True)
 
 
 @pytest.mark.parametrize("loader", LOADERS)
@@ -230,8 +241,8 @@ def test_damage(loader, tmp_path):
 
 
 @pytest.mark.parametrize("loader", LOADERS)
-def test_functions_of_executables(loader, tmp_path):
-    same(loader, executables(tmp_path) + models(tmp_path), "--tvm", loader)
+def test_functions_of_executables(loader, folder):
+    same(loader, executables(folder) + models(folder), "--tvm", loader)
 
 
 def named(*names):
@@ -240,18 +251,18 @@ def named(*names):
     return libraries, [word for library in libraries for word in ("--runtime", library)]
 
 
-def test_named_libraries(tmp_path):
+def test_named_libraries(folder):
     """The same from the libraries themselves, read and not opened; they are opened without their Python package."""
     libraries, options = named("runtime", "runtime_extra", "compiler")
-    same("libraries", fixtures() + exported(tmp_path) + executables(tmp_path) + models(tmp_path), *options,
+    same("libraries", fixtures() + exported(folder) + executables(folder) + models(folder), *options,
          libraries=libraries)
-    same("libraries", [p for p in compiled(tmp_path) if p.suffix == ".so"], *options, libraries=libraries, bare=True)
+    same("libraries", [p for p in compiled(folder) if p.suffix == ".so"], *options, libraries=libraries, bare=True)
 
 
-def test_named_tvm_ffi(tmp_path):
+def test_named_tvm_ffi(folder):
     _, options = named()
-    same("ffi", fixtures() + exported(tmp_path), *options)
-    same("ffi", compiled(tmp_path), *options, bare=True)
+    same("ffi", fixtures() + exported(folder), *options)
+    same("ffi", compiled(folder), *options, bare=True)
 
 
 def test_function_that_only_tvm_gives(tmp_path):

@@ -57,40 +57,6 @@ static bool dwarf_spend(struct reader *r, uint64_t bytes)
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-static enum mpk_code read_uleb(struct mpk_cursor *c, uint64_t *out, struct mpk_error *err)
-{
-	uint64_t value = 0;
-	uint8_t byte;
-
-	for (unsigned shift = 0;; shift += 7) {
-		MPK_TRY(mpk_read_u8(c, "LEB128", &byte, err));
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			break;
-	}
-	*out = value;
-	return MPK_OK;
-}
-
-static enum mpk_code read_sleb(struct mpk_cursor *c, uint64_t *out, struct mpk_error *err)
-{
-	uint64_t value = 0;
-	unsigned shift = 0;
-	uint8_t byte;
-
-	do {
-		MPK_TRY(mpk_read_u8(c, "LEB128", &byte, err));
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	if (byte & 0x40 && shift < 64)
-		value |= ~(uint64_t)0 << shift;
-	*out = value;
-	return MPK_OK;
-}
-
 static enum mpk_code read_offset(struct mpk_cursor *c, bool wide, uint64_t *out,
 				 struct mpk_error *err)
 {
@@ -129,9 +95,9 @@ static enum mpk_code old_list(struct mpk_cursor *c, bool files, uint64_t index,
 		if (!text.len)
 			return MPK_OK;
 		if (files) {
-			MPK_TRY(read_uleb(c, &in, err));
-			MPK_TRY(read_uleb(c, &ignored, err));
-			MPK_TRY(read_uleb(c, &ignored, err));
+			MPK_TRY(mpk_read_uleb(c, "LEB128", &in, err));
+			MPK_TRY(mpk_read_uleb(c, "LEB128", &ignored, err));
+			MPK_TRY(mpk_read_uleb(c, "LEB128", &ignored, err));
 		}
 		if (i == index) {
 			*name = text;
@@ -165,7 +131,7 @@ static enum mpk_code read_form(const struct mpk_dwarf *d, struct mpk_cursor *c, 
 		(void)mpk_span_text(form == 0x0e ? d->str : d->line_str, at, NAME_MOST, text);
 		return MPK_OK;
 	case 0x0f:
-		return read_uleb(c, number, err);
+		return mpk_read_uleb(c, "LEB128", number, err);
 	case 0x0b:
 		MPK_TRY(mpk_read_u8(c, "data1", &byte, err));
 		*number = byte;
@@ -181,7 +147,7 @@ static enum mpk_code read_form(const struct mpk_dwarf *d, struct mpk_cursor *c, 
 	case 0x1e:
 		return dwarf_skip(c, 16, err);
 	case 0x09:
-		MPK_TRY(read_uleb(c, &at, err));
+		MPK_TRY(mpk_read_uleb(c, "LEB128", &at, err));
 		return dwarf_skip(c, at, err);
 	default:
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "debug_line", mpk_cursor_offset(c),
@@ -202,10 +168,10 @@ static enum mpk_code new_list(const struct mpk_dwarf *d, struct mpk_cursor *c, b
 
 	MPK_TRY(mpk_read_u8(c, "format count", &width, err));
 	for (size_t i = 0; i < width; i++) {
-		MPK_TRY(read_uleb(c, &formats[i].content, err));
-		MPK_TRY(read_uleb(c, &formats[i].form, err));
+		MPK_TRY(mpk_read_uleb(c, "LEB128", &formats[i].content, err));
+		MPK_TRY(mpk_read_uleb(c, "LEB128", &formats[i].form, err));
 	}
-	MPK_TRY(read_uleb(c, &count, err));
+	MPK_TRY(mpk_read_uleb(c, "LEB128", &count, err));
 	/* an entry of no bytes could be there any number of times */
 	if (!width || count > mpk_cursor_left(c))
 		return count ? mpk_fail_offset(err, MPK_E_CORRUPT, "debug_line",
@@ -316,7 +282,7 @@ static enum mpk_code extended(struct reader *r, struct unit *u, struct run *run,
 	struct mpk_span bytes;
 	uint64_t len;
 
-	MPK_TRY(read_uleb(&u->program, &len, err));
+	MPK_TRY(mpk_read_uleb(&u->program, "LEB128", &len, err));
 	MPK_TRY(mpk_read_bytes(&u->program, "extended opcode", len, &bytes, err));
 	if (!bytes.len)
 		return MPK_OK;
@@ -341,15 +307,15 @@ static enum mpk_code standard(struct reader *r, struct unit *u, uint8_t opcode, 
 	case 1: /* copy */
 		return dwarf_put_row(r, u, run, err);
 	case 2: /* advance_pc */
-		MPK_TRY(read_uleb(&u->program, &operand, err));
+		MPK_TRY(mpk_read_uleb(&u->program, "LEB128", &operand, err));
 		run->now.address += operand * u->step;
 		return MPK_OK;
 	case 3: /* advance_line */
-		MPK_TRY(read_sleb(&u->program, &operand, err));
+		MPK_TRY(mpk_read_sleb(&u->program, "LEB128", &operand, err));
 		run->now.line += operand;
 		return MPK_OK;
 	case 4: /* set_file */
-		return read_uleb(&u->program, &run->now.file, err);
+		return mpk_read_uleb(&u->program, "LEB128", &run->now.file, err);
 	case 8: /* const_add_pc */
 		run->now.address += (uint64_t)((255 - u->opcode_base) / u->line_range) * u->step;
 		return MPK_OK;
@@ -359,7 +325,7 @@ static enum mpk_code standard(struct reader *r, struct unit *u, uint8_t opcode, 
 		return MPK_OK;
 	default:
 		for (uint8_t i = 0; i < u->operands.data[opcode - 1]; i++)
-			MPK_TRY(read_uleb(&u->program, &operand, err));
+			MPK_TRY(mpk_read_uleb(&u->program, "LEB128", &operand, err));
 		return MPK_OK;
 	}
 }

@@ -64,37 +64,6 @@ static enum mpk_code corrupt(uint64_t off, const char *what, struct mpk_error *e
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", off, "%s", what);
 }
 
-static enum mpk_code read_varint(struct mpk_cursor *c, const char *what, uint64_t *out,
-				 struct mpk_error *err)
-{
-	uint64_t value = 0;
-	uint8_t byte;
-
-	for (unsigned shift = 0;; shift += 7) {
-		MPK_TRY(mpk_read_u8(c, what, &byte, err));
-		if (shift > 63 || (shift == 63 && byte > 1))
-			return corrupt(mpk_cursor_offset(c), "a number has more than 64 bits", err);
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			break;
-	}
-	*out = value;
-	return MPK_OK;
-}
-
-/* A count of things that take a byte at least. */
-static enum mpk_code read_count(struct mpk_cursor *c, const char *what, size_t *out,
-				struct mpk_error *err)
-{
-	uint64_t n;
-
-	MPK_TRY(read_varint(c, what, &n, err));
-	if (n > mpk_cursor_left(c))
-		return corrupt(mpk_cursor_offset(c), "more is counted than there is", err);
-	*out = (size_t)n;
-	return MPK_OK;
-}
-
 /* --- sections ------------------------------------------------------------------------------- */
 
 static enum mpk_code read_section(struct reader *r, struct mpk_cursor *c, uint8_t head,
@@ -104,9 +73,9 @@ static enum mpk_code read_section(struct reader *r, struct mpk_cursor *c, uint8_
 	uint64_t align = 1;
 	struct mpk_span content;
 
-	MPK_TRY(read_varint(c, "the bytes of a section", &s.bytes, err));
+	MPK_TRY(mpk_read_uleb(c, "the bytes of a section", &s.bytes, err));
 	if (head & 0x80) {
-		MPK_TRY(read_varint(c, "the alignment of a section", &align, err));
+		MPK_TRY(mpk_read_uleb(c, "the alignment of a section", &align, err));
 		if (!align || align & (align - 1))
 			return corrupt(mpk_cursor_offset(c), "an alignment is no power of two",
 				       err);
@@ -171,7 +140,7 @@ static enum mpk_code read_table(struct reader *r, enum section_id id, size_t eac
 	struct mpk_span pad;
 
 	MPK_TRY(open_section(r, id, &c, err));
-	MPK_TRY(read_count(&c, "the number of items of a table", &out->count, err));
+	MPK_TRY(mpk_read_uleb_count(&c, "the number of items of a table", &out->count, err));
 	MPK_TRY(mpk_read_bytes(&c, "the padding of a table", -c.pos & (each - 1), &pad, err));
 	MPK_TRY(mpk_read_bytes(&c, "the offsets of a table", (uint64_t)out->count * each,
 			       &out->offsets, err));
@@ -240,8 +209,8 @@ static void read_param(const struct reader *r, uint64_t type, struct mpk_tileir_
 	uint8_t tag;
 
 	if (!type_at(r, type, &tag, &c) || tag != TILE ||
-	    read_varint(&c, "a type", &element, NULL) != MPK_OK ||
-	    read_varint(&c, "a rank", &rank, NULL) != MPK_OK || rank ||
+	    mpk_read_uleb(&c, "a type", &element, NULL) != MPK_OK ||
+	    mpk_read_uleb(&c, "a rank", &rank, NULL) != MPK_OK || rank ||
 	    !type_at(r, element, &tag, &inner))
 		return;
 	if (tag != POINTER) {
@@ -249,8 +218,8 @@ static void read_param(const struct reader *r, uint64_t type, struct mpk_tileir_
 		return;
 	}
 	out->is_pointer = true;
-	if ((!has_flags || read_varint(&inner, "the flags of a type", &flags, NULL) == MPK_OK) &&
-	    read_varint(&inner, "a type", &pointee, NULL) == MPK_OK &&
+	if ((!has_flags || mpk_read_uleb(&inner, "the flags of a type", &flags, NULL) == MPK_OK) &&
+	    mpk_read_uleb(&inner, "a type", &pointee, NULL) == MPK_OK &&
 	    type_at(r, pointee, &tag, &c))
 		(void)number_of(tag, &out->dtype);
 }
@@ -264,7 +233,7 @@ static enum mpk_code read_params(struct reader *r, uint64_t type, struct mpk_til
 	uint8_t tag;
 
 	if (!type_at(r, type, &tag, &c) || tag != FUNCTION ||
-	    read_count(&c, "the number of parameters", &count, NULL) != MPK_OK ||
+	    mpk_read_uleb_count(&c, "the number of parameters", &count, NULL) != MPK_OK ||
 	    count > r->params_left)
 		return MPK_OK;
 	r->params_left -= count;
@@ -272,7 +241,7 @@ static enum mpk_code read_params(struct reader *r, uint64_t type, struct mpk_til
 	for (size_t i = 0; i < count; i++) {
 		uint64_t at;
 
-		if (read_varint(&c, "a type", &at, NULL) != MPK_OK)
+		if (mpk_read_uleb(&c, "a type", &at, NULL) != MPK_OK)
 			return MPK_OK;
 		read_param(r, at, &params[i]);
 	}
@@ -322,23 +291,23 @@ static enum mpk_code read_attribute(struct reader *r, struct mpk_cursor *c, unsi
 		return corrupt(mpk_cursor_offset(c), "attributes are nested too deep", err);
 	switch (tag) {
 	case INTEGER:
-		MPK_TRY(read_varint(c, "the type of an attribute", &ignored, err));
-		return read_varint(c, "an attribute", &ignored, err);
+		MPK_TRY(mpk_read_uleb(c, "the type of an attribute", &ignored, err));
+		return mpk_read_uleb(c, "an attribute", &ignored, err);
 	case BOOLEAN:
 		return mpk_read_u8(c, "an attribute", &byte, err);
 	case TYPE:
 	case STRING:
-		return read_varint(c, "an attribute", &ignored, err);
+		return mpk_read_uleb(c, "an attribute", &ignored, err);
 	case ARRAY:
-		MPK_TRY(read_count(c, "the number of attributes", &count, err));
+		MPK_TRY(mpk_read_uleb_count(c, "the number of attributes", &count, err));
 		for (size_t i = 0; i < count; i++)
 			MPK_TRY(read_attribute(r, c, depth + 1, err));
 		return MPK_OK;
 	case DICTIONARY:
 	case HINTS:
-		MPK_TRY(read_count(c, "the number of attributes", &count, err));
+		MPK_TRY(mpk_read_uleb_count(c, "the number of attributes", &count, err));
 		for (size_t i = 0; i < count; i++) {
-			MPK_TRY(read_varint(c, "the key of an attribute", &key, err));
+			MPK_TRY(mpk_read_uleb(c, "the key of an attribute", &key, err));
 			if (tag == HINTS)
 				MPK_TRY(add_hint(r, key, err));
 			MPK_TRY(read_attribute(r, c, depth + 1, err));
@@ -359,17 +328,17 @@ static enum mpk_code read_function(struct reader *r, struct mpk_cursor *c, struc
 	struct mpk_span body;
 	uint8_t flags;
 
-	MPK_TRY(read_varint(c, "the name of a function", &name, err));
-	MPK_TRY(read_varint(c, "the type of a function", &type, err));
+	MPK_TRY(mpk_read_uleb(c, "the name of a function", &name, err));
+	MPK_TRY(mpk_read_uleb(c, "the type of a function", &type, err));
 	MPK_TRY(mpk_read_u8(c, "the flags of a function", &flags, err));
-	MPK_TRY(read_varint(c, "the place of a function", &place, err));
+	MPK_TRY(mpk_read_uleb(c, "the place of a function", &place, err));
 	f.is_private = flags & PRIVATE;
 	f.is_kernel = flags & KERNEL;
 	if (always ? f.is_kernel : flags & HAS_HINTS)
 		MPK_TRY(read_attribute(r, c, 0, err));
 	if (always)
 		MPK_TRY(read_attribute(r, c, 0, err));
-	MPK_TRY(read_varint(c, "the bytes of a function", &f.body_bytes, err));
+	MPK_TRY(mpk_read_uleb(c, "the bytes of a function", &f.body_bytes, err));
 	MPK_TRY(mpk_read_bytes(c, "the body of a function", f.body_bytes, &body, err));
 	MPK_TRY(string_of(r, name, &f.name, err));
 	MPK_TRY(read_params(r, type, &f, err));
@@ -385,7 +354,7 @@ static enum mpk_code read_functions(struct reader *r, struct mpk_error *err)
 	size_t count;
 
 	MPK_TRY(open_section(r, FUNCTIONS, &c, err));
-	MPK_TRY(read_count(&c, "the number of functions", &count, err));
+	MPK_TRY(mpk_read_uleb_count(&c, "the number of functions", &count, err));
 	for (size_t i = 0; i < count; i++)
 		MPK_TRY(read_function(r, &c, err));
 	if (mpk_cursor_left(&c))
@@ -403,7 +372,7 @@ static enum mpk_code count_items(const struct reader *r, enum section_id id, siz
 	if (!r->by_id[id].off)
 		return MPK_OK;
 	MPK_TRY(open_section(r, id, &c, err));
-	return read_count(&c, "the number of items of a section", out, err);
+	return mpk_read_uleb_count(&c, "the number of items of a section", out, err);
 }
 
 enum mpk_code mpk_tileir_read(struct mpk_span bytes, struct mpk_arena *arena,

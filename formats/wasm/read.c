@@ -87,47 +87,7 @@ static enum mpk_code corrupt(const struct mpk_cursor *c, const char *what, struc
 			       what);
 }
 
-/* --- numbers and names ------------------------------------------------------------------------ */
-
-/* The bits of a signed one are those that they are in 64. */
-static enum mpk_code read_leb(struct mpk_cursor *c, const char *what, bool is_signed, uint64_t *out,
-			      struct mpk_error *err)
-{
-	uint64_t value = 0;
-	unsigned shift = 0;
-	uint8_t byte;
-
-	do {
-		MPK_TRY(mpk_read_u8(c, what, &byte, err));
-		if (shift > 63)
-			return corrupt(c, "a number has more than 64 bits", err);
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	if (is_signed && (byte & 0x40) && shift < 64)
-		value |= UINT64_MAX << shift;
-	*out = value;
-	return MPK_OK;
-}
-
-static enum mpk_code read_number(struct mpk_cursor *c, const char *what, uint64_t *out,
-				 struct mpk_error *err)
-{
-	return read_leb(c, what, false, out, err);
-}
-
-/* Of things that take a byte at least. */
-static enum mpk_code read_count(struct mpk_cursor *c, const char *what, size_t *out,
-				struct mpk_error *err)
-{
-	uint64_t n;
-
-	MPK_TRY(read_number(c, what, &n, err));
-	if (n > mpk_cursor_left(c))
-		return corrupt(c, "more is counted than there is", err);
-	*out = (size_t)n;
-	return MPK_OK;
-}
+/* --- names and parts ------------------------------------------------------------------------ */
 
 static enum mpk_code read_name(struct reader *r, struct mpk_cursor *c, const char **out,
 			       struct mpk_error *err)
@@ -135,7 +95,7 @@ static enum mpk_code read_name(struct reader *r, struct mpk_cursor *c, const cha
 	struct mpk_span name;
 	uint64_t len;
 
-	MPK_TRY(read_number(c, "the length of a name", &len, err));
+	MPK_TRY(mpk_read_uleb(c, "the length of a name", &len, err));
 	MPK_TRY(mpk_read_bytes(c, "a name", len, &name, err));
 	*out = mpk_arena_text(r->arena, name);
 	MPK_TRY_ALLOC(*out, err);
@@ -149,7 +109,7 @@ static enum mpk_code read_part(struct mpk_cursor *c, const char *what, struct mp
 	struct mpk_span part;
 	uint64_t len, off;
 
-	MPK_TRY(read_number(c, what, &len, err));
+	MPK_TRY(mpk_read_uleb(c, what, &len, err));
 	off = mpk_cursor_offset(c);
 	MPK_TRY(mpk_read_bytes(c, what, len, &part, err));
 	*out = mpk_cursor_of(part, off, "file");
@@ -212,7 +172,7 @@ static enum mpk_code pass_type(struct mpk_cursor *c, struct mpk_error *err)
 
 	MPK_TRY(mpk_read_u8(c, "a type", &type, err));
 	return type == REFERENCE_NULL || type == REFERENCE
-		       ? read_leb(c, "a type", true, &ignored, err)
+		       ? mpk_read_sleb(c, "a type", &ignored, err)
 		       : MPK_OK;
 }
 
@@ -224,10 +184,10 @@ static enum mpk_code pass_limits(struct mpk_cursor *c, bool *is_64, struct mpk_e
 
 	MPK_TRY(mpk_read_u8(c, "limits", &flags, err));
 	*is_64 = flags & IS_64;
-	MPK_TRY(read_number(c, "limits", &ignored, err));
+	MPK_TRY(mpk_read_uleb(c, "limits", &ignored, err));
 	if (flags & HAS_MOST)
-		MPK_TRY(read_number(c, "limits", &ignored, err));
-	return flags & HAS_PAGE ? read_number(c, "limits", &ignored, err) : MPK_OK;
+		MPK_TRY(mpk_read_uleb(c, "limits", &ignored, err));
+	return flags & HAS_PAGE ? mpk_read_uleb(c, "limits", &ignored, err) : MPK_OK;
 }
 
 static void see_memory(struct reader *r, bool is_64)
@@ -274,7 +234,7 @@ static enum mpk_code read_imports(struct reader *r, struct mpk_error *err)
 
 	if (!open_section(r, IMPORTS, &c))
 		return MPK_OK;
-	MPK_TRY(read_count(&c, "the number of imports", &count, err));
+	MPK_TRY(mpk_read_uleb_count(&c, "the number of imports", &count, err));
 	for (size_t i = 0; i < count; i++) {
 		const char *name;
 		uint64_t ignored;
@@ -285,7 +245,7 @@ static enum mpk_code read_imports(struct reader *r, struct mpk_error *err)
 		MPK_TRY(mpk_read_u8(&c, "the kind of an import", &kind, err));
 		switch (kind) {
 		case FUNCTION:
-			MPK_TRY(read_number(&c, "the type of an import", &ignored, err));
+			MPK_TRY(mpk_read_uleb(&c, "the type of an import", &ignored, err));
 			MPK_TRY(add_function(
 				r, (struct function){ .name = name, .is_imported = true }, err));
 			break;
@@ -305,7 +265,7 @@ static enum mpk_code read_imports(struct reader *r, struct mpk_error *err)
 			break;
 		case TAG:
 			MPK_TRY(mpk_read_u8(&c, "the type of an import", &byte, err));
-			MPK_TRY(read_number(&c, "the type of an import", &ignored, err));
+			MPK_TRY(mpk_read_uleb(&c, "the type of an import", &ignored, err));
 			break;
 		default:
 			return corrupt(&c, "an import of an unknown kind", err);
@@ -321,7 +281,7 @@ static enum mpk_code read_memories(struct reader *r, struct mpk_error *err)
 
 	if (!open_section(r, MEMORIES, &c))
 		return MPK_OK;
-	MPK_TRY(read_count(&c, "the number of memories", &count, err));
+	MPK_TRY(mpk_read_uleb_count(&c, "the number of memories", &count, err));
 	for (size_t i = 0; i < count; i++) {
 		bool is_64;
 
@@ -362,7 +322,7 @@ static enum mpk_code read_expression(struct mpk_cursor *c, uint64_t *value, bool
 			return MPK_OK;
 		case I32:
 		case I64:
-			MPK_TRY(read_leb(c, "a constant", true, value, err));
+			MPK_TRY(mpk_read_sleb(c, "a constant", value, err));
 			*value = op == I32 ? (uint32_t)*value : *value;
 			*is_constant = i == 0;
 			break;
@@ -375,10 +335,10 @@ static enum mpk_code read_expression(struct mpk_cursor *c, uint64_t *value, bool
 		case GLOBAL_GET:
 		case NULL_REFERENCE:
 		case FUNCTION_REFERENCE:
-			MPK_TRY(read_leb(c, "an expression", true, &number, err));
+			MPK_TRY(mpk_read_sleb(c, "an expression", &number, err));
 			break;
 		case VECTOR:
-			MPK_TRY(read_number(c, "a constant", &number, err));
+			MPK_TRY(mpk_read_uleb(c, "a constant", &number, err));
 			MPK_TRY(mpk_read_bytes(c, "a constant", 16, &ignored, err));
 			break;
 		default: /* additions and multiplications have no operands of their own */
@@ -396,7 +356,7 @@ static enum mpk_code read_globals(struct reader *r, struct mpk_error *err)
 
 	if (!open_section(r, GLOBALS, &c))
 		return MPK_OK;
-	MPK_TRY(read_count(&c, "the number of globals", &count, err));
+	MPK_TRY(mpk_read_uleb_count(&c, "the number of globals", &count, err));
 	for (size_t i = 0; i < count; i++) {
 		struct global g = { 0 };
 		uint8_t is_mutable;
@@ -417,9 +377,9 @@ static enum mpk_code read_code(struct reader *r, struct mpk_error *err)
 	size_t declared = 0, count = 0;
 
 	if (open_section(r, FUNCTIONS, &c))
-		MPK_TRY(read_count(&c, "the number of functions", &declared, err));
+		MPK_TRY(mpk_read_uleb_count(&c, "the number of functions", &declared, err));
 	if (open_section(r, CODE, &c))
-		MPK_TRY(read_count(&c, "the number of functions", &count, err));
+		MPK_TRY(mpk_read_uleb_count(&c, "the number of functions", &count, err));
 	if (count != declared)
 		return corrupt(&c, "functions and their bodies are not as many", err);
 	for (size_t i = 0; i < count; i++) {
@@ -446,17 +406,17 @@ static enum mpk_code read_data(struct reader *r, struct mpk_error *err)
 
 	if (!open_section(r, DATA, &c))
 		return MPK_OK;
-	MPK_TRY(read_count(&c, "the number of data segments", &count, err));
+	MPK_TRY(mpk_read_uleb_count(&c, "the number of data segments", &count, err));
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_object_section s = { .name = "data" };
 		uint64_t flags, ignored;
 		bool is_constant;
 
-		MPK_TRY(read_number(&c, "a data segment", &flags, err));
+		MPK_TRY(mpk_read_uleb(&c, "a data segment", &flags, err));
 		if (flags > ACTIVE_IN)
 			return corrupt(&c, "a data segment of an unknown kind", err);
 		if (flags == ACTIVE_IN)
-			MPK_TRY(read_number(&c, "the memory of a data segment", &ignored, err));
+			MPK_TRY(mpk_read_uleb(&c, "the memory of a data segment", &ignored, err));
 		if (flags != PASSIVE)
 			MPK_TRY(read_expression(&c, &s.address, &is_constant, err));
 		MPK_TRY(read_part(&c, "a data segment", &part, err));
@@ -527,7 +487,7 @@ static enum mpk_code read_exports(struct reader *r, struct mpk_error *err)
 
 	if (!open_section(r, EXPORTS, &c))
 		return MPK_OK;
-	MPK_TRY(read_count(&c, "the number of exports", &count, err));
+	MPK_TRY(mpk_read_uleb_count(&c, "the number of exports", &count, err));
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_object_symbol s = { .global = true, .defined = true };
 		uint64_t index;
@@ -535,7 +495,7 @@ static enum mpk_code read_exports(struct reader *r, struct mpk_error *err)
 
 		MPK_TRY(read_name(r, &c, &s.name, err));
 		MPK_TRY(mpk_read_u8(&c, "the kind of an export", &kind, err));
-		MPK_TRY(read_number(&c, "the index of an export", &index, err));
+		MPK_TRY(mpk_read_uleb(&c, "the index of an export", &index, err));
 		if (kind > TAG)
 			return corrupt(&c, "an export of an unknown kind", err);
 		if ((kind == FUNCTION && index >= r->function_count) ||
@@ -574,12 +534,12 @@ static enum mpk_code read_function_names(struct reader *r, struct mpk_cursor c,
 {
 	size_t count;
 
-	MPK_TRY(read_count(&c, "the number of names", &count, err));
+	MPK_TRY(mpk_read_uleb_count(&c, "the number of names", &count, err));
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_object_symbol s = { 0 };
 		uint64_t index;
 
-		MPK_TRY(read_number(&c, "the index of a name", &index, err));
+		MPK_TRY(mpk_read_uleb(&c, "the index of a name", &index, err));
 		MPK_TRY(read_name(r, &c, &s.name, err));
 		if (index >= r->function_count || r->functions[index].is_imported ||
 		    r->functions[index].is_exported)
@@ -595,12 +555,12 @@ static enum mpk_code name_segments(struct reader *r, struct mpk_cursor c, struct
 {
 	size_t count;
 
-	MPK_TRY(read_count(&c, "the number of names", &count, err));
+	MPK_TRY(mpk_read_uleb_count(&c, "the number of names", &count, err));
 	for (size_t i = 0; i < count; i++) {
 		const char *name;
 		uint64_t index;
 
-		MPK_TRY(read_number(&c, "the index of a name", &index, err));
+		MPK_TRY(mpk_read_uleb(&c, "the index of a name", &index, err));
 		MPK_TRY(read_name(r, &c, &name, err));
 		if (index < r->segment_count)
 			r->sections[index].name = name;
@@ -621,7 +581,7 @@ static enum mpk_code read_needed(struct reader *r, struct mpk_error *err)
 		MPK_TRY(read_part(&r->dylink, "a part of dylink.0", &part, err));
 		if (kind != NEEDED)
 			continue;
-		MPK_TRY(read_count(&part, "the number of libraries", &count, err));
+		MPK_TRY(mpk_read_uleb_count(&part, "the number of libraries", &count, err));
 		for (size_t i = 0; i < count; i++) {
 			const char *name;
 
@@ -645,9 +605,9 @@ static enum mpk_code read_data_symbol(struct reader *r, struct mpk_cursor *c, ui
 	MPK_TRY(read_name(r, c, &s->name, err));
 	if (flags & UNDEFINED)
 		return MPK_OK;
-	MPK_TRY(read_number(c, "the segment of a symbol", &segment, err));
-	MPK_TRY(read_number(c, "the offset of a symbol", &off, err));
-	MPK_TRY(read_number(c, "the bytes of a symbol", &s->bytes, err));
+	MPK_TRY(mpk_read_uleb(c, "the segment of a symbol", &segment, err));
+	MPK_TRY(mpk_read_uleb(c, "the offset of a symbol", &off, err));
+	MPK_TRY(mpk_read_uleb(c, "the bytes of a symbol", &s->bytes, err));
 	if (segment >= r->segment_count ||
 	    !mpk_span_sub(r->sections[segment].content, off, s->bytes, &s->content))
 		return corrupt(c, "a symbol is outside of its segment", err);
@@ -663,7 +623,7 @@ static enum mpk_code read_indexed_symbol(struct reader *r, struct mpk_cursor *c,
 {
 	uint64_t index;
 
-	MPK_TRY(read_number(c, "the index of a symbol", &index, err));
+	MPK_TRY(mpk_read_uleb(c, "the index of a symbol", &index, err));
 	if (!(flags & UNDEFINED) || flags & EXPLICIT_NAME)
 		MPK_TRY(read_name(r, c, &s->name, err));
 	if (!is_function)
@@ -681,16 +641,16 @@ static enum mpk_code read_symbols(struct reader *r, struct mpk_cursor c, struct 
 	enum { OF_FUNCTION, OF_DATA, OF_GLOBAL, OF_SECTION, OF_TAG, OF_TABLE };
 	size_t count;
 
-	MPK_TRY(read_count(&c, "the number of symbols", &count, err));
+	MPK_TRY(mpk_read_uleb_count(&c, "the number of symbols", &count, err));
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_object_symbol s = { 0 };
 		uint64_t flags, ignored;
 		uint8_t kind;
 
 		MPK_TRY(mpk_read_u8(&c, "the kind of a symbol", &kind, err));
-		MPK_TRY(read_number(&c, "the flags of a symbol", &flags, err));
+		MPK_TRY(mpk_read_uleb(&c, "the flags of a symbol", &flags, err));
 		if (kind == OF_SECTION) {
-			MPK_TRY(read_number(&c, "the section of a symbol", &ignored, err));
+			MPK_TRY(mpk_read_uleb(&c, "the section of a symbol", &ignored, err));
 			continue;
 		}
 		if (kind > OF_TABLE)
@@ -713,14 +673,14 @@ static enum mpk_code read_segment_infos(struct reader *r, struct mpk_cursor c,
 {
 	size_t count;
 
-	MPK_TRY(read_count(&c, "the number of segments", &count, err));
+	MPK_TRY(mpk_read_uleb_count(&c, "the number of segments", &count, err));
 	for (size_t i = 0; i < count; i++) {
 		const char *name;
 		uint64_t ignored;
 
 		MPK_TRY(read_name(r, &c, &name, err));
-		MPK_TRY(read_number(&c, "the alignment of a segment", &ignored, err));
-		MPK_TRY(read_number(&c, "the flags of a segment", &ignored, err));
+		MPK_TRY(mpk_read_uleb(&c, "the alignment of a segment", &ignored, err));
+		MPK_TRY(mpk_read_uleb(&c, "the flags of a segment", &ignored, err));
 		if (i < r->segment_count)
 			r->sections[i].name = name;
 	}
@@ -732,7 +692,7 @@ static enum mpk_code read_linking(struct reader *r, struct mpk_error *err)
 	enum { LINKING_VERSION = 2, SEGMENTS = 5, SYMBOLS = 8 };
 	uint64_t version;
 
-	MPK_TRY(read_number(&r->linking, "the version of the symbols", &version, err));
+	MPK_TRY(mpk_read_uleb(&r->linking, "the version of the symbols", &version, err));
 	if (version != LINKING_VERSION)
 		return corrupt(&r->linking, "symbols of another version", err);
 	while (mpk_cursor_left(&r->linking)) {

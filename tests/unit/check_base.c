@@ -172,6 +172,62 @@ START_TEST(cursor_bounds)
 END_TEST
 
 static const struct {
+	const char *bytes;
+	size_t len;
+	uint64_t number, from_signed;
+} lebs[] = {
+	{ "\x02", 1, 2, 2 },
+	{ "\x7f", 1, 127, UINT64_MAX },
+	{ "\x80\x01", 2, 128, 128 },
+	{ "\xe5\x8e\x26", 3, 624485, 624485 },
+	{ "\xc0\xbb\x78", 3, 1973696, (uint64_t)-123456 },
+	{ "\x80\x80\x80\x00", 4, 0, 0 }, /* linkers pad numbers that they fill in */
+	{ "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10, UINT64_MAX, UINT64_MAX },
+};
+
+/* The examples of DWARF 5, 7.6, and the longest. */
+START_TEST(leb128)
+{
+	const struct mpk_span bytes = mpk_span_of(lebs[_i].bytes, lebs[_i].len);
+	struct mpk_cursor c = mpk_cursor_of(bytes, 0, "file");
+	uint64_t n = 0;
+
+	ck_assert_int_eq(mpk_read_uleb(&c, "n", &n, NULL), MPK_OK);
+	ck_assert_uint_eq(n, lebs[_i].number);
+	ck_assert_uint_eq(c.pos, bytes.len);
+	c.pos = 0;
+	ck_assert_int_eq(mpk_read_sleb(&c, "n", &n, NULL), MPK_OK);
+	ck_assert_uint_eq(n, lebs[_i].from_signed);
+	c = mpk_cursor_of(mpk_span_of(bytes.data, bytes.len - 1), 0, "file");
+	ck_assert_int_eq(mpk_read_uleb(&c, "n", &n, NULL), MPK_E_CORRUPT);
+	ck_assert_uint_eq(c.pos, 0);
+}
+END_TEST
+
+START_TEST(leb128_refused)
+{
+	static const uint8_t bytes[] = { 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+					 0x80, 0x80, 0x80, 0x80, 1,    3 };
+	struct mpk_cursor c = mpk_cursor_of(mpk_span_of(bytes, sizeof bytes), 0x40, "file");
+	struct mpk_error err;
+	uint64_t n = 77;
+	size_t count = 77;
+
+	ck_assert_int_eq(mpk_read_uleb(&c, "n", &n, &err), MPK_E_CORRUPT);
+	ck_assert_str_eq(err.text, "n: the number has more than 64 bits");
+	ck_assert_uint_eq(err.at.offset, 0x40);
+	ck_assert_uint_eq(n, 77);
+	c.pos = sizeof bytes - 1;
+	ck_assert_int_eq(mpk_read_uleb_count(&c, "n", &count, &err), MPK_E_CORRUPT);
+	ck_assert_str_eq(err.text, "n: count 3 does not fit in the 0 bytes left");
+	ck_assert_uint_eq(count, 77);
+	c.pos--;
+	ck_assert_int_eq(mpk_read_uleb_count(&c, "n", &count, &err), MPK_OK);
+	ck_assert_uint_eq(count, 1);
+}
+END_TEST
+
+static const struct {
 	const char *text;
 	bool ok;
 	int64_t value;
@@ -379,6 +435,8 @@ int main(void)
 #endif
 	tcase_add_test(t, rope_pieces);
 	tcase_add_test(t, cursor_bounds);
+	tcase_add_loop_test(t, leb128, 0, (int)MPK_ARRAY_COUNT(lebs));
+	tcase_add_test(t, leb128_refused);
 	tcase_add_loop_test(t, numbers, 0, (int)MPK_ARRAY_COUNT(integers));
 	tcase_add_test(t, integers_of_this_machine);
 	tcase_add_test(t, map_and_closest);

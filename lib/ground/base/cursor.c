@@ -113,3 +113,55 @@ enum mpk_code mpk_read_count(struct mpk_cursor *c, const char *what, uint64_t ea
 	*c = at;
 	return MPK_OK;
 }
+
+/* The low seven bits of each byte, the lowest first; the top bit says that another byte follows. */
+static enum mpk_code read_leb(struct mpk_cursor *c, const char *what, bool is_signed, uint64_t *out,
+			      struct mpk_error *err)
+{
+	struct mpk_cursor at = *c;
+	uint64_t value = 0;
+	unsigned shift = 0;
+	uint8_t byte;
+
+	do {
+		MPK_TRY(mpk_read_u8(&at, what, &byte, err));
+		if (shift > 63 || (shift == 63 && !is_signed && byte > 1))
+			return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, mpk_cursor_offset(c),
+					       "%s: the number has more than 64 bits", what);
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	if (is_signed && (byte & 0x40) && shift < 64)
+		value |= UINT64_MAX << shift;
+	*out = value;
+	*c = at;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_read_uleb(struct mpk_cursor *c, const char *what, uint64_t *out,
+			    struct mpk_error *err)
+{
+	return read_leb(c, what, false, out, err);
+}
+
+enum mpk_code mpk_read_sleb(struct mpk_cursor *c, const char *what, uint64_t *out,
+			    struct mpk_error *err)
+{
+	return read_leb(c, what, true, out, err);
+}
+
+enum mpk_code mpk_read_uleb_count(struct mpk_cursor *c, const char *what, size_t *out,
+				  struct mpk_error *err)
+{
+	struct mpk_cursor at = *c;
+	uint64_t n;
+
+	MPK_TRY(mpk_read_uleb(&at, what, &n, err));
+	if (n > mpk_cursor_left(&at))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, mpk_cursor_offset(c),
+				       "%s: count %" PRIu64 " does not fit in the %zu bytes left",
+				       what, n, mpk_cursor_left(&at));
+	*out = (size_t)n;
+	*c = at;
+	return MPK_OK;
+}

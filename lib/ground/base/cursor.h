@@ -67,6 +67,16 @@ enum mpk_code mpk_read_str(struct mpk_cursor *c, const char *what, struct mpk_sp
 enum mpk_code mpk_read_count(struct mpk_cursor *c, const char *what, uint64_t each, size_t *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_read_uleb, mpk_read_sleb - an unsigned or a signed number in LEB128, as DWARF and WebAssembly define it
+ * (DWARF 5, 7.6), of at most ten bytes; a signed number is returned as its two's complement in 64 bits
+ * mpk_read_uleb_count - an unsigned LEB128 count of elements that take at least one byte each and fit in the bytes left */
+enum mpk_code mpk_read_uleb(struct mpk_cursor *c, const char *what, uint64_t *out,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_read_sleb(struct mpk_cursor *c, const char *what, uint64_t *out,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_read_uleb_count(struct mpk_cursor *c, const char *what, size_t *out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_load_* - unaligned little-endian loads; the caller has checked the bounds */
 static inline uint16_t mpk_load_u16(const uint8_t *p)
 {

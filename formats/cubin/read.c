@@ -7,6 +7,7 @@
 #include "base/cursor.h"
 #include "base/num.h"
 #include "base/strmap.h"
+#include "base/vec.h"
 #include "cubin/elf.h"
 #include "cubin/internal/cubin.h"
 #include "text/escape.h"
@@ -112,16 +113,9 @@ static struct mpk_cubin_kernel *cubin_kernel_of(struct reader *r, struct mpk_spa
 
 static struct mpk_cubin_kernel *kernel_at(struct reader *r, uint32_t symbol)
 {
-	size_t low = 0, high = r->out->kernel_count;
+	size_t low;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (r->kernel_symbols[mid] < symbol)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	MPK_FIND_FIRST(low, r->out->kernel_count, i, r->kernel_symbols[i] < symbol);
 	return low < r->out->kernel_count && r->kernel_symbols[low] == symbol ? &r->kernels[low]
 									      : NULL;
 }

@@ -298,17 +298,10 @@ enum mpk_code mpk_source_code_conditions(struct mpk_span text, struct mpk_arena 
 const struct mpk_source_code_group *
 mpk_source_code_group_at(const struct mpk_source_code_groups *groups, size_t off)
 {
-	size_t low = 0, high = groups->count, i;
+	size_t after, i;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (groups->items[middle].from <= off)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (i = low - 1; low && i != SIZE_MAX; i = groups->items[i].around)
+	MPK_FIND_FIRST(after, groups->count, at, groups->items[at].from <= off);
+	for (i = after - 1; after && i != SIZE_MAX; i = groups->items[i].around)
 		if (off < groups->items[i].to)
 			return &groups->items[i];
 	return NULL;

@@ -67,7 +67,27 @@ enum mpk_code mpk_memory_check(struct mpk_error *err) MPK_MUST_CHECK;
 		return (x->third > y->third) - (x->third < y->third);                              \
 	}
 
-/* --- looking up in a sorted array what may stand there several times, or not itself --- */
+/* --- looking up in a sorted array ---
+ *
+ * A key may be there several times, or not at all. */
+
+/* MPK_FIND_FIRST - set `at` to the first of count elements that does not come before what is looked for; to count if
+ * all come before. By halving: `comes_before`, an expression of the index i, is true for elements up to one, and
+ * false from there on. */
+#define MPK_FIND_FIRST(at, count, i, comes_before)                                                 \
+	do {                                                                                       \
+		size_t low_ = 0, high_ = (count);                                                  \
+                                                                                                   \
+		while (low_ < high_) {                                                             \
+			size_t i = low_ + (high_ - low_) / 2;                                      \
+                                                                                                   \
+			if (comes_before)                                                          \
+				low_ = i + 1;                                                      \
+			else                                                                       \
+				high_ = i;                                                         \
+		}                                                                                  \
+		(at) = low_;                                                                       \
+	} while (0)
 
 /* mpk_lower_bound - the first of count items of size bytes that does not come before key
  * @items   sorted by compare, the function that qsort() had
@@ -75,36 +95,23 @@ enum mpk_code mpk_memory_check(struct mpk_error *err) MPK_MUST_CHECK;
 static inline size_t mpk_lower_bound(const void *items, size_t count, size_t size, const void *key,
 				     int (*compare)(const void *a, const void *b))
 {
-	size_t low = 0, high = count;
+	size_t at;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare((const uint8_t *)items + middle * size, key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	MPK_FIND_FIRST(at, count, i, compare((const uint8_t *)items + i * size, key) < 0);
+	return at;
 }
 
-/* mpk_first_from - the same by a number: the first whose uint64_t at byte off is not below key */
+/* mpk_first_from - the index of the first item whose uint64_t at byte off is not below key; count: none */
 static inline size_t mpk_first_from(const void *items, size_t count, size_t size, size_t off,
 				    uint64_t key)
 {
-	size_t low = 0, high = count;
+	const uint8_t *numbers = (const uint8_t *)items + off;
+	uint64_t number;
+	size_t at;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		uint64_t number;
-
-		memcpy(&number, (const uint8_t *)items + middle * size + off, sizeof number);
-		if (number < key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	MPK_FIND_FIRST(at, count, i,
+		       (memcpy(&number, numbers + i * size, sizeof number), number < key));
+	return at;
 }
 
 #endif

@@ -316,16 +316,10 @@ bool mpk_code_file_find(const struct mpk_code_file *f, const char *symbol,
 			struct mpk_code_function *out)
 {
 	const struct mpk_code_symbol *best;
-	size_t low = 0, high = f->symbol_count;
+	size_t low;
 
-	while (low < high) { /* the first of this name, which is the best */
-		size_t mid = low + (high - low) / 2;
-
-		if (strcmp(f->by_name[mid]->name, symbol) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	/* The first symbol of this name is the best. */
+	MPK_FIND_FIRST(low, f->symbol_count, i, strcmp(f->by_name[i]->name, symbol) < 0);
 	if (low == f->symbol_count || strcmp(f->by_name[low]->name, symbol) != 0)
 		return false;
 	best = f->by_name[low];
@@ -423,17 +417,11 @@ bool mpk_code_file_put_name(const struct mpk_code_file *f, size_t section, uint6
 
 bool mpk_code_file_is_data(const struct mpk_code_file *f, size_t section, uint64_t address)
 {
-	size_t low = 0, high = f->mark_count;
+	size_t after;
 
 	section = f->relocatable ? section : 0;
-	while (low < high) { /* The first mark after the address. */
-		size_t mid = low + (high - low) / 2;
-		const struct mpk_code_mark *m = &f->marks[mid];
-
-		if (m->section < section || (m->section == section && m->address <= address))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && f->marks[low - 1].section == section && f->marks[low - 1].is_data;
+	MPK_FIND_FIRST(after, f->mark_count, i,
+		       f->marks[i].section < section ||
+			       (f->marks[i].section == section && f->marks[i].address <= address));
+	return after && f->marks[after - 1].section == section && f->marks[after - 1].is_data;
 }

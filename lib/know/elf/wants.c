@@ -110,17 +110,11 @@ static enum mpk_code take_symbols(struct work *w, struct mpk_error *err)
 
 static const char *pointer_at(const struct work *w, uint64_t address)
 {
-	for (size_t low = 0, high = w->pointer_count; low < high;) {
-		size_t middle = low + (high - low) / 2;
+	size_t at;
 
-		if (w->pointers[middle].address == address)
-			return w->pointers[middle].name;
-		if (w->pointers[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	MPK_FIND_FIRST(at, w->pointer_count, i, w->pointers[i].address < address);
+	return at < w->pointer_count && w->pointers[at].address == address ? w->pointers[at].name
+									   : NULL;
 }
 
 /* --- a piece ----------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/vec.h"
 #include "elf/constants.h"
 #include "elf/symbols.h"
 #include "text/phrase.h"
@@ -163,22 +164,18 @@ size_t mpk_host_texts_function(const struct mpk_image *image,
 			       const struct mpk_image_function *getter, bool *is_doc)
 {
 	const char *of = behind(getter->name, MPK_GETTER_METADATA);
+	size_t at;
 
 	*is_doc = !of;
 	if (!of)
 		of = behind(getter->name, MPK_GETTER_DOC);
-	for (size_t low = 0, high = of ? image->function_count : 0; low < high;) {
-		size_t middle = low + (high - low) / 2;
-		int order = mpk_natural_compare(image->functions[middle].name, of);
-
-		if (!order)
-			return middle;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return image->function_count;
+	if (!of)
+		return image->function_count;
+	MPK_FIND_FIRST(at, image->function_count, i,
+		       mpk_natural_compare(image->functions[i].name, of) < 0);
+	return at < image->function_count && mpk_natural_compare(image->functions[at].name, of) == 0
+		       ? at
+		       : image->function_count;
 }
 
 static void ask_getter(struct search *s, const struct mpk_image_function *getter,

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "blob/blob.h"
 #include "code/format.h"
 #include "elf/foreign.h"
@@ -55,16 +56,10 @@ static int by_member(const void *a, const void *b)
 /* Returns the group of a member; NULL is the group of no member. */
 static struct group group_of(const struct group *all, const char *member)
 {
-	size_t low = 0, high = all->count, end;
+	size_t low, end;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if ((uintptr_t)all->functions[middle]->member < (uintptr_t)member)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	MPK_FIND_FIRST(low, all->count, i,
+		       (uintptr_t)all->functions[i]->member < (uintptr_t)member);
 	for (end = low; end < all->count && all->functions[end]->member == member; end++)
 		;
 	return (struct group){ all->functions + low, end - low };

@@ -248,7 +248,7 @@ const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *nod
 						 size_t *count)
 {
 	struct mpk_span kernel = mpk_view_kernels(node)->functions[index].key;
-	size_t low = 0, high = node->finding_count, end, first = index;
+	size_t low, end, first = index;
 
 	/* if the table has a name twice, the first row has the findings */
 	(void)mpk_names_find(&node->info->table, kernel, &first);
@@ -256,14 +256,8 @@ const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *nod
 	if (first != index)
 		return NULL;
 	/* findings are sorted by kernel: find the first that is not less */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (mpk_span_compare(mpk_span_str(node->findings[middle].kernel), kernel) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	MPK_FIND_FIRST(low, node->finding_count, i,
+		       mpk_span_compare(mpk_span_str(node->findings[i].kernel), kernel) < 0);
 	for (end = low;
 	     end < node->finding_count && mpk_span_is(kernel, node->findings[end].kernel); end++)
 		;

@@ -10,6 +10,7 @@
 
 #include "answer/answer.h"
 #include "base/strmap.h"
+#include "base/vec.h"
 #include "code/show.h"
 #include "list/list.h"
 #include "model/device_code.h"
@@ -96,17 +97,10 @@ static enum mpk_code find_programs(struct digests *d, const struct mpk_code_info
 /* Returns the first definition that begins at or after p: definitions are in file order. */
 static size_t first_definition(const struct mpk_code_info *code, const uint8_t *p)
 {
-	size_t low = 0, high = code->definition_count;
+	size_t at;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (code->definitions[middle].data < p)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	MPK_FIND_FIRST(at, code->definition_count, i, code->definitions[i].data < p);
+	return at;
 }
 
 /* Hashes a gap without the blanks at its ends, which change with the definitions around it. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/vec.h"
 #include "elf/linking.h"
 #include "elf/symbols.h"
 #include "fatbin/fatbin.h"
@@ -117,16 +118,9 @@ static bool take_section(struct registration *r, struct section *s)
 /* Returns the struct whose pointer is at an address. */
 static struct wrapper *wrapper_at(struct section *s, uint64_t address)
 {
-	size_t low = 0, high = s->count;
+	size_t low;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->wrappers[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	MPK_FIND_FIRST(low, s->count, i, s->wrappers[i].address < address);
 	return low < s->count && s->wrappers[low].address == address ? &s->wrappers[low] : NULL;
 }
 

@@ -7,12 +7,12 @@
 #include <zstd.h>
 
 #include "base/vec.h"
-#include "cubin/elf.h"
 #include "elf/image.h"
 #include "elf/internal/elf.h"
 #include "elf/reader.h"
 #include "elf/symbols.h"
 #include "fatbin/fatbin.h"
+#include "offload/offload.h"
 #include "standalone/standalone.h"
 
 /* Device code that lies in a library beside its blob, or without one
@@ -67,35 +67,10 @@ static const struct mpk_symbol *end_of(const struct list *l, const struct mpk_sy
 	return &l->items[low];
 }
 
-/* --- how much of its room code fills ----------------------------------------------------- */
-
-static uint64_t elf_bytes(struct mpk_span bytes)
-{
-	struct mpk_cubin_elf elf;
-	struct mpk_cubin_section s;
-	uint64_t end = 0, top;
-
-	if (mpk_cubin_elf_open(bytes, MPK_CUBIN_EM_CUDA, "cubin", &elf, NULL) != MPK_OK)
-		return bytes.len;
-	/* the program headers stand at its end */
-	top = mpk_load_u64(bytes.data + 32) +
-	      (uint64_t)mpk_load_u16(bytes.data + 54) * mpk_load_u16(bytes.data + 56);
-	end = elf.sections_off + (uint64_t)elf.section_count * 64;
-	end = top > end ? top : end;
-	for (size_t i = 0; i < elf.section_count; i++) {
-		if (mpk_cubin_elf_section(&elf, i, &s, NULL) != MPK_OK)
-			return bytes.len;
-		if (s.type != MPK_CUBIN_SHT_NOBITS && s.off + s.size > end)
-			end = s.off + s.size;
-	}
-	return end;
-}
-
-/* Zeros follow code that replaced longer code. They do not belong to it unless the code itself
- * says so. */
+/* Returns the code at the beginning of the room between two symbols. Zeros after it are left from longer code
+ * that it replaced, unless the code's own headers include them. */
 static struct mpk_span used(struct mpk_span room)
 {
-	static const char elf[] = "\177ELF";
 	size_t len = room.len;
 	uint64_t own = 0;
 
@@ -103,12 +78,14 @@ static struct mpk_span used(struct mpk_span room)
 		len--;
 	if (len == room.len)
 		return room;
-	if (mpk_span_starts(room, elf))
-		own = elf_bytes(room);
-	else if (mpk_fatbin_is(room) && room.len >= 16)
+	if (mpk_span_starts(room, ELFMAG)) {
+		own = mpk_offload_image_bytes(room);
+		own = own ? own : room.len; /* headers that do not read: nothing is cut off */
+	} else if (mpk_fatbin_is(room) && room.len >= 16) {
 		own = mpk_load_u16(room.data + 6) + mpk_load_u64(room.data + 8);
-	else
-		own = len + 1; /* a text has its NUL */
+	} else {
+		own = len + 1; /* a text ends with a NUL */
+	}
 	if (own > len)
 		len = own < room.len ? (size_t)own : room.len;
 	return mpk_span_of(room.data, len);

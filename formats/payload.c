@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* payload.c - any payload, by the codec of its kind: decoded, encoded, and the files that it consists of */
+/* payload.c - any payload, by the codec of its kind: decoded, and the files that it consists of */
 #include "payload.h"
 
 #include <stdlib.h>
@@ -17,13 +17,8 @@ static enum mpk_code read_empty(struct mpk_cursor *c, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-static void write_empty(const struct mpk_payload *p, struct mpk_rope *rope)
-{
-	(void)p, (void)rope;
-}
-
 const struct mpk_payload_reader mpk_reader_empty = { MPK_PAYLOAD_EMPTY, read_empty };
-const struct mpk_codec mpk_codec_empty = { &mpk_reader_empty, write_empty, NULL };
+const struct mpk_codec mpk_codec_empty = { &mpk_reader_empty, NULL };
 
 /* Returns the payload with everything set that a reader may ask for. */
 static enum mpk_code decode(const struct mpk_payload *start,
@@ -58,11 +53,6 @@ enum mpk_code mpk_payload_decode_as(const struct mpk_payload_reader *reader,
 	const struct mpk_payload start = { .tag = reader->tag, .gen = gen };
 
 	return decode(&start, reader, bytes, arena, out, err);
-}
-
-void mpk_payload_encode(const struct mpk_payload *p, struct mpk_rope *rope)
-{
-	p->kind->codec->write(p, rope);
 }
 
 /* --- the table of kinds, from kinds.def ------------------------------------------------------- */

@@ -81,13 +81,12 @@ extern const struct mpk_payload_reader
 extern const struct mpk_payload_reader mpk_reader_aot;     /* AotExecutorFactory */
 extern const struct mpk_payload_reader mpk_reader_kernels; /* cuda, opencl, ... */
 
-/* How one payload layout reads and writes.
+/* How one payload layout is read, and the files that it consists of.
  *
  * A codec with MPK_PAYLOAD_RECORD and a schema of its own for out->u.record needs no member: its fields are
  * listed, and extracted as files, like those of every record, whatever its bytes look like. */
 struct mpk_codec {
 	const struct mpk_payload_reader *reader;
-	void (*write)(const struct mpk_payload *p, struct mpk_rope *rope);
 	/* Adds the files that the payload consists of; NULL: there are none. */
 	enum mpk_code (*files)(const struct mpk_payload *p, struct mpk_files *files);
 };
@@ -110,10 +109,6 @@ enum mpk_code mpk_payload_decode_as(const struct mpk_payload_reader *reader,
 				    enum mpk_generation gen, struct mpk_source bytes,
 				    struct mpk_arena *arena, struct mpk_payload *out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_payload_encode - append the payload's bytes; the inverse of decoding to the byte,
- * less trailing bytes. Failures are remembered by the rope. */
-void mpk_payload_encode(const struct mpk_payload *p, struct mpk_rope *rope);
 
 /* One file that a payload would make. */
 struct mpk_extracted_file {

@@ -57,20 +57,6 @@ static enum mpk_code constloader_read_payload(struct mpk_cursor *c, struct mpk_a
 	return const_loader_read(c, arena, &out->u.consts, err);
 }
 
-static void constloader_write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
-{
-	/* The inverse, to the byte */
-	const struct mpk_const_loader *l = &p->u.consts;
-
-	mpk_rope_put_strs(rope, l->consts.names);
-	mpk_rope_put_u64(rope, l->consts.names.count);
-	mpk_tensors_write(rope, &l->consts);
-	mpk_rope_put_strs(rope, l->symbols);
-	mpk_rope_put_u64(rope, l->symbols.count);
-	for (size_t i = 0; i < l->symbols.count; i++)
-		mpk_rope_put_strs(rope, l->needs[i]);
-}
-
 static enum mpk_code constloader_list_files(const struct mpk_payload *p, struct mpk_files *files)
 {
 	return mpk_files_add_params(files, "constants/", &p->u.consts.consts);
@@ -78,5 +64,4 @@ static enum mpk_code constloader_list_files(const struct mpk_payload *p, struct 
 
 const struct mpk_payload_reader mpk_reader_consts = { MPK_PAYLOAD_CONSTS,
 						      constloader_read_payload };
-const struct mpk_codec mpk_codec_consts = { &mpk_reader_consts, constloader_write_payload,
-					    constloader_list_files };
+const struct mpk_codec mpk_codec_consts = { &mpk_reader_consts, constloader_list_files };

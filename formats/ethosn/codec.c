@@ -84,22 +84,6 @@ static enum mpk_code ethosn_read_payload(struct mpk_cursor *c, struct mpk_arena 
 	return ethosn_read(c, out->gen != MPK_GEN_CURRENT, arena, &out->u.ethosn, err);
 }
 
-static void ethosn_write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
-{
-	/* The inverse, to the byte */
-	mpk_rope_put_u64(rope, p->u.ethosn.count);
-	for (size_t i = 0; i < p->u.ethosn.count; i++) {
-		const struct mpk_ethosn_network *n = &p->u.ethosn.networks[i];
-
-		mpk_rope_put_str(rope, n->name);
-		mpk_rope_put_blob(rope, n->compiled);
-		mpk_rope_put_words(rope, n->input_order, 4);
-		mpk_rope_put_view(rope, n->input_sizes);
-		mpk_rope_put_words(rope, n->output_order, 4);
-		mpk_rope_put_view(rope, n->output_sizes);
-	}
-}
-
 static enum mpk_code ethosn_list_files(const struct mpk_payload *p, struct mpk_files *files)
 {
 	const struct mpk_ethosn *e = &p->u.ethosn;
@@ -117,5 +101,4 @@ static enum mpk_code ethosn_list_files(const struct mpk_payload *p, struct mpk_f
 }
 
 const struct mpk_payload_reader mpk_reader_ethosn = { MPK_PAYLOAD_ETHOSN, ethosn_read_payload };
-const struct mpk_codec mpk_codec_ethosn = { &mpk_reader_ethosn, ethosn_write_payload,
-					    ethosn_list_files };
+const struct mpk_codec mpk_codec_ethosn = { &mpk_reader_ethosn, ethosn_list_files };

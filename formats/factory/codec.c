@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* codec.c - the payloads of graph and AOT executors: parameters, and for the former the graph; read and written, and the
- * files that one consists of
+/* codec.c - the payloads of graph and AOT executors: parameters, and for a graph executor its graph
  *
  * As written by GraphExecutorFactory and AotExecutorFactory (TVM, SaveToBinary in
  * src/runtime/graph_executor/graph_executor_factory.cc and src/runtime/aot_executor/
- * aot_executor_factory.cc): the two differ in the graph alone, so they share a reader and a writer. */
+ * aot_executor_factory.cc): only the graph is different, so both share a reader and a writer. */
 #include "factory/factory.h"
 
 #include "payload.h"
@@ -57,11 +56,6 @@ void mpk_factory_write(struct mpk_rope *r, const struct mpk_factory *f)
 
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
-static void factory_write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
-{
-	mpk_factory_write(rope, &p->u.factory);
-}
-
 static enum mpk_code factory_list_files(const struct mpk_payload *p, struct mpk_files *files)
 {
 	const struct mpk_factory *f = &p->u.factory;
@@ -71,8 +65,5 @@ static enum mpk_code factory_list_files(const struct mpk_payload *p, struct mpk_
 	return mpk_files_add_params(files, "params/", &f->params);
 }
 
-const struct mpk_codec mpk_codec_graph = { &mpk_reader_graph, factory_write_payload,
-					   factory_list_files };
-
-const struct mpk_codec mpk_codec_aot = { &mpk_reader_aot, factory_write_payload,
-					 factory_list_files };
+const struct mpk_codec mpk_codec_graph = { &mpk_reader_graph, factory_list_files };
+const struct mpk_codec mpk_codec_aot = { &mpk_reader_aot, factory_list_files };

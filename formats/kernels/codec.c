@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* codec.c - kernels of GPUs: what writes a payload of any layout, and the files that one consists of */
+/* codec.c - kernels of GPUs: writes a payload of any layout, and lists the files that it consists of */
 #include "kernels/kernels.h"
 
 #include <inttypes.h>
@@ -106,11 +106,6 @@ void mpk_kernels_write(const struct mpk_kernels *k, struct mpk_rope *rope)
 
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
-static void kernels_write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
-{
-	mpk_kernels_write(&p->u.kernels, rope);
-}
-
 static void put_json_string(struct mpk_strbuf *out, struct mpk_span s)
 {
 	mpk_escape_json(out, s, "\\ufffd");
@@ -213,5 +208,4 @@ static enum mpk_code kernels_list_files(const struct mpk_payload *p, struct mpk_
 	return mpk_files_add_text(files, "functions.json", &json);
 }
 
-const struct mpk_codec mpk_codec_kernels = { &mpk_reader_kernels, kernels_write_payload,
-					     kernels_list_files };
+const struct mpk_codec mpk_codec_kernels = { &mpk_reader_kernels, kernels_list_files };

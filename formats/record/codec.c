@@ -2,7 +2,7 @@
 /* codec.c - payloads that are a list of strings and numbers: one loop over the fields of a schema
  *
  * Most kinds of modules are such a list. They need no code of their own, only a schema in their row of
- * kinds.def; which is why neither function here knows any kind. */
+ * kinds.def, so no function here knows any kind. */
 #include "record/record.h"
 
 #include "kinds.def"
@@ -48,37 +48,12 @@ static enum mpk_code record_read(struct mpk_cursor *c, const struct mpk_record_s
 	return MPK_OK;
 }
 
-/* The schema is the one that reading used, so the bytes are the same. */
-void mpk_record_write(struct mpk_rope *r, const struct mpk_record *record)
-{
-	for (size_t i = 0; i < record->schema->count; i++) {
-		const struct mpk_record_value *v = &record->values[i];
-
-		switch (record->schema->fields[i].type) {
-		case MPK_FIELD_STR:
-			mpk_rope_put_blob(r, v->str);
-			break;
-		case MPK_FIELD_STRS:
-			mpk_rope_put_strs(r, v->strs);
-			break;
-		case MPK_FIELD_I32:
-			mpk_rope_put_u32(r, (uint32_t)v->number);
-			break;
-		}
-	}
-}
-
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
 static enum mpk_code record_read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
 					 struct mpk_payload *out, struct mpk_error *err)
 {
 	return record_read(c, out->kind->schema, arena, &out->u.record, err);
-}
-
-static void record_write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
-{
-	mpk_record_write(rope, &p->u.record);
 }
 
 enum mpk_code mpk_record_files(const struct mpk_payload *p, struct mpk_files *files)
@@ -94,5 +69,4 @@ enum mpk_code mpk_record_files(const struct mpk_payload *p, struct mpk_files *fi
 }
 
 const struct mpk_payload_reader mpk_reader_record = { MPK_PAYLOAD_RECORD, record_read_payload };
-const struct mpk_codec mpk_codec_record = { &mpk_reader_record, record_write_payload,
-					    mpk_record_files };
+const struct mpk_codec mpk_codec_record = { &mpk_reader_record, mpk_record_files };

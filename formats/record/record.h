@@ -51,7 +51,4 @@ struct mpk_record {
 /* static_library: data, func_names; json_runtime: symbol, graph_json, const_names */
 extern const struct mpk_record_schema mpk_schema_json_runtime, mpk_schema_static_library;
 
-/* mpk_record_write - the inverse, to the byte; strings are borrowed until r is written */
-void mpk_record_write(struct mpk_rope *r, const struct mpk_record *record);
-
 #endif

@@ -83,9 +83,6 @@ struct mpk_relax {
 enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen, struct mpk_arena *arena,
 			     struct mpk_relax *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relax_write - the inverse, to the byte, less trailing bytes */
-void mpk_relax_write(struct mpk_rope *r, const struct mpk_relax *x);
-
 enum mpk_relax_op {
 	MPK_RELAX_CALL = 1,
 	MPK_RELAX_RET = 2,

@@ -100,9 +100,6 @@ enum mpk_relay_op {
 	MPK_RELAY_OPS
 };
 
-/* mpk_relay_write - the inverse, to the byte, less trailing bytes; hashes are computed */
-void mpk_relay_write(struct mpk_rope *r, const struct mpk_relay *x);
-
 /* mpk_relay_word - word i of an instruction; 0 is the opcode */
 static inline int64_t mpk_relay_word(const struct mpk_relay_instr *instr, size_t i)
 {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../unit/payload_write.h"
 #include "abi/internal/layout.h"
 #include "executor/executor.h"
 #include "executor/relay/internal/relay.h"
@@ -283,7 +284,7 @@ static struct mpk_span encode(const struct program *p, struct mpk_arena *arena)
 	struct mpk_rope rope = mpk_rope_of(arena);
 	struct mpk_span flat;
 
-	mpk_relay_write(&rope, &x);
+	relay_write(&rope, &x);
 	FUZZ_REQUIRE(mpk_rope_flat(&rope, &flat, NULL) == MPK_OK);
 	return flat;
 }

@@ -3,6 +3,7 @@
 #ifndef MPK_TESTS_FUZZ_TREE_H
 #define MPK_TESTS_FUZZ_TREE_H
 
+#include "../unit/payload_write.h"
 #include "blob/blob.h"
 #include "fuzz.h"
 #include "graphjson/graphjson.h"
@@ -23,7 +24,7 @@ static inline void fuzz_payload(const struct mpk_kind *kind, enum mpk_generation
 
 	if (mpk_payload_decode(kind, gen, source, arena, &p, NULL) != MPK_OK)
 		return;
-	mpk_payload_encode(&p, &rope);
+	payload_write(&rope, &p);
 	FUZZ_REQUIRE(mpk_rope_flat(&rope, &flat, NULL) == MPK_OK);
 	if (p.trailing == 0)
 		FUZZ_REQUIRE(mpk_span_equal(flat, source.span));

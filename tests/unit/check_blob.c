@@ -6,6 +6,7 @@
 
 #include "blob/blob.h"
 #include "payload.h"
+#include "payload_write.h"
 
 /* What the README of the fixtures says each blob holds: kinds and children in index order. */
 static const struct fixture {
@@ -123,7 +124,7 @@ static void check_payload(const struct mpk_payload *p, const struct mpk_node *n,
 	struct mpk_extracted_files parts;
 	struct mpk_span flat;
 
-	mpk_payload_encode(p, &rope);
+	payload_write(&rope, p);
 	ck_assert_int_eq(mpk_rope_flat(&rope, &flat, NULL), MPK_OK);
 	if (p->trailing == 0)
 		ck_assert(mpk_span_equal(flat, n->payload));

@@ -7,6 +7,7 @@
 #include "blob/blob.h"
 #include "graphjson/graphjson.h"
 #include "payload.h"
+#include "payload_write.h"
 
 struct loaded {
 	struct mpk_arena arena;
@@ -98,7 +99,7 @@ START_TEST(parts_and_bytes_come_back)
 
 	struct mpk_rope rope = mpk_rope_of(&l.arena);
 
-	mpk_payload_encode(&l.p, &rope);
+	payload_write(&rope, &l.p);
 	ck_assert_int_eq(mpk_rope_flat(&rope, &flat, NULL), MPK_OK);
 	ck_assert(mpk_span_equal(flat, l.p.source.span));
 	unload(&l);
@@ -363,7 +364,7 @@ START_TEST(every_kind_has_a_row_and_a_codec)
 
 	for (const struct mpk_kind *k; (k = &mpk_kinds[count])->name; count++) {
 		ck_assert_ptr_eq(mpk_kind_find(mpk_span_str(k->name)), k);
-		ck_assert(k->codec && k->codec->reader->read && k->codec->write);
+		ck_assert(k->codec && k->codec->reader->read);
 		ck_assert_int_eq(k->codec->reader->tag == MPK_PAYLOAD_RECORD, k->schema != NULL);
 		ck_assert_uint_le(k->first, k->last);
 	}

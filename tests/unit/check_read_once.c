@@ -2,6 +2,7 @@
 /* Every run of code is read once for one file, whoever asks: listing, --functions, JSON, --verify,
  * --size, --diff, --extract. The linker leads the calls of each reader here (Makefile), where they
  * are counted. */
+#include "payload_write.h"
 #include "verify_made.h"
 
 #include "ar/ar.h"
@@ -176,7 +177,7 @@ START_TEST(archive)
 	struct mpk_rope packed = { .arena = &arena };
 
 	record.values[0].str = robust_load(&arena, "tests/data/archive/gnu.a");
-	mpk_record_write(&packed, &record);
+	record_write(&packed, &record);
 	ck_assert_uint_eq(ask_all(write_blob("static_library", &packed)), 1);
 }
 END_TEST

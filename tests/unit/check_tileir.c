@@ -114,7 +114,7 @@ START_TEST(refuses)
 	assert_corrupt(BYTES(HEAD STRINGS STRINGS "\0"), "twice");
 	assert_corrupt(BYTES(HEAD STRINGS "\0"), "no section of types");
 	assert_corrupt(BYTES(HEAD STRINGS TYPES "\0"), "no section of functions");
-	assert_corrupt(BYTES(HEAD STRINGS TYPES "\2\1\5\0"), "more is counted");
+	assert_corrupt(BYTES(HEAD STRINGS TYPES "\2\1\5\0"), "does not fit in the");
 	assert_corrupt(BYTES(HEAD STRINGS TYPES "\2\7\1\0\0\0\0\0\0\0"), "not among the strings");
 	assert_corrupt(BYTES(HEAD STRINGS TYPES "\2\2\0\0\0"), "follow the last");
 	assert_corrupt(BYTES(HEAD STRINGS TYPES "\2\7\1\0\0\4\0\x20\0\0"), "an unknown kind");

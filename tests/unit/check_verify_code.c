@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* minspect --verify of device code that real tools made, whole and damaged (verify/code.c) */
+#include "payload_write.h"
 #include "verify_made.h"
 
 #include "spirv/spirv.h"
@@ -224,7 +225,7 @@ static void verify_changed(const char *path, void (*change)(struct mpk_payload *
 		if (p.tag != MPK_PAYLOAD_RELAX && p.tag != MPK_PAYLOAD_RELAY)
 			continue;
 		change(&p);
-		mpk_payload_encode(&p, &rope);
+		payload_write(&rope, &p);
 		ck_assert_int_eq(mpk_rope_flat(&rope, &nodes[i].payload, NULL), MPK_OK);
 	}
 	tree.nodes = nodes;

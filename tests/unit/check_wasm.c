@@ -159,7 +159,7 @@ START_TEST(refuses)
 	assert_corrupt(BYTES(HEAD "\1\5\0"), "a section");
 	assert_corrupt(BYTES(HEAD "\x2a\1\0"), "an unknown kind");
 	assert_corrupt(BYTES(HEAD "\1\1\0\1\1\0"), "twice");
-	assert_corrupt(BYTES(HEAD "\2\1\5"), "more is counted");
+	assert_corrupt(BYTES(HEAD "\2\1\5"), "does not fit in the");
 	assert_corrupt(BYTES(HEAD "\2\6\1\1e\1f\x9"), "an import of an unknown kind");
 	assert_corrupt(BYTES(HEAD "\3\2\1\0"), "not as many");
 	assert_corrupt(BYTES(HEAD "\7\5\1\1f\0\0"), "of what is not there");

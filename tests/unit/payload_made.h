@@ -6,6 +6,7 @@
 #include "base/native.h"
 #include "harness.h"
 #include "payload.h"
+#include "payload_write.h"
 
 struct gen {
 	uint64_t seed;
@@ -310,7 +311,7 @@ HARNESS_FN struct mpk_span encoded(const struct mpk_payload *p, struct gen *g)
 	struct mpk_rope rope = mpk_rope_of(&g->arena);
 	struct mpk_span flat;
 
-	mpk_payload_encode(p, &rope);
+	payload_write(&rope, p);
 	ck_assert_int_eq(mpk_rope_flat(&rope, &flat, NULL), MPK_OK);
 	return flat;
 }

@@ -11,6 +11,7 @@
 
 #include "base/native.h"
 #include "model_made.h"
+#include "payload_write.h"
 #include "relaxvm/relaxvm.h"
 
 enum { MADE_MAX = 64, MADE_INSTRS = 256, MADE_WORDS = 4096 };
@@ -119,7 +120,7 @@ HARNESS_FN struct mpk_span made_encode(const struct made *m, uint8_t **out)
 	struct mpk_error err = { 0 };
 	struct mpk_span flat;
 
-	mpk_relax_write(&rope, &x);
+	relax_write(&rope, &x);
 	ck_assert_ok(mpk_rope_flat(&rope, &flat, &err), err);
 	*out = malloc(flat.len);
 	ck_assert_ptr_nonnull(*out);

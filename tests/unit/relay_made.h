@@ -13,6 +13,7 @@
 #include "executor/executor.h"
 #include "executor/relay/internal/relay.h"
 #include "model_made.h"
+#include "payload_write.h"
 #include "relayvm/relayvm.h"
 
 enum { FUNCS_MAX = 12, INSTRS_MAX = 256, WORDS_MAX = 2048, CONSTS_MAX = 32, PARAMS_MAX = 8 };
@@ -242,7 +243,7 @@ HARNESS_FN struct mpk_span program_encode(struct program *p, uint8_t **out)
 		consts[i] = p->consts[i];
 		t->data = filed(&arena, t->data, mpk_dtype_number_bytes(t->dtype));
 	}
-	mpk_relay_write(&rope, &x);
+	relay_write(&rope, &x);
 	ck_assert_ok(mpk_rope_flat(&rope, &flat, &err), err);
 	*out = malloc(flat.len);
 	ck_assert_ptr_nonnull(*out);

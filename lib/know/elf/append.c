@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linkers put the names of sections and the section headers last. There, longer ones replace
- * them; anywhere else the old ones stay unused. */
+/* append.c - notes at the end of an ELF file
+ *
+ * Linkers put the names of sections and the section headers at the end of a file. Longer ones
+ * replace them there. Where they are elsewhere, the old ones stay in the file, unused. */
 #include "elf/edit.h"
 
 #include <string.h>
@@ -10,7 +12,7 @@
 
 enum { NOTE_ALIGN = 4, TABLE_ALIGN = 8, GAP_BYTES = 16 };
 
-/* The new end of the file while it is laid out. */
+/* The new end of the file, before it is written. */
 struct tail {
 	const struct mpk_patch *p;
 	const struct mpk_elf_append *notes;
@@ -22,7 +24,7 @@ struct tail {
 
 /* --- layout ---------------------------------------------------------------------- */
 
-/* Returns where everything but section names and headers ends. */
+/* Returns the offset at which everything but the section names and the section headers ends. */
 static uint64_t end_of_others(const struct mpk_patch *p)
 {
 	const GElf_Ehdr *h = &p->elf.header;
@@ -45,8 +47,8 @@ static uint64_t end_of_others(const struct mpk_patch *p)
 	return end;
 }
 
-/* Returns where the new end may begin: before the old names, if only they and the headers
- * follow, else at the end of the file. */
+/* Returns the offset at which the new end may begin: that of the old names, if only names and
+ * headers follow it; else the end of the file. */
 static uint64_t find_start(const struct mpk_patch *p)
 {
 	GElf_Shdr names = mpk_patch_section(p, p->elf.header.e_shstrndx);
@@ -94,7 +96,7 @@ static void put_u32(const struct mpk_patch *p, uint8_t *at, uint64_t v)
 		at[i] = (uint8_t)(v >> 8 * (p->big ? 3 - i : i));
 }
 
-/* Returns the offset of the text in the file. */
+/* Returns the offset of the note's text in the file. */
 static uint64_t append_put_note(const struct tail *t, size_t index)
 {
 	const struct mpk_elf_append *n = &t->notes[index];

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names are looked up once for each instruction, in files that may be hostile: every table is
+/* code.c - the machine code of a library or object, and names for its addresses
+ *
+ * Each instruction is looked up by its address, and the file may be hostile. So every table is
  * sorted once, and a look-up is a binary search. */
 #include "elf/code.h"
 
@@ -18,15 +20,16 @@ struct mpk_code_symbol {
 	uint64_t address;
 	uint64_t bytes;
 	const char *name;
-	const uint8_t *content; /* for files other than ELF: their bytes */
-	uint32_t section;       /* 0 except in objects, so that addresses of different sections stay
-			  * separate */
-	uint32_t home;          /* the section that it is in */
-	uint8_t rank;           /* of several at one address the lowest rank is meant */
+	const uint8_t *content; /* contents of the section, for files other than ELF */
+	uint32_t section;       /* section of the address in an object, where every section begins
+				 * at 0; in other files 0 */
+	uint32_t home;          /* section that contains the symbol */
+	uint8_t rank;           /* among symbols at one address, the one with the lowest rank is
+				 * shown */
 	bool is_function, thumb;
 };
 
-/* Code or data begins: "$x", "$d". */
+/* A mapping symbol ("$x", "$d"): code or data begins here. */
 struct mpk_code_mark {
 	uint64_t address;
 	uint32_t section;
@@ -35,7 +38,7 @@ struct mpk_code_mark {
 
 MPK_ORDER_BY2(compare_places, struct mpk_code_symbol, section, address)
 
-/* By place, and the best first at each place. */
+/* Sorts by section and address; at one address, by rank. */
 static int compare_symbols(const void *a, const void *b)
 {
 	const struct mpk_code_symbol *x = a, *y = b;
@@ -46,7 +49,8 @@ static int compare_symbols(const void *a, const void *b)
 	return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-/* Code before data at one place, so that the last mark there decides. */
+/* At one address a mark of data follows a mark of code, so the last mark there is the one that
+ * counts. */
 static int compare_marks(const void *a, const void *b)
 {
 	const struct mpk_code_mark *x = a, *y = b;
@@ -58,7 +62,7 @@ static int compare_marks(const void *a, const void *b)
 	return (int)x->is_data - (int)y->is_data;
 }
 
-/* Equal names by rank, so that the first is the best. */
+/* Sorts by name; equal names by rank, so that a search for the first finds the best. */
 static int compare_names(const void *a, const void *b)
 {
 	const struct mpk_code_symbol *x = *(const struct mpk_code_symbol *const *)a;
@@ -70,16 +74,17 @@ static int compare_names(const void *a, const void *b)
 
 /* --- ELF ---------------------------------------------------------------------------------------- */
 
-/* "$x", "$d.1": marks of code and data on ARM and RISC-V, which nobody uses as names. */
+/* Whether a symbol is one of the mapping symbols "$x", "$d.1" of ARM and RISC-V, which mark code
+ * and data and name nothing. */
 static bool is_mapping(const char *name)
 {
 	return name[0] == '$' && name[1] && strchr("axtd", name[1]) &&
 	       (name[2] == '\0' || name[2] == '.' || name[1] == 'x');
 }
 
-/* Functions before data, global before weak before local: that is the name a reader expects
- * where several are at one place. Thumb functions have an odd address, which is not where their
- * code is. */
+/* A function ranks before data, a global symbol before a weak one, a weak one before a local one:
+ * the name that a reader expects for the address. The symbol of a Thumb function has an odd
+ * address; its code begins one byte before. */
 static void add_symbol(struct mpk_code_file *f, const struct mpk_symbol *s)
 {
 	bool function = s->type == STT_FUNC || s->type == STT_GNU_IFUNC;
@@ -116,8 +121,8 @@ static void add_symbol(struct mpk_code_file *f, const struct mpk_symbol *s)
 	f->symbol_count++;
 }
 
-/* Both tables, as strip leaves only the dynamic one. Equal names are sorted side by side and do
- * no harm. */
+/* Reads both symbol tables, because strip leaves only the dynamic one. A symbol that is in both is
+ * kept twice, which does no harm. */
 static enum mpk_code elf_code_read_symbols(struct mpk_code_file *f, struct mpk_error *err)
 {
 	struct mpk_symtab tables[2];
@@ -152,11 +157,11 @@ static enum mpk_code open_elf(struct mpk_span bytes, struct mpk_code_file *f, st
 	f->big_endian = f->elf.header.e_ident[EI_DATA] == ELFDATA2MSB;
 	f->relocatable = f->elf.header.e_type == ET_REL;
 	MPK_TRY(elf_code_read_symbols(f, err));
-	/* The PLT is known only for 64-bit files (plt.c); the linker makes the slots of objects. */
+	/* Entries of the PLT are recognised in 64-bit files only (plt.c); an object has no slots yet. */
 	if (!f->relocatable && f->bits == 64)
 		MPK_TRY(mpk_plt_names_read(&f->elf, &f->plt, err));
 
-	/* Of AMD's code objects the processor is in the flags of the header. */
+	/* The flags in the header of a code object of AMD name the processor. */
 	struct mpk_amdgpu head;
 
 	if (f->machine != EM_AMDGPU)
@@ -169,7 +174,8 @@ static enum mpk_code open_elf(struct mpk_span bytes, struct mpk_code_file *f, st
 
 /* --- other object files --------------------------------------------------------------------------- */
 
-/* No marks, slots or relocations: in these formats only names are shown beside the instructions. */
+/* Reads the symbols of a file that is not ELF. It gets no marks, slots or relocations: only names
+ * are shown beside its instructions. */
 static enum mpk_code open_object(struct mpk_span bytes, enum mpk_file_format format,
 				 struct mpk_code_file *f, struct mpk_error *err)
 {
@@ -201,7 +207,7 @@ static enum mpk_code open_object(struct mpk_span bytes, enum mpk_file_format for
 	return MPK_OK;
 }
 
-/* out can be closed after a failure, too: everything that it owns is in it. */
+/* The caller may close *out after a failure, too, because *out owns everything that was allocated. */
 enum mpk_code mpk_code_file_open(struct mpk_span bytes, enum mpk_file_format format,
 				 struct mpk_arena *arena, struct mpk_code_file *out,
 				 struct mpk_error *err)
@@ -234,8 +240,8 @@ void mpk_code_file_close(struct mpk_code_file *f)
 
 /* --- functions ----------------------------------------------------------------------------------- */
 
-/* By segments where a file is loaded by them, as headers of sections may be stripped or wrong;
- * by sections in objects. */
+/* Finds the bytes by segments in a loadable file, because its section headers may be missing or
+ * wrong, and by sections in an object. */
 static bool section_bytes(const struct mpk_elf *e, const struct mpk_code_symbol *s,
 			  struct mpk_span *out)
 {
@@ -250,8 +256,8 @@ static bool section_bytes(const struct mpk_elf *e, const struct mpk_code_symbol 
 	return in <= h.sh_size && mpk_span_sub(e->bytes, h.sh_offset + in, h.sh_size - in, out);
 }
 
-/* Returns the bytes up to the end of the section, which may be before that of the segment; 0:
- * unknown. */
+/* Returns the bytes left in the section from the symbol on, since a section may end before its
+ * segment; 0: not known. */
 static uint64_t left_in_section(const struct mpk_elf *e, const struct mpk_code_symbol *s)
 {
 	GElf_Shdr h;
@@ -262,8 +268,8 @@ static uint64_t left_in_section(const struct mpk_elf *e, const struct mpk_code_s
 	return h.sh_size - (s->address - h.sh_addr);
 }
 
-/* Without a size, as in assembly code, a symbol reaches to the next one, or to the end of its
- * section. */
+/* Returns the size of a symbol that has none, as in assembly code: up to the next symbol or to the
+ * end of the section. */
 static uint64_t guess_bytes(const struct mpk_code_file *f, const struct mpk_code_symbol *s,
 			    uint64_t most)
 {
@@ -280,7 +286,7 @@ static uint64_t guess_bytes(const struct mpk_code_file *f, const struct mpk_code
 	return most;
 }
 
-/* Never beyond the section or segment that the symbol is in. */
+/* Sets *out to the bytes of a symbol, cut at the end of its section or segment. */
 static bool elf_code_bytes_of(const struct mpk_code_file *f, const struct mpk_code_symbol *s,
 			      struct mpk_span *out)
 {
@@ -292,8 +298,8 @@ static bool elf_code_bytes_of(const struct mpk_code_file *f, const struct mpk_co
 	       out->len;
 }
 
-/* A symbol without a type is a function where code is. A symbol for data in a section that never
- * runs, such as HIP's handle of a kernel, is not. */
+/* Whether a symbol may be a function. One without a type is a function if it is in code. A symbol
+ * for data in a section that is not executable, such as HIP's handle of a kernel, is not. */
 static bool may_be_code(const struct mpk_code_file *f, const struct mpk_code_symbol *s)
 {
 	GElf_Shdr h;
@@ -349,7 +355,7 @@ bool mpk_code_file_next(const struct mpk_code_file *f, size_t *at, struct mpk_co
 	return false;
 }
 
-/* Names to compare a misspelt one with: `most` bounds the work. */
+/* The caller compares a misspelt name with these; `most` bounds that work. */
 size_t mpk_code_file_symbols(const struct mpk_code_file *f, struct mpk_span *out, size_t most)
 {
 	size_t n = 0;
@@ -360,10 +366,11 @@ size_t mpk_code_file_symbols(const struct mpk_code_file *f, struct mpk_span *out
 	return n;
 }
 
-/* --- names ----------------------------------------------------------------------------------------- */
+/* --- names
+ * ----------------------------------------------------------------------------------------- */
 
-/* Returns the symbol that covers the address: the best of those at the nearest place, where
- * thousands may begin. */
+/* Returns the symbol that covers the address: the best one at the nearest address before it, at
+ * which thousands of symbols may begin. */
 static const struct mpk_code_symbol *covering(const struct mpk_code_symbol *list, size_t count,
 					      size_t section, uint64_t address)
 {

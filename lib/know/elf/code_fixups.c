@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code_fixups.c - what is known of a function's instructions beside their bytes: the relocations
- * of an object, and source lines from the debug information */
+/* code_fixups.c - the relocations of an object's functions, and source lines from debug information */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +9,11 @@
 #include "elf/symbols.h"
 
 struct mpk_code_fixups {
-	size_t target, index; /* section headers */
+	size_t target, index; /* indices of the section that is relocated, and of its relocations */
 };
 
 struct mpk_code_relocation {
-	uint64_t off; /* from the section's beginning */
+	uint64_t off; /* offset from the beginning of the section */
 	int64_t addend;
 	const char *name;
 };
@@ -23,8 +22,8 @@ MPK_ORDER_BY(compare_relocations, struct mpk_code_relocation, off)
 
 MPK_ORDER_BY2(compare_fixups, struct mpk_code_fixups, target, index)
 
-/* Only which sections belong together; relocations are read when a function of the section is
- * shown. */
+/* Notes which section has the relocations of which. The relocations themselves are read when a
+ * function of the section is shown. */
 static bool read_fixups(struct mpk_code_file *f)
 {
 	GElf_Shdr h;
@@ -42,7 +41,8 @@ static bool read_fixups(struct mpk_code_file *f)
 	return true;
 }
 
-/* x86-64 counts from the end of the four bytes that are filled. */
+/* Returns the addend as a distance from the symbol: x86-64 counts it from the end of the four bytes
+ * that are filled. */
 static int64_t plain_addend(uint16_t machine, uint64_t type, int64_t addend)
 {
 	switch (type) {
@@ -57,7 +57,7 @@ static int64_t plain_addend(uint16_t machine, uint64_t type, int64_t addend)
 	}
 }
 
-/* A relocation against a section has a symbol without a name: the section's name is shown. */
+/* Returns the name of the symbol. The symbol of a section has none: the section's name is returned. */
 static const char *target_name(const struct mpk_code_file *f, const struct mpk_symtab *symbols,
 			       uint64_t index)
 {
@@ -93,7 +93,8 @@ static void add_relocations(struct mpk_code_file *f, const GElf_Shdr *h)
 	}
 }
 
-/* Kept for the section of the last call: consecutive functions are mostly in one section. */
+/* Reads the relocations of a section, unless it is the section of the last call: consecutive
+ * functions are mostly in one section. */
 static void read_relocations(struct mpk_code_file *f, size_t section)
 {
 	const struct mpk_code_fixups key = { .target = section };
@@ -113,7 +114,7 @@ static void read_relocations(struct mpk_code_file *f, size_t section)
 		      compare_relocations);
 }
 
-/* The first that lies within the instruction; x86-64 has at most one. */
+/* Appends the first relocation within the instruction; on x86-64 there is at most one. */
 bool mpk_code_file_put_relocation(struct mpk_code_file *f, size_t section, uint64_t address,
 				  size_t bytes, struct mpk_strbuf *out)
 {
@@ -156,7 +157,7 @@ static struct mpk_span code_lines_section(const struct mpk_elf *e, const char *n
 	return (struct mpk_span){ 0 };
 }
 
-/* Objects are left out: their line programs have no addresses before a linker has put them in. */
+/* Objects give no lines: the addresses in their line programs are filled in by the linker. */
 enum mpk_code mpk_code_file_lines(struct mpk_code_file *f, const struct mpk_code_function *function,
 				  struct mpk_arena *arena, const struct mpk_dwarf_row **out,
 				  size_t *count, struct mpk_error *err)
@@ -174,7 +175,7 @@ enum mpk_code mpk_code_file_lines(struct mpk_code_file *f, const struct mpk_code
 		.str = code_lines_section(&f->elf, ".debug_str"),
 	};
 	if (!d.line.len) {
-		f->has_no_lines = true; /* and they are not looked for again */
+		f->has_no_lines = true; /* do not look for the sections again */
 		return MPK_OK;
 	}
 	code = mpk_dwarf_rows(&d, function->address, function->address + function->bytes.len,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compilers put the texts of code into sections of constants and merge those that are equal or
- * the end of another. So a text that begins in the middle of one need not be a text at all: only
- * code that points there tells. Code is searched for such pointers, not decoded: a displacement
- * that meets its target by chance has one chance in 2^32 at each byte. */
+/* constants.c - the constant data of compiled code, and the addresses that code computes
+ *
+ * Compilers put texts into sections of constants and merge equal texts, and texts that are the end
+ * of another one. So a text that begins inside another one may be no text at all: it is one if code
+ * points at it. The code is searched for such pointers without being decoded: at each byte, a
+ * displacement meets a given target by chance once in 2^32. */
 #include "elf/constants.h"
 
 #include <string.h>
@@ -10,15 +12,17 @@
 #include "base/cursor.h"
 #include "elf/instructions.h"
 
-/* Where a list of pieces grows; two pieces a section at most, before and after what is skipped. */
+/* The list of pieces while it grows. A section gives two pieces at most: before and after the bytes
+ * to skip. */
 struct pieces {
 	struct mpk_constants *items;
 	size_t count;
-	uint64_t left; /* bytes: sections that overlap would be read again and again */
+	uint64_t left; /* bytes that may still be added: overlapping sections would be read again
+		        * and again */
 };
 
-/* What is longer than the bytes left is dropped as a whole, never cut: half of a text would be
- * misread. */
+/* Adds a piece. One with more bytes than are left is dropped as a whole, because half of a text
+ * would be misread. */
 static void constants_add(struct pieces *p, struct mpk_span bytes, uint64_t address)
 {
 	if (!bytes.len || bytes.len > p->left)
@@ -27,7 +31,8 @@ static void constants_add(struct pieces *p, struct mpk_span bytes, uint64_t addr
 	p->items[p->count++] = (struct mpk_constants){ bytes, address };
 }
 
-/* The blob is skipped: it may be gigabytes, and what looks like a text in it is data. */
+/* Adds a section without the blob: the blob may have gigabytes, and what looks like a text in it is
+ * data. */
 static void add_around(struct pieces *p, struct mpk_span bytes, uint64_t address,
 		       struct mpk_span skip)
 {
@@ -51,7 +56,7 @@ static void add_around(struct pieces *p, struct mpk_span bytes, uint64_t address
 			      address + (uint64_t)(skip_end - bytes.data));
 }
 
-/* Linkers that do not separate code put constants into its segment. */
+/* Adds segments with code, too: some linkers put constants and code into one segment. */
 static void add_segments(const struct mpk_elf *e, struct mpk_span skip, struct pieces *p)
 {
 	struct mpk_span bytes;
@@ -63,7 +68,7 @@ static void add_segments(const struct mpk_elf *e, struct mpk_span skip, struct p
 			add_around(p, bytes, s.p_vaddr, skip);
 }
 
-/* Twice the file is more than any real one has in sections. */
+/* The limit is twice the file, which is more than the sections of any real file have. */
 enum mpk_code mpk_elf_constants(const struct mpk_elf *e, struct mpk_span skip,
 				struct mpk_arena *arena, struct mpk_constants **out, size_t *count,
 				struct mpk_error *err)
@@ -76,8 +81,7 @@ enum mpk_code mpk_elf_constants(const struct mpk_elf *e, struct mpk_span skip,
 
 	MPK_TRY_ALLOC(p.items, err);
 	if (e->section_count > 1) {
-		/* Read-only data that is loaded: tables of symbols and relocations have types of
-		 * their own. */
+		/* Read-only data that is loaded. The tables of symbols and relocations have types of their own. */
 		for (size_t i = 1; i < e->section_count; i++) {
 			struct mpk_span bytes;
 			GElf_Shdr s;
@@ -96,7 +100,7 @@ enum mpk_code mpk_elf_constants(const struct mpk_elf *e, struct mpk_span skip,
 	return MPK_OK;
 }
 
-/* A few passes over all of it, and at least as much as small files need. */
+/* A few passes over all constants, and at least the bytes that small files need. */
 uint64_t mpk_constants_budget(const struct mpk_constants *constants, size_t count)
 {
 	enum { EACH = 4, LEAST = 1 << 24 };
@@ -109,7 +113,7 @@ uint64_t mpk_constants_budget(const struct mpk_constants *constants, size_t coun
 
 /* --- code --------------------------------------------------------------------------- */
 
-/* The displacement is the end of its instruction in every form that only computes an address. */
+/* In every instruction that only computes an address, the displacement is the last four bytes. */
 static uint64_t x86_64_first(struct mpk_span code, uint64_t address, uint64_t target)
 {
 	for (size_t i = 0; i + 4 <= code.len; i++) {
@@ -121,12 +125,12 @@ static uint64_t x86_64_first(struct mpk_span code, uint64_t address, uint64_t ta
 	return UINT64_MAX;
 }
 
-/* The add, soon after the adrp at `from`, that makes the target of the register's page, other instructions
- * between them; it ends where the register gets something else.
- * Returns  where in the code; UINT64_MAX: nowhere */
+/* Finds the add that follows the adrp at `from` within a few instructions and adds the target's
+ * offset to the page. The search ends where the register gets another value.
+ * Returns  the offset in the code; UINT64_MAX: none is found */
 static uint64_t aarch64_add_of(struct mpk_span code, size_t from, uint64_t wanted)
 {
-	enum { NEAR = 32 }; /* instructions */
+	enum { NEAR = 32 }; /* in instructions */
 	unsigned page_in = mpk_aarch64_rd(mpk_load_u32(code.data + from));
 	uint64_t low;
 
@@ -141,8 +145,8 @@ static uint64_t aarch64_add_of(struct mpk_span code, size_t from, uint64_t wante
 	return UINT64_MAX;
 }
 
-/* adr reaches 1 MiB by itself; farther addresses are an adrp, which gives a page of 4 KiB, and
- * an add. */
+/* adr reaches 1 MiB. For addresses farther away the compiler emits adrp, which gives a page of 4
+ * KiB, and add. */
 static uint64_t aarch64_first(struct mpk_span code, uint64_t address, uint64_t target)
 {
 	uint64_t first = UINT64_MAX, to;
@@ -161,7 +165,7 @@ static uint64_t aarch64_first(struct mpk_span code, uint64_t address, uint64_t t
 	return first;
 }
 
-/* Objects have no addresses yet: their code is searched by relocations. */
+/* Objects are refused: their code has no addresses yet. */
 static bool find_code(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
 		      struct mpk_span *out)
 {
@@ -206,10 +210,11 @@ static size_t x86_64_addresses(struct mpk_span code, uint64_t address, struct mp
 	return n;
 }
 
-/* What the first add of Xd makes of the page in Xd, soon after the adrp at `from`. */
+/* Sets *to to the address that the first add to the register of the adrp at `from` makes, if it
+ * follows soon. */
 static bool aarch64_add_to(struct mpk_span code, size_t from, uint64_t *to)
 {
-	enum { NEAR = 8 }; /* instructions */
+	enum { NEAR = 8 }; /* in instructions */
 	unsigned page_in = mpk_aarch64_rd(mpk_load_u32(code.data + from));
 	uint64_t low;
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_code.c - GPU code in sections of a library, separated into the containers that objects
- * brought
+/* device_code.c - GPU code in sections of a library, separated into containers
  *
- * A linker puts the sections of all objects one after the other, padded with zeros, and nothing
- * says where one ends but the header of each container. Where a header does not say, or says more
- * than there is, the rest of the section is one piece: it is shown as it is rather than dropped.
- */
+ * A linker appends the sections of all objects to each other and pads them with zeros. Only the
+ * header of a container says where it ends. If a header gives no length, or one beyond the section,
+ * the rest of the section is treated as one piece: it is shown as it is, not dropped. */
 #include "elf/image.h"
 
 #include <stdlib.h>
@@ -27,7 +25,7 @@ struct list {
 	size_t count, cap;
 };
 
-/* What is kept is in the arena by then. */
+/* Frees the growing list; what the caller keeps has been copied to the arena. */
 static void device_code_list_fini(struct list *l)
 {
 	free(l->items);
@@ -35,8 +33,9 @@ static void device_code_list_fini(struct list *l)
 
 /* --- containers of a section ----------------------------------------------------------- */
 
-/* A compressed bundle of version 1 does not say how long it is, and what is packed need not either.
- * Sections of objects are aligned to pages, so the next one begins at a multiple of that. */
+/* Returns the bytes up to the next container, for a container that does not give its length: a
+ * compressed bundle of version 1. Sections of objects are aligned to pages, so the search looks at
+ * multiples of a page only. */
 static size_t until_next(struct mpk_span bytes, size_t at)
 {
 	for (size_t next = at / PAGE * PAGE + PAGE; next < bytes.len; next += PAGE) {
@@ -48,8 +47,8 @@ static size_t until_next(struct mpk_span bytes, size_t at)
 	return bytes.len - at;
 }
 
-/* Version 1 of a compressed bundle has no total size: what its compressor used of the bytes says
- * how long it is, if that is known. */
+/* Returns the length of a compressed bundle. Version 1 has no field for it; the length of the
+ * compressed data is used, if the format gives it; else 0. */
 static uint64_t packed_bytes(struct mpk_span section, size_t at)
 {
 	struct mpk_offload_packed p;
@@ -61,7 +60,7 @@ static uint64_t packed_bytes(struct mpk_span section, size_t at)
 	return bytes ? bytes : until_next(section, at);
 }
 
-/* Distinguishes a container from other bytes, without a length. */
+/* Whether the bytes begin with the magic number of a container. */
 static bool begins_container(struct mpk_span bytes)
 {
 	return mpk_fatbin_is(bytes) || mpk_offload_is(bytes) || mpk_offload_is_packed(bytes) ||
@@ -128,7 +127,8 @@ enum mpk_code mpk_device_code_split(struct mpk_span bytes, uint64_t off, const c
 
 /* --- sections of a file ------------------------------------------------------------------ */
 
-/* Sections of nvcc, HIP and Clang that hold one container after the other. */
+/* Whether a section of this name has containers one after the other: sections of nvcc, HIP and
+ * Clang. */
 static bool is_of_containers(const char *name)
 {
 	static const char *const names[] = { ".nv_fatbin", "__nv_relfatbin", ".hip_fatbin",
@@ -140,8 +140,9 @@ static bool is_of_containers(const char *name)
 	return false;
 }
 
-/* "__CLANG_OFFLOAD_BUNDLE__sycl-spir64-unknown-unknown": images of one device. That of the host is a byte,
- * which represents the object around it; that of SYCL's "native CPU" is pointers into the host's code. */
+/* Whether a section of this name has the images of one device:
+ * "__CLANG_OFFLOAD_BUNDLE__sycl-spir64-unknown-unknown". The image of the host is one byte, a
+ * placeholder for the surrounding object; that of SYCL's "native CPU" is pointers to host code. */
 static bool is_of_images(const char *name)
 {
 	static const char *const hosts[] = { "host-", "sycl-native_cpu" };
@@ -160,7 +161,7 @@ bool mpk_elf_is_device_section(const char *name)
 	return is_of_containers(name) || is_of_images(name);
 }
 
-/* The name is copied, as the image outlives the open ELF file. */
+/* The name is copied because the image outlives the open ELF file. */
 static enum mpk_code device_code_add_section(const struct mpk_elf *elf, const GElf_Shdr *h,
 					     const char *name, struct mpk_arena *arena,
 					     struct list *l, struct mpk_error *err)
@@ -181,7 +182,7 @@ static enum mpk_code device_code_add_section(const struct mpk_elf *elf, const GE
 
 /* --- code among other data ----------------------------------------------------------------- */
 
-/* A part of the file that is described elsewhere: a blob, code that getters name. */
+/* Sorts the parts of the file that are listed elsewhere: the blob, and code that getters return. */
 MPK_ORDER_BY(by_place, struct mpk_span, data)
 
 static enum mpk_code list_known(const struct mpk_image *image, struct mpk_arena *scratch,
@@ -202,7 +203,7 @@ static enum mpk_code list_known(const struct mpk_image *image, struct mpk_arena 
 	return MPK_OK;
 }
 
-/* The containers found in a part of a section. */
+/* Adds the containers that are found in a part of a section. */
 static enum mpk_code add_found(struct mpk_span part, uint64_t off, const char *section,
 			       struct list *l, struct mpk_error *err)
 {
@@ -223,7 +224,7 @@ static enum mpk_code add_found(struct mpk_span part, uint64_t off, const char *s
 	}
 }
 
-/* Searches a section between the known parts. */
+/* Searches a section, except for the parts that are listed elsewhere. */
 static enum mpk_code search_section(struct mpk_span bytes, uint64_t off, const char *section,
 				    const struct mpk_span *known, size_t known_count,
 				    struct list *l, struct mpk_error *err)
@@ -245,7 +246,8 @@ static enum mpk_code search_section(struct mpk_span bytes, uint64_t off, const c
 			      : MPK_OK;
 }
 
-/* Sections of data and code; debug information, tables of the linker and packed sections have none. */
+/* Whether a section may embed GPU code: it is data or code, not debug information, a table of the
+ * linker or compressed. */
 static bool may_embed(const GElf_Shdr *h, const char *name)
 {
 	return h->sh_type == SHT_PROGBITS && !(h->sh_flags & SHF_COMPRESSED) &&
@@ -286,12 +288,12 @@ static enum mpk_code find_in_sections(const struct mpk_elf *elf, const struct mp
 		    mpk_elf_section(elf, i, &h, NULL) != MPK_OK || !may_embed(&h, name) ||
 		    h.sh_size > left || !mpk_span_sub(elf->bytes, h.sh_offset, h.sh_size, &bytes))
 			continue;
-		left -= h.sh_size; /* Overlapping sections would be read again and again. */
+		left -= h.sh_size; /* overlapping sections would be read again and again */
 		MPK_TRY(search_section(bytes, elf->base + h.sh_offset, name, known, known_count, l,
 				       err));
 		if (l->count == before)
 			continue;
-		/* The name is copied, as the image outlives the open ELF file. */
+		/* The name is copied because the image outlives the open ELF file. */
 		kept = mpk_arena_text(arena, mpk_span_str(name));
 		MPK_TRY_ALLOC(kept, err);
 		for (size_t k = before; k < l->count; k++)
@@ -306,7 +308,7 @@ enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, const struct mpk_im
 {
 	MPK_CLEANUP(device_code_list_fini) struct list l = { 0 };
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	/* Together the sections are read only as far as the file is long. */
+	/* All sections together are read up to the size of the file. */
 	uint64_t left = elf->bytes.len;
 	struct mpk_span *known;
 	size_t known_count;
@@ -319,7 +321,7 @@ enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, const struct mpk_im
 		    mpk_elf_section(elf, i, &h, NULL) != MPK_OK || h.sh_type == SHT_NOBITS ||
 		    !h.sh_size || h.sh_size > left)
 			continue;
-		left -= h.sh_size; /* Overlapping sections would be read again and again. */
+		left -= h.sh_size; /* overlapping sections would be read again and again */
 		MPK_TRY(device_code_add_section(elf, &h, name, arena, &l, err));
 	}
 	MPK_TRY(list_known(image, &scratch, &known, &known_count, err));
@@ -335,9 +337,10 @@ enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, const struct mpk_im
 
 /* --- a file of GPU code as an image: no blob, no function, containers ------------------------- */
 
-/* Compilers write such files (a cubin, PTX, a code object, SPIR-V), and so do those that gather them (a fatbin, an
- * offload bundle). As an image each is what a section of a library holds, so that every answer which knows the GPU code
- * of a library knows these files. Only headers are read here: a fatbin may be gigabytes. */
+/* Compilers write such files (a cubin, PTX, a code object, SPIR-V), and tools that bundle them do
+ * (a fatbin, an offload bundle). Each becomes an image with one container, so every answer about
+ * the GPU code of a library applies to these files. Only headers are read here: a fatbin may have
+ * gigabytes. */
 
 bool mpk_file_is_device(struct mpk_span bytes)
 {
@@ -349,7 +352,7 @@ static void free_items(struct mpk_image_device **items)
 	free(*items);
 }
 
-/* A bare image is as long as the file. */
+/* Whether the file begins with a container. A single image is as long as the file. */
 static bool begins_with_container(struct mpk_span bytes)
 {
 	return mpk_fatbin_is(bytes) || mpk_offload_is(bytes) || mpk_offload_is_packed(bytes);
@@ -370,8 +373,8 @@ static enum mpk_code read_device_file(enum mpk_file_format format, struct mpk_sp
 		.prefix = "",
 	};
 
-	/* Containers may follow one another, as they do in a section. What is no container, or
-	 * one without images, is taken whole. */
+	/* Containers may follow one another, as in a section. A file without a container, or with one that
+	 * has no images, is taken as one piece. */
 	const struct mpk_image_device whole = { .section = MPK_DEVICE_FILE,
 						.bytes = bytes,
 						.off = off };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_find.c - code for GPUs among other data: by its magic number at any place, proven by its structure
+/* device_find.c - finds GPU code in other data by its magic number, and checks its structure
  *
- * Compilers have sections of their own for it. What a program embeds by other means (an array in C, #embed, .incbin,
- * ld -b binary) is somewhere in its data, and nothing but its own bytes tells that it is there. Magic numbers occur by
- * chance, and as the constants of programs that read such files; so headers are followed, and what they say has to be
- * whole. One pass over all data of a library looks for pairs of bytes, many at a time.
- */
+ * Compilers have special sections for GPU code. Code that a program embeds by other means (a C
+ * array, #embed, .incbin, ld -b binary) is somewhere in its data, and only its bytes identify it. A
+ * magic number may occur by chance, or as a constant of a program that reads such files. So headers
+ * are followed, and everything that they refer to must be there. One pass over the data compares
+ * many pairs of bytes at a time. */
 #include <string.h>
 
 #include "base/cursor.h"
@@ -17,28 +17,29 @@
 
 enum {
 	SPIRV_HEADER_BYTES = 20,
-	SPIRV_IDS_MAX = 1 << 22, /* of the specification's universal limits, 2.16 */
+	SPIRV_IDS_MAX = 1 << 22, /* the specification's universal limits, 2.16 */
 	AMDGPU_MACHINE = 224,
 	ELF_MACHINE_AT = 18,
 	ELF_HEADER_BYTES = 64,
-	BUNDLE_HEAD_BYTES = 256, /* unpacked to see whether it is a bundle */
+	BUNDLE_HEAD_BYTES = 256, /* decompressed to see whether it is a bundle */
 };
 
-/* Whether it was read; without memory for it nobody knows. */
+/* Returns whether a read succeeded. Notes that memory was out: then the answer is not known. */
 static bool reads(enum mpk_code code, bool *no_memory)
 {
 	*no_memory |= code == MPK_E_NOMEM;
 	return code == MPK_OK;
 }
 
-/* --- one kind of container each: how long it is; 0: it is none ------------------------------------------ */
+/* --- the length of a container of each format; 0: the bytes are not one
+ * -------------------------------- */
 
 static size_t fatbin_bytes(struct mpk_span bytes, bool *no_memory)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_fatbin list;
 
-	/* Without images it has nothing to show. */
+	/* A container without images has nothing to show. */
 	if (!reads(mpk_fatbin_read(bytes, &scratch, &list, NULL), no_memory) || !list.entry_count)
 		return 0;
 	for (size_t i = 0; i < list.entry_count; i++)
@@ -47,14 +48,14 @@ static size_t fatbin_bytes(struct mpk_span bytes, bool *no_memory)
 	return (size_t)list.used;
 }
 
-/* A file for a GPU, and none that a host has. */
+/* An ELF file for a GPU. */
 static size_t elf_bytes(struct mpk_span bytes, bool *no_memory)
 {
 	struct mpk_cubin_elf elf;
 	struct mpk_cubin_section s;
 	uint16_t machine;
 
-	(void)no_memory; /* takes none */
+	(void)no_memory; /* needs no memory */
 	if (bytes.len < ELF_HEADER_BYTES)
 		return 0;
 	machine = mpk_load_u16(bytes.data + ELF_MACHINE_AT);
@@ -104,8 +105,8 @@ static size_t packed_bytes(struct mpk_span bytes, bool *no_memory)
 	return used <= bytes.len ? (size_t)used : 0;
 }
 
-/* Nothing in a module, little-endian as all that is embedded, says how long it is. Functions are its end, and between them is nothing but the lines that they
- * were compiled from. */
+/* A module has no length field. It is little-endian, like all embedded modules, and it ends after
+ * its last function; between functions there are only line instructions. */
 static size_t spirv_bytes(struct mpk_span bytes, bool *no_memory)
 {
 	enum {
@@ -122,7 +123,7 @@ static size_t spirv_bytes(struct mpk_span bytes, bool *no_memory)
 	size_t end = 0;
 	uint32_t version, bound;
 
-	(void)no_memory; /* takes none */
+	(void)no_memory; /* needs no memory */
 	if (bytes.len < SPIRV_HEADER_BYTES)
 		return 0;
 	version = mpk_load_u32(bytes.data + 4);
@@ -151,7 +152,8 @@ static size_t spirv_bytes(struct mpk_span bytes, bool *no_memory)
 			is_open = false;
 			end = at;
 		} else if (end && !is_open) {
-			end = end == at - 4 * words ? at : end; /* lines between functions */
+			end = end == at - 4 * words ? at : end; /* line instructions between
+								 * functions */
 		}
 	}
 	return end;
@@ -159,11 +161,10 @@ static size_t spirv_bytes(struct mpk_span bytes, bool *no_memory)
 
 /* --- by magic -------------------------------------------------------------------------------------------- */
 
-/* A magic number, and the two of its bytes that are searched: those that are rarest in other
- * data. */
+/* A magic number, and the pair of its bytes to search for: the pair that is rarest in other data. */
 static const struct magic {
 	uint8_t bytes[4];
-	uint8_t pair; /* where they begin */
+	uint8_t pair; /* offset of the pair in the magic number */
 	size_t (*length)(struct mpk_span bytes, bool *no_memory);
 } magics[] = {
 	{ { 0x50, 0xed, 0x55, 0xba }, 0, fatbin_bytes },
@@ -174,7 +175,7 @@ static const struct magic {
 	{ { 0x03, 0x02, 0x23, 0x07 }, 2, spirv_bytes },
 };
 
-/* Sixteen bytes, which every machine that this runs on compares at once, or in few steps. */
+/* Sixteen bytes, which every supported machine compares in one or a few instructions. */
 typedef uint8_t chunk __attribute__((vector_size(16)));
 typedef uint64_t words __attribute__((vector_size(16)));
 
@@ -188,7 +189,7 @@ static inline chunk load(const uint8_t *at)
 	return out;
 }
 
-/* Gives 0xff where both bytes of one of the pairs are. */
+/* Sets a byte to 0xff where one of the pairs begins. */
 static inline chunk pairs_at(const uint8_t *at)
 {
 	chunk x = load(at), y = load(at + 1);
@@ -198,8 +199,8 @@ static inline chunk pairs_at(const uint8_t *at)
 	       (chunk)((x == 0x10) & (y == 0xad)) | (chunk)((x == 0x23) & (y == 0x07));
 }
 
-/* Returns the first step of STEP_BYTES from `at` on that may have a pair; the remainder of less
- * than a step may. */
+/* Returns the first block of STEP_BYTES, from `at` on, that may contain a pair. The last incomplete
+ * block is always returned. */
 static const uint8_t *skip_others(const uint8_t *at, const uint8_t *end)
 {
 	for (; (size_t)(end - at) > STEP_BYTES; at += STEP_BYTES) {
@@ -213,7 +214,7 @@ static const uint8_t *skip_others(const uint8_t *at, const uint8_t *end)
 	return at;
 }
 
-/* Returns the magic number of which a pair begins at an offset; NULL: there is none. */
+/* Returns the magic number whose pair begins at an offset; NULL: none. */
 static const struct magic *magic_of_pair(struct mpk_span bytes, size_t at)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(magics); i++) {
@@ -234,7 +235,7 @@ enum mpk_code mpk_device_find(struct mpk_span bytes, size_t *at, size_t *len, st
 	for (size_t i = first; i + 4 <= bytes.len;) {
 		size_t until;
 
-		/* Holes of a sparse file are zeros, and cost nothing. */
+		/* Holes of a sparse file are zeros; they are skipped without being read. */
 		if (i >= next_hole) {
 			i += mpk_window_hole(mpk_span_from(bytes, i));
 			next_hole = i + HOLE_BYTES;

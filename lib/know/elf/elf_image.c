@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf_image.c - an ELF file as an image: what a loader sees of a library, all of an object */
+/* elf_image.c - an ELF file as an image: of a library the dynamic symbols, of an object all symbols */
 #include "base/cursor.h"
 
 #include <stdlib.h>
@@ -15,15 +15,14 @@
 #include "offload/offload.h"
 #include "standalone/standalone.h"
 
-/* Device code that lies in a library beside its blob, or without one
+/* Device code that a library holds outside of its blob
  *
  * tvm-ffi embeds cubins, fatbins and PTX of C++ extensions between the symbols
- * __tvm_ffi__cubin_NAME and __tvm_ffi__cubin_NAME_end, which are local: strip removes them,
- * and nothing tells then where the code is.
- */
+ * __tvm_ffi__cubin_NAME and __tvm_ffi__cubin_NAME_end. They are local symbols: after strip nothing
+ * says where the code is. */
 
-/* A file may have a hundred thousand symbols and hardly ever one of these: their names are looked
- * for in the string table before the symbols are. */
+/* A file may have a hundred thousand symbols, and hardly ever one of these. So the string table is
+ * searched for the names before the symbols are read. */
 
 #define PREFIX "__tvm_ffi__cubin_"
 #define END "_end"
@@ -50,7 +49,7 @@ static int by_name_and_place(const void *a, const void *b)
 	return x->value < y->value ? -1 : x->value > y->value;
 }
 
-/* Returns the first end after a beginning; NULL: there is none, so this is no code. */
+/* Returns the first end symbol after a begin symbol; NULL: there is none, so this is not code. */
 static const struct mpk_symbol *end_of(const struct list *l, const struct mpk_symbol *begin,
 				       struct mpk_arena *scratch)
 {
@@ -112,7 +111,7 @@ static enum mpk_code elf_image_place(const struct mpk_elf *elf, const struct mpk
 	return MPK_OK;
 }
 
-/* Overlapping code does not come from a linker, and would be read more than once. */
+/* Removes code that overlaps other code: no linker makes it, and it would be read more than once. */
 static size_t elf_image_settle(struct mpk_image_code *codes, size_t count)
 {
 	size_t kept = 0;
@@ -162,10 +161,10 @@ static enum mpk_code elf_image_find(const struct mpk_elf *elf, struct mpk_arena 
 		const struct mpk_symbol *end = end_of(&list, &list.items[i], &scratch);
 
 		if (end && end->value > list.items[i].value)
-			codes[n++].off = i; /* for now that of its symbol */
+			codes[n++].off = i; /* holds the offset of its symbol until the end */
 	}
 
-	/* Objects of one library may each have a local one of the same name. */
+	/* Several objects of a library may each have a local symbol of the same name. */
 	size_t same = 1;
 
 	for (size_t i = 0; i < n; i++) {
@@ -191,10 +190,10 @@ static enum mpk_code elf_image_find(const struct mpk_elf *elf, struct mpk_arena 
 	return MPK_OK;
 }
 
-/* The code embedded in one ELF file, by its place in the file
- * @out     in the arena; of several with one name the second is called "NAME.2"
- * Returns  MPK_OK, also with none and for a file whose static symbols do not read: they are not
- *          needed for anything else; MPK_E_NOMEM */
+/* Lists the code embedded in one ELF file, in file order
+ * @out     in the arena; the second of one name is called "NAME.2"
+ * Returns  MPK_OK, also with none, and for a file whose static symbols do not read, since nothing
+ *          else needs them; MPK_E_NOMEM */
 static enum mpk_code elf_embedded(const struct mpk_elf *elf, struct mpk_arena *arena,
 				  const struct mpk_image_code **out, size_t *count,
 				  struct mpk_error *err)
@@ -283,7 +282,7 @@ enum mpk_code mpk_image_read_symbols(const struct mpk_symbol_source *source,
 	return MPK_OK;
 }
 
-/* A note outlives a symbol that a tool dropped or renamed. */
+/* Reads the note of the blob. It names the symbol even after a tool has dropped or renamed it. */
 static enum mpk_code read_note(const struct mpk_elf *elf, struct mpk_arena *arena,
 			       struct mpk_image *image, struct mpk_error *err)
 {
@@ -315,8 +314,8 @@ static enum mpk_code fill_image(const struct mpk_elf *elf, const enum mpk_genera
 		image->machine_name = mpk_arena_printf(arena, "machine 0x%x", h->e_machine);
 	MPK_TRY_ALLOC(image->machine_name, err);
 
-	/* An object has no dynamic symbols: the static ones are what a linker sees. */
-	/* On entry image->prefix is the wanted prefix; the blob's own replaces it. */
+	/* A linker reads the static symbols of an object, which has no dynamic ones. */
+	/* On entry image->prefix is the wanted prefix; the prefix of the chosen blob replaces it. */
 	struct mpk_survey found = { .wanted = image->prefix }, hidden = found;
 	struct mpk_symbol_source source, other;
 	struct mpk_symtab table, all;
@@ -326,7 +325,7 @@ static enum mpk_code fill_image(const struct mpk_elf *elf, const enum mpk_genera
 		MPK_TRY(mpk_symtab_static(elf, &table, err));
 	source = source_of(&table);
 	MPK_TRY(mpk_symbols_survey(&source, &found, err));
-	/* a program with a system-lib linked in exports nothing, its symbols stand in .symtab */
+	/* a program with a system-lib linked in exports nothing: its symbols are in .symtab only */
 	if (!found.rank && elf->header.e_type != ET_REL && !found.marks.tvm &&
 	    !found.marks.current) {
 		MPK_TRY(mpk_symtab_static(elf, &all, err));
@@ -348,7 +347,7 @@ static enum mpk_code fill_image(const struct mpk_elf *elf, const enum mpk_genera
 	return mpk_elf_needed(elf, arena, &image->needed, &image->needed_count, err);
 }
 
-/* Searches the table of names first: a library may have a hundred thousand symbols. */
+/* Searches the string table before the symbols: a library may have a hundred thousand of them. */
 static enum mpk_code find_carrier(const struct mpk_elf *elf, struct mpk_span *out,
 				  struct mpk_error *err)
 {
@@ -380,9 +379,10 @@ enum mpk_code mpk_image_carrier(struct mpk_span file, struct mpk_span *out, stru
 	return find_carrier(&elf, out, err);
 }
 
-/* A standalone library is looked at as the library that it carries. Its own symbol decides, which strip keeps; its own
- * note tells the digest of all that it carries.
- * Returns  MPK_OK, also for any other library; what reading both gives */
+/* Replaces the image of a standalone library by that of the library that it contains. It is
+ * recognised by its symbol, which strip keeps; the digest in its note covers everything that it
+ * contains.
+ * Returns  MPK_OK, also for any other library; the errors of reading both */
 static enum mpk_code read_carried(const struct mpk_elf *elf, struct mpk_arena *arena,
 				  struct mpk_image *image, struct mpk_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* extend.c - a longer blob in place of a stub, at the end of what a finished file loads
+/* extend.c - replaces the stub at the end of the loaded part of a file by a longer blob
  *
- * The conditions are checked before a byte is changed, so that a caller can go another way after
- * MPK_E_UNSUPPORTED. They are those under which GNU ld would have made the same file of the full
- * object: whoever relaxes one has to compare with it again. */
+ * All conditions are checked before a byte changes, so that the caller can link the whole object
+ * after MPK_E_UNSUPPORTED. Under these conditions GNU ld makes the same file from the whole object.
+ * Before a condition is relaxed, the result must be compared with GNU ld's again. */
 #include <stdlib.h>
 
 #include "base/num.h"
@@ -14,12 +14,12 @@
 struct plan {
 	const struct mpk_patch *p;
 	struct mpk_patch_symbol stub;
-	uint64_t added; /* bytes by which content is longer than the stub */
+	uint64_t added; /* content bytes - stub bytes */
 	uint64_t load;  /* file offset of the segment's header; 0: an object */
 	GElf_Phdr segment;
 };
 
-/* A section after the blob, or the section headers. */
+/* A section after the blob, or the table of section headers. */
 struct trailing {
 	size_t index;
 	uint64_t off, size, align;
@@ -27,7 +27,8 @@ struct trailing {
 
 /* --- the conditions -------------------------------------------------------------- */
 
-/* Symbols such as _end would have to move, and with them code that uses them. */
+/* Refuses symbols after the stub, such as _end: they would move, and code that uses them would have
+ * to change. */
 static enum mpk_code check_symbol(void *data, const struct mpk_symbol *s, uint64_t at,
 				  struct mpk_error *err)
 {
@@ -40,8 +41,8 @@ static enum mpk_code check_symbol(void *data, const struct mpk_symbol *s, uint64
 	return MPK_OK;
 }
 
-/* Any segment that reaches beyond the section's beginning must be the one PT_LOAD that ends with
- * it. */
+/* Finds the one PT_LOAD that ends with the section; no other segment may reach beyond the section's
+ * beginning. */
 static enum mpk_code find_segment(const struct mpk_patch *p, struct plan *plan,
 				  struct mpk_error *err)
 {
@@ -65,12 +66,12 @@ static enum mpk_code find_segment(const struct mpk_patch *p, struct plan *plan,
 	return MPK_OK;
 }
 
-/* Objects have no segments: for them the sections are all there is to check. */
+/* Checks sections and segments; an object has sections only. */
 static enum mpk_code check_layout(const struct mpk_patch *p, struct plan *plan,
 				  struct mpk_error *err)
 {
-	/* Read-only, at the end of its section, and nothing loaded after it: then the blob can
-	 * grow without moving an address. */
+	/* The stub must be read-only, at the end of its section, and nothing loaded after it: then the blob
+	 * can grow without moving an address. */
 	const struct mpk_patch_symbol *stub = &plan->stub;
 	const GElf_Shdr *home = &stub->home;
 	uint64_t end = stub->value - home->sh_addr + stub->size;
@@ -98,11 +99,11 @@ static enum mpk_code check_layout(const struct mpk_patch *p, struct plan *plan,
 
 /* --- moving what follows --------------------------------------------------------- */
 
-/* Sections of no size may share an offset; their order in the table decides. */
+/* Sections without bytes may share an offset: then their order in the table decides. */
 MPK_ORDER_BY2(by_offset, struct trailing, off, index)
 
-/* Lists what follows the blob, in order; the section headers close the file.
- * @list    room for every section */
+/* Lists what follows the blob, by offset; the section headers come last.
+ * @list    has space for every section */
 static size_t collect_trailing(const struct mpk_patch *p, uint64_t end, struct trailing *list)
 {
 	size_t count = 0;
@@ -121,7 +122,7 @@ static size_t collect_trailing(const struct mpk_patch *p, uint64_t end, struct t
 	return count;
 }
 
-/* Whether they follow one another to the end of the file. */
+/* Checks that the parts follow one another without gaps to the end of the file. */
 static enum mpk_code check_packed(const struct mpk_patch *p, const struct trailing *list,
 				  size_t count, uint64_t end, struct mpk_error *err)
 {
@@ -137,8 +138,8 @@ static enum mpk_code check_packed(const struct mpk_patch *p, const struct traili
 	return MPK_OK;
 }
 
-/* Appends everything that follows the blob, after end, and patches the offsets of what moved.
- * The headers come last, with all patches. */
+/* Appends everything that follows the blob, and patches the offsets of what moved. The section
+ * headers come last, with all patches. */
 static enum mpk_code put_trailing(const struct mpk_patch *p, const struct trailing *list,
 				  size_t count, uint64_t end, struct mpk_rope *out,
 				  struct mpk_error *err)
@@ -161,7 +162,7 @@ static enum mpk_code put_trailing(const struct mpk_patch *p, const struct traili
 	return MPK_OK;
 }
 
-/* Symbols in both tables, section and segment: the places of the old size. */
+/* Patches the old size where it is stored: in both symbol tables, the section and the segment. */
 static enum mpk_code patch_sizes(const struct mpk_patch *p, const struct plan *plan, uint64_t size,
 				 struct mpk_error *err)
 {
@@ -181,7 +182,7 @@ static enum mpk_code patch_sizes(const struct mpk_patch *p, const struct plan *p
 			     plan->segment.p_memsz + plan->added, err);
 }
 
-/* The file in memory is a private copy: it is patched, and the rope refers to it. */
+/* file is a private copy in memory: it is patched, and the rope refers to it. */
 enum mpk_code mpk_elf_extend(const struct mpk_private *file, const char *symbol,
 			     const struct mpk_rope *content, struct mpk_rope *out,
 			     struct mpk_error *err)
@@ -196,8 +197,8 @@ enum mpk_code mpk_elf_extend(const struct mpk_private *file, const char *symbol,
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob is smaller than its stub");
 	plan.added = content->len - plan.stub.size;
 
-	/* All conditions before the first patch: the caller may still go another way with the
-	 * same bytes. */
+	/* All conditions are checked before the first patch, so that the caller can use the bytes in
+	 * another way. */
 	uint64_t old_end = plan.stub.home.sh_offset + plan.stub.home.sh_size, new_end;
 	struct trailing *list = calloc(p.elf.section_count + 1, sizeof *list);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* foreign.c - files other than ELF: Mach-O, COFF, PE and C sources as images, and what a file is that holds no module
+/* foreign.c - files other than ELF: Mach-O, COFF, PE and C sources as images; and names for files
+ * that hold no module
  *
- * The readers of those that can hold one (formats/) give one struct mpk_object. Here its symbols are presented in ELF's
- * terms, so that the search for blob and functions is the same for every format.
+ * The readers in formats/ return one struct mpk_object. Its symbols are presented here as ELF
+ * symbols, so that the same search finds blob and functions in every format.
  *
- * The others are recognised by their first bytes, some by words; so are bare blobs, which bytes of no other format may be.
- * Kernels are those of the code formats (code/formats.def): what a module can hold is packed, not opened.
- */
+ * Other files are recognised by their first bytes, some by words. That is done also for a file
+ * without a known magic number, which may be a bare blob. Kernels are recognised by the code
+ * formats (code/formats.def): a module can hold them, so the advice is to pack them. */
 #include "elf/foreign.h"
 
 #include <stdio.h>
@@ -28,8 +29,8 @@ static const struct mpk_object_reader *const readers[] = {
 	[MPK_FILE_WASM] = &mpk_wasm_reader,
 };
 
-/* COFF objects are last: their magic is a machine number of two bytes, which other files may
- * begin with by chance. */
+/* COFF objects are tried last: their magic number is a machine number of two bytes, which other
+ * files may begin with by chance. */
 enum mpk_file_format mpk_file_format_of(struct mpk_span bytes)
 {
 	static const enum mpk_file_format order[] = { MPK_FILE_MACHO, MPK_FILE_PE, MPK_FILE_WASM,
@@ -73,7 +74,7 @@ struct source {
 	struct mpk_arena *arena; /* receives the values of C initializers */
 };
 
-/* mpk_symbol.section is the index of the symbol, so that what is asked of it later is found. */
+/* mpk_symbol.section is the index of the symbol, by which its bytes are found later. */
 static enum mpk_code object_image_get(const void *self, size_t index, struct mpk_symbol *out,
 				      struct mpk_error *err)
 {
@@ -85,8 +86,8 @@ static enum mpk_code object_image_get(const void *self, size_t index, struct mpk
 	*out = (struct mpk_symbol){
 		.name = s->name,
 		.value = s->address,
-		/* The size of an array in C source is known only when its initializer is read,
-		 * which is for the blob alone. */
+		/* The size of an array in C source is known only after its initializer has been read, which is done
+		 * for the blob only. */
 		.bytes = source->object->kind == MPK_OBJECT_SOURCE ? 0 : s->bytes,
 		.section = index,
 		.type = s->is_function             ? STT_FUNC
@@ -124,8 +125,8 @@ static const char *object_image_section(const void *self, const struct mpk_symbo
 
 /* --- the image -------------------------------------------------------------------------------- */
 
-/* A linked module of WebAssembly has no symbols of data: its blob is found among the data by its structure. Its length is its
- * first number, and what follows counts modules. */
+/* Finds the blob in a linked module of WebAssembly, which has no symbols for data, by its
+ * structure: it begins with its length and the number of its modules. */
 static bool find_blob(struct mpk_span bytes, size_t *at, size_t *len)
 {
 	enum { LEAST = 24, MODULES_MAX = 1 << 16 };
@@ -135,7 +136,7 @@ static bool find_blob(struct mpk_span bytes, size_t *at, size_t *len)
 		const uint8_t *p = bytes.data + i;
 		uint64_t n;
 
-		/* Neither of the two numbers has its upper bytes set. */
+		/* Both numbers must be small: their upper bytes are zero. */
 		if (p[6] | p[7] | p[11] | p[12] | p[13] | p[14] | p[15])
 			continue;
 		n = mpk_load_u64(p);
@@ -200,7 +201,7 @@ static enum mpk_code object_image_read(enum mpk_file_format format, struct mpk_s
 	image->needed = object.needed;
 	image->needed_count = object.needed_count;
 
-	/* A machine without a number in ELF is named by its number in its own format. */
+	/* A machine that ELF does not number is named by its number in its own format. */
 	image->machine = object.machine;
 	if (object.machine_name)
 		image->machine_name = object.machine_name;
@@ -224,7 +225,7 @@ static enum mpk_code object_image_read(enum mpk_file_format format, struct mpk_s
 		MPK_TRY(mpk_symbols_survey(&source, &found, err));
 	}
 	MPK_TRY(mpk_image_read_symbols(&source, &found, gen, arena, image, err));
-	/* symbols have no sizes here: the blob says its own */
+	/* symbols have no sizes in these formats: the blob's own length counts */
 	if (image->has_blob)
 		image->blob = mpk_image_blob(image);
 	if (is_found)
@@ -233,8 +234,6 @@ static enum mpk_code object_image_read(enum mpk_file_format format, struct mpk_s
 }
 
 const struct mpk_image_reader mpk_object_images = { object_image_read };
-
-/* --- constants -------------------------------------------------------------------------------- */
 
 /* --- what holds no module ---------------------------------------------------------------- */
 
@@ -255,7 +254,7 @@ static bool is_wheel(struct mpk_span bytes)
 	return is_zip(bytes) && mpk_span_has(bytes, ".dist-info/");
 }
 
-/* The name of the first entry is at its beginning. */
+/* Whether a zip file has this word in its first file name. */
 static bool is_zip_of(struct mpk_span bytes, const char *word)
 {
 	return is_zip(bytes) &&
@@ -272,20 +271,20 @@ static bool is_torch(struct mpk_span bytes)
 	return is_zip_of(bytes, "/data.pkl") || is_zip_of(bytes, "/.format_version");
 }
 
-/* A JSON header after its length. */
+/* A length, then a JSON header. */
 static bool is_safetensors(struct mpk_span bytes)
 {
 	return bytes.len > 9 && bytes.data[8] == '{' && mpk_load_u64(bytes.data) <= bytes.len - 8;
 }
 
-/* Models as protocol buffers begin with field 1, a version. */
+/* A model as a protocol buffer begins with field 1, its version. */
 static bool is_versioned(struct mpk_span bytes)
 {
 	return bytes.len >= 16 && bytes.data[0] == 8 && bytes.data[1] > 0 && bytes.data[1] <= 32;
 }
 
-/* Of Core ML, what it takes and gives is field 2, a message: its input or its metadata comes first. ONNX has a text
- * there. */
+/* In a Core ML model field 2 is a message that begins with its inputs or metadata; in ONNX it is a
+ * text. */
 static bool is_coreml(struct mpk_span bytes)
 {
 	size_t at = 3;
@@ -302,7 +301,7 @@ static bool is_saved_model(struct mpk_span bytes)
 	return is_coreml(bytes) && bytes.data[1] == 1 && mpk_span_has(bytes, "serve");
 }
 
-/* A string field after ir_version, that ends within the file. */
+/* After ir_version, a text field that ends within the file. */
 static bool is_onnx(struct mpk_span bytes)
 {
 	static const uint8_t next[] = { 0x12, 0x1a, 0x22, 0x32, 0x3a, 0x42 };
@@ -313,7 +312,8 @@ static bool is_onnx(struct mpk_span bytes)
 	       (bytes.data[3] >= 0x80 || (size_t)bytes.data[3] + 4 <= bytes.len);
 }
 
-/* A FlatBuffer has its identifier after the offset of its table; one with a size in front of it has it 4 bytes later. */
+/* Whether a FlatBuffer has this identifier, which follows the offset of its table; after a size
+ * prefix it is 4 bytes later. */
 static bool has_identifier(struct mpk_span bytes, size_t at, const char *id)
 {
 	return bytes.len >= at + 4 && memcmp(bytes.data + at, id, 4) == 0;
@@ -329,7 +329,7 @@ static bool is_executorch(struct mpk_span bytes)
 	return has_identifier(bytes, 4, "ET12");
 }
 
-/* Such a file is usually a zip file, too. */
+/* Such a file is usually also a zip file. */
 static bool is_iree(struct mpk_span bytes)
 {
 	return has_identifier(bytes, 8, "IREE") || is_zip_of(bytes, "module.fb");
@@ -361,7 +361,7 @@ static bool is_manifest(struct mpk_span bytes)
 	       mpk_code_has_word(bytes, "[[module]]");
 }
 
-/* Web pages contain words of every language that they describe. */
+/* A web page contains words of every language that it describes. */
 static bool is_page(struct mpk_span bytes)
 {
 	const struct mpk_code_format *f = mpk_code_format_of(bytes);
@@ -371,7 +371,7 @@ static bool is_page(struct mpk_span bytes)
 
 /* --- the tables ------------------------------------------------------------------------- */
 
-/* In order: the first is the best word for what follows. */
+/* In order: the first row that fits names the file. */
 static const struct {
 	const char *magic; /* or */
 	bool (*is)(struct mpk_span bytes);
@@ -407,9 +407,9 @@ static const struct {
 	{ "BC\xc0\xde", NULL, "LLVM bitcode", "pack it as one of the 'sources' of a host module" },
 };
 
-/* The release that made an engine is in its header, as NVIDIA's trtexec --getPlanVersionOnly reads it: after the tag a
- * version of the layout, 0, and at byte 24 four numbers. Older engines have another tag, and for which GPU an engine
- * is, no header is known to tell. */
+/* Names the release of TensorRT that made an engine. Its header has it at byte 24 as four numbers,
+ * after the tag, a layout version and 0; NVIDIA's trtexec --getPlanVersionOnly reads the same
+ * bytes. Older engines have another tag. No header is known that names the GPU. */
 static bool find_engine(struct mpk_span bytes, struct mpk_foreign *out)
 {
 	const uint8_t *v = bytes.data + 24;
@@ -469,14 +469,14 @@ enum mpk_code mpk_foreign_fail(struct mpk_span bytes, const char *otherwise, str
 			f.what, f.how);
 }
 
-/* Says what bytes are that are no module blob, as far as that is known. Asked last, when no generation explains
- * them.
- * @off     where they begin in the input */
+/* Fails with what the bytes are, if that is known. Called last, when the bytes are not a blob of
+ * any generation.
+ * @off     offset of the bytes in the input */
 static enum mpk_code refuse(struct mpk_span bytes, uint64_t off, struct mpk_error *err)
 {
 	struct mpk_foreign f;
 
-	/* A wheel without libraries is as one whose libraries hold nothing. */
+	/* A wheel without libraries is reported like one whose libraries hold nothing. */
 	if (mpk_foreign_find(bytes, &f))
 		return mpk_fail(err,
 				mpk_span_starts(bytes, "PK\3\4") &&
@@ -491,8 +491,8 @@ static enum mpk_code refuse(struct mpk_span bytes, uint64_t off, struct mpk_erro
 
 /* --- a bare blob --------------------------------------------------------------------------- */
 
-/* A blob has no magic number: it is one when the rules of a generation explain it, which is
- * tried last. */
+/* A blob has no magic number. It is one if the rules of a generation explain it, which is tried
+ * last. */
 static enum mpk_code read_blob(enum mpk_file_format format, struct mpk_span bytes, uint64_t off,
 			       const enum mpk_generation *known, struct mpk_arena *arena,
 			       struct mpk_image *image, struct mpk_error *err)
@@ -503,8 +503,8 @@ static enum mpk_code read_blob(enum mpk_file_format format, struct mpk_span byte
 	if (bytes.len == 0)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "there are no bytes in it");
 
-	/* Refuses files that hold compiled code in another way, by their first bytes. Asked
-	 * before the bytes are tried as a blob. */
+	/* Files that hold compiled code in another form, by their first bytes. They are refused before the
+	 * bytes are tried as a blob. */
 	static const struct {
 		const char *magic;
 		size_t len;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image.c - opening a file of any format that may hold a module: library, object, archive, bare
- * blob
+/* image.c - opens a file in any format that may hold a module: library, object, archive, bare blob
  *
- * The bytes decide what a file is, never its name; only members of archives are taken for C by
- * their suffix, as their text alone may be anything. Of an archive, the member with a blob is
- * opened, and functions and device code of the others are added, since a linker would link them
- * together.
- */
+ * The bytes decide what a file is, never its name. Only members of archives are taken for C by
+ * their suffix, because the text of C may be anything. From an archive the member with a blob is
+ * opened; the functions and device code of the other members are added, because a linker would link
+ * them together. */
 #include "elf/image.h"
 
 #include <stdio.h>
@@ -76,7 +74,7 @@ static enum mpk_code list_tar(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* The files of a universal Mach-O file, by their architectures
+/* Lists the files in a universal Mach-O file, by their architectures
  * Returns  as mpk_macho_slices */
 static enum mpk_code list_universal(struct mpk_span bytes, struct mpk_arena *arena,
 				    struct mpk_member **out, size_t *count, struct mpk_error *err)
@@ -94,7 +92,7 @@ static enum mpk_code list_universal(struct mpk_span bytes, struct mpk_arena *are
 	return MPK_OK;
 }
 
-/* The suffixes that compilers take as C, C++ and CUDA. */
+/* The suffixes that compilers accept for C, C++ and CUDA. */
 static bool is_source_name(const char *name)
 {
 	static const char *const suffixes[] = { ".c", ".cc", ".cpp", ".cxx", ".cu" };
@@ -106,7 +104,7 @@ static bool is_source_name(const char *name)
 	return false;
 }
 
-/* The member with this name
+/* Finds the member with this name
  * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean"; MPK_E_NOMEM */
 static enum mpk_code find_member(const struct mpk_member *members, size_t count, const char *name,
 				 size_t *out, struct mpk_error *err)
@@ -132,11 +130,11 @@ static enum mpk_code find_member(const struct mpk_member *members, size_t count,
 			MPK_QUOTE(mpk_span_str(name)), count);
 }
 
-/* The most that a compressed archive may decompress to; objects are far from it. */
+/* The most bytes that a compressed archive may decompress to; real objects have far fewer. */
 #define UNPACKED_MAX ((uint64_t)1 << 30)
 
-/* Compressed bytes can expand a thousandfold: the limit follows from deflate's possibilities and
- * from usefulness. */
+/* Deflate can expand bytes a thousandfold. The limit follows from that and from the size of real
+ * archives. */
 static uint64_t unpacked_max(uint64_t packed)
 {
 	uint64_t limit = mpk_deflate_limit(packed);
@@ -144,7 +142,7 @@ static uint64_t unpacked_max(uint64_t packed)
 	return limit < UNPACKED_MAX ? limit : UNPACKED_MAX;
 }
 
-/* @prefix  of the blob that is wanted, of several in an ELF file; NULL: the first */
+/* @prefix  the prefix of the wanted blob, if an ELF file has several; NULL: the first */
 static enum mpk_code read_file_of(enum mpk_file_format format, struct mpk_span bytes, uint64_t off,
 				  const char *prefix, const enum mpk_generation *gen,
 				  struct mpk_arena *arena, struct mpk_image *out,
@@ -172,14 +170,14 @@ static enum mpk_code read_file(enum mpk_file_format format, struct mpk_span byte
 
 /* --- archives -------------------------------------------------------------------- */
 
-/* Returns the kind of bytes. GPU code is in ELF files, too, so it is tried first. */
+/* Returns the format of the bytes. GPU code is tried first, because it may be an ELF file, too. */
 static enum mpk_file_format format_of_bytes(struct mpk_span bytes)
 {
 	return mpk_file_is_device(bytes) ? MPK_FILE_DEVICE : mpk_file_format_of(bytes);
 }
 
-/* A C file has no magic number. The names that its blob or its functions must have are looked
- * for in any text. */
+/* A C file has no magic number: the text is searched for the names that its blob or functions must
+ * have. */
 static bool file_is_csource(struct mpk_span bytes)
 {
 	if (!mpk_code_is_text(bytes))
@@ -193,8 +191,8 @@ static bool file_is_csource(struct mpk_span bytes)
 	return mpk_span_has(bytes, mpk_generation_get(MPK_GEN_CURRENT)->function_prefix);
 }
 
-/* Returns the kind of a member; MPK_FILE_BLOB: not linked. Sources are recognised by their
- * names. */
+/* Returns the format of a member; MPK_FILE_BLOB: it is not linked. C sources are recognised by
+ * their names. */
 static enum mpk_file_format image_format_of(const struct mpk_member *m)
 {
 	enum mpk_file_format format = format_of_bytes(m->bytes);
@@ -204,7 +202,7 @@ static enum mpk_file_format image_format_of(const struct mpk_member *m)
 	return format;
 }
 
-/* A blob counts most, then functions or code for GPUs. */
+/* A blob counts more than functions, GPU code counts as much as functions. */
 static unsigned worth(const struct mpk_image *image)
 {
 	return image->has_blob
@@ -212,7 +210,7 @@ static unsigned worth(const struct mpk_image *image)
 		       : image->function_count || image->embedded_count || image->device_count;
 }
 
-/* The first member with a blob, else the first with functions, else the first object. */
+/* Chooses the first member with a blob, else the first with functions, else the first object. */
 static enum mpk_code image_choose(const struct mpk_member *members, size_t count,
 				  const char *prefix, struct mpk_arena *arena, size_t *chosen,
 				  struct mpk_image *out, struct mpk_error *err)
@@ -240,7 +238,7 @@ static enum mpk_code image_choose(const struct mpk_member *members, size_t count
 	return MPK_OK;
 }
 
-/* The prefixes of all blobs of the members, each once. */
+/* Collects the prefixes of the blobs of all members, each once. */
 static enum mpk_code add_prefixes(struct mpk_image *image, const struct mpk_image *other,
 				  struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -268,7 +266,8 @@ static enum mpk_code add_prefixes(struct mpk_image *image, const struct mpk_imag
 	return MPK_OK;
 }
 
-/* A function is that of the longest prefix that its name begins with. A caller says it without. */
+/* Keeps the functions of the chosen model, without its prefix. A function belongs to the longest
+ * prefix that its name begins with. */
 static void keep_own(struct mpk_image *image, struct mpk_image_function *functions, size_t *count)
 {
 	size_t own = strlen(image->prefix), kept = 0;
@@ -293,8 +292,8 @@ static void keep_own(struct mpk_image *image, struct mpk_image_function *functio
 	*count = kept;
 }
 
-/* Archives may have ten thousand members with functions and device code: they are gathered before they are
- * kept. */
+/* What is collected from the members before it is copied to the arena: an archive may have ten
+ * thousand members. */
 struct gathered {
 	struct mpk_image_function *functions;
 	struct mpk_image_code *codes;
@@ -340,7 +339,7 @@ static enum mpk_code image_add_embedded(struct gathered *g, const struct mpk_ima
 	return MPK_OK;
 }
 
-/* Numbered anew, by their place in the whole archive. */
+/* Numbers the containers again, in the order of the whole archive. */
 static enum mpk_code add_devices(struct gathered *g, const struct mpk_image *image,
 				 const char *member, struct mpk_error *err)
 {
@@ -355,7 +354,8 @@ static enum mpk_code add_devices(struct gathered *g, const struct mpk_image *ima
 	return MPK_OK;
 }
 
-/* Objects of one archive are linked together: their functions are callable as well. */
+/* Adds what the other members hold: objects of one archive are linked together, so their functions
+ * are callable, too. */
 static enum mpk_code add_others(const struct mpk_member *members, size_t count, size_t chosen,
 				struct mpk_arena *arena, struct mpk_image *image,
 				struct mpk_error *err)
@@ -383,8 +383,8 @@ static enum mpk_code add_others(const struct mpk_member *members, size_t count, 
 		MPK_TRY(add_devices(&all, &other, m->name, err));
 	}
 
-	/* One list of each kind in the arena; functions are sorted again, as members were sorted
-	 * each by itself. */
+	/* Each kind becomes one list in the arena. The functions are sorted again, because each member was
+	 * sorted by itself. */
 	struct mpk_image_function *functions;
 
 	keep_own(image, all.functions, &all.function_count);
@@ -403,7 +403,7 @@ static enum mpk_code add_others(const struct mpk_member *members, size_t count, 
 static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *arena,
 			      struct mpk_image *out, struct mpk_error *err);
 
-/* @linked  whether members are linked together, like objects, or are alternatives */
+/* @linked  true: the members are linked together, like objects; false: they are alternatives */
 static enum mpk_code read_members(const struct mpk_member *members, size_t count, bool linked,
 				  const char *wanted, struct mpk_arena *arena,
 				  struct mpk_image *out, struct mpk_error *err)
@@ -438,10 +438,10 @@ static enum mpk_code read_members(const struct mpk_member *members, size_t count
 
 /* --- what kind of file ------------------------------------------------------------ */
 
-/* Whether the headers read of a file that is code for GPUs and nothing else; in an archive,
- * what is broken is left to --verify, as the other members are there all the same
- * @image   of mpk_device_images
- * Returns  as mpk_code_targets, offsets counting in "file" */
+/* Checks that the headers of a file that is only GPU code read. A broken member of an archive is
+ * left to --verify, as the other members are still of use.
+ * @image   made by mpk_device_images
+ * Returns  as mpk_code_targets, with offsets in "file" */
 static enum mpk_code device_file_check(const struct mpk_image *image, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -457,7 +457,7 @@ static enum mpk_code device_file_check(const struct mpk_image *image, struct mpk
 	return code;
 }
 
-/* A member, or a whole input without a name: then only its text can tell that it is C. */
+/* Opens a member, or a whole input, which has no name: it is recognised as C by its text. */
 static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *arena,
 			      struct mpk_image *out, struct mpk_error *err)
 {
@@ -477,7 +477,7 @@ static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *aren
 	return read_file(MPK_FILE_BLOB, m->bytes, m->off, NULL, arena, out, err);
 }
 
-/* A loader chooses one of its files by machine; here the first with a module represents all. */
+/* Opens the first file with a module. A loader chooses one of the files by its machine. */
 static enum mpk_code read_universal(struct mpk_span bytes, const char *member,
 				    struct mpk_arena *arena, struct mpk_image *out,
 				    struct mpk_error *err)
@@ -492,7 +492,7 @@ static enum mpk_code read_universal(struct mpk_span bytes, const char *member,
 	return MPK_OK;
 }
 
-/* One of several models that were linked into a file, by its prefix. */
+/* Opens one of several models that were linked into one file, by its prefix. */
 static enum mpk_code read_prefix(struct mpk_span bytes, const char *prefix, struct mpk_arena *arena,
 				 struct mpk_image *out, struct mpk_error *err)
 {
@@ -511,7 +511,7 @@ static enum mpk_code read_prefix(struct mpk_span bytes, const char *prefix, stru
 		MPK_QUOTE(mpk_span_str(prefix)));
 }
 
-/* gzip first: TVM exports .tar.gz, and what is inside is read like any other file. */
+/* gzip is removed first: TVM exports .tar.gz files. */
 enum mpk_code mpk_image_open_mapped(struct mpk_span bytes, const char *member,
 				    struct mpk_arena *arena, struct mpk_image *out,
 				    struct mpk_error *err)
@@ -522,7 +522,7 @@ enum mpk_code mpk_image_open_mapped(struct mpk_span bytes, const char *member,
 	if (packed)
 		MPK_TRY(mpk_gzip_read(bytes, unpacked_max(bytes.len), arena, &content, err));
 	if (mpk_ar_is(content) || mpk_tar_is(content)) {
-		/* Containers differ in how members are listed; all else is the same. */
+		/* Only the list of members depends on the kind of the archive. */
 		bool is_ar = mpk_ar_is(content);
 		struct mpk_member *members;
 		size_t count;

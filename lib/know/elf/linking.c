@@ -2,11 +2,10 @@
 /* linking.c - the dynamic section as a dynamic linker reads it: relocations, hash table, and what
  * glibc refuses
  *
- * A library is loaded by its program headers and dynamic section alone. --verify and --check ask
- * here what a loader would meet, and so everything is looked up by address in loaded segments,
- * never by section headers, which a loader does not read. The rules are those of the gABI, "Dynamic
- * Linking", and of glibc's elf/dl-load.c and dl-reloc.c.
- */
+ * A dynamic linker loads a library by its program headers and dynamic section only. verify and
+ * check report what it would meet, so everything is found by address in loaded segments, never by
+ * section headers, which a dynamic linker does not read. The rules are those of the gABI, "Dynamic
+ * Linking", and of glibc's elf/dl-load.c and dl-reloc.c. */
 #include "elf/linking.h"
 
 #include <inttypes.h>
@@ -17,17 +16,17 @@
 #ifndef R_AARCH64_TLS_TPREL /* older names */
 #define R_AARCH64_TLS_TPREL 1030
 #endif
-#ifndef R_AARCH64_IRELATIVE /* musl 1.2.3 does not know it */
+#ifndef R_AARCH64_IRELATIVE /* musl 1.2.3 does not define it */
 #define R_AARCH64_IRELATIVE 1032
 #endif
 
-/* ELF64; AArch64 in ILP32 mode has other numbers for its relocations. */
+/* Whether a file is ELF64. AArch64 numbers its relocations differently in ELF32 files (ILP32). */
 static bool is_wide(const struct mpk_elf *e)
 {
 	return mpk_elf_word_bytes(e) == 8;
 }
 
-/* A file has one; more than one is not looked for. */
+/* A file has one PT_DYNAMIC; further ones are ignored. */
 static enum mpk_code linking_find(const struct mpk_elf *e, GElf_Phdr *out, struct mpk_error *err)
 {
 	for (size_t i = 0; mpk_elf_segment(e, i, out); i++)
@@ -37,8 +36,8 @@ static enum mpk_code linking_find(const struct mpk_elf *e, GElf_Phdr *out, struc
 			"it has no dynamic section, by which a library is loaded");
 }
 
-/* glibc reads to DT_NULL without looking at the size: without one it would run into what
- * follows. */
+/* Whether the section ends with DT_NULL: glibc reads up to it without looking at the section's
+ * size. */
 static bool has_end(const struct mpk_linking *l)
 {
 	GElf_Dyn d;
@@ -63,7 +62,7 @@ static bool has_descriptors(const struct mpk_elf *e)
 	}
 }
 
-/* p_vaddr, not p_offset, is where the dynamic linker reads; both must mean the same bytes. */
+/* The dynamic linker reads at p_vaddr, not at p_offset; both must give the same bytes. */
 enum mpk_code mpk_linking_open(const struct mpk_elf *e, struct mpk_linking *out,
 			       struct mpk_error *err)
 {
@@ -89,7 +88,8 @@ enum mpk_code mpk_linking_open(const struct mpk_elf *e, struct mpk_linking *out,
 
 /* --- types ------------------------------------------------------------------------------ */
 
-/* The types that glibc's dl-machine.h handles at run time; the others are for the static linker. */
+/* Whether glibc's dl-machine.h handles the type at run time; the other types are for the static
+ * linker. */
 static bool knows_type(const struct mpk_elf *e, uint32_t type)
 {
 	switch (e->header.e_machine) {
@@ -102,7 +102,8 @@ static bool knows_type(const struct mpk_elf *e, uint32_t type)
 		       type == R_X86_64_SIZE64 ||
 		       (type >= R_X86_64_TLSDESC && type <= R_X86_64_RELATIVE64);
 	case EM_AARCH64:
-		return !is_wide(e) || type == R_AARCH64_NONE || type == 256 /* the older NONE */ ||
+		return !is_wide(e) || type == R_AARCH64_NONE ||
+		       type == 256 /* the older number of NONE */ ||
 		       (type >= R_AARCH64_ABS64 && type <= R_AARCH64_PREL16) ||
 		       (type >= R_AARCH64_COPY && type <= R_AARCH64_IRELATIVE);
 	default:
@@ -110,7 +111,8 @@ static bool knows_type(const struct mpk_elf *e, uint32_t type)
 	}
 }
 
-/* Of other machines no type is known: their relocations are walked and not judged. */
+/* Classifies a relocation. The types of other machines are not known: their relocations are walked
+ * and not judged. */
 static void linking_classify(const struct mpk_elf *e, struct mpk_relocation *r)
 {
 	uint32_t relative = 0, call = 0, slot = 0, tls = 0;
@@ -141,8 +143,8 @@ struct walk {
 	void *arg;
 };
 
-/* One of the tables.
- * @out     receives its offset and size; size 0: its entry or that of its size is missing */
+/* Finds one of the tables.
+ * @out     receives its offset and size; size 0: the entry for it or for its size is missing */
 static enum mpk_code find_table(const struct mpk_linking *l, int64_t at, int64_t size,
 				GElf_Shdr *out, struct mpk_error *err)
 {
@@ -160,7 +162,7 @@ static enum mpk_code find_table(const struct mpk_linking *l, int64_t at, int64_t
 	return MPK_OK;
 }
 
-/* Entries are read by offset and not through libelf, whose accessors take an int as index. */
+/* Entries are read by offset: libelf's accessors take the index as an int. */
 static enum mpk_code walk_table(const struct walk *w, int64_t at, int64_t size, bool has_addends,
 				struct mpk_error *err)
 {
@@ -193,7 +195,7 @@ static enum mpk_code walk_table(const struct walk *w, int64_t at, int64_t size, 
 	return MPK_OK;
 }
 
-/* DT_PLTREL says the form of DT_JMPREL; without it RELA is assumed. */
+/* DT_PLTREL gives the form of DT_JMPREL; without it RELA is assumed. */
 enum mpk_code mpk_linking_relocations(const struct mpk_linking *l,
 				      void (*take)(void *arg, const struct mpk_relocation *r),
 				      void *arg, struct mpk_error *err)
@@ -237,7 +239,7 @@ enum mpk_code mpk_linking_relocations(const struct mpk_linking *l,
 	return walk_table(&w, DT_JMPREL, DT_PLTRELSZ, plt == DT_RELA, err);
 }
 
-/* Three ways to say the same; linkers write one or more of them. */
+/* Three entries mean the same; linkers write one or more of them. */
 bool mpk_linking_binds_now(const struct mpk_linking *l)
 {
 	const uint64_t df_bind_now = 8, df_1_now = 1; /* gABI; glibc's elf.h */
@@ -264,14 +266,14 @@ const char *mpk_linking_refusal(const struct mpk_linking *l)
 		       : NULL;
 }
 
-/* --- the hash table ------------------------------------------------------------------------- */
+/* --- the hash table, checked as a whole ----------------------------------------------------- */
 
 struct gnu_hash {
 	const struct mpk_elf *elf;
-	uint64_t bloom, buckets, chains; /* where they are in the file */
-	uint64_t word;                   /* bytes of one of bloom */
+	uint64_t bloom, buckets, chains; /* offsets in the file */
+	uint64_t word;                   /* bytes of one word of the Bloom filter */
 	uint32_t bucket_count, first, bloom_count, shift;
-	uint64_t name_bytes; /* that were hashed */
+	uint64_t name_bytes; /* bytes of names that were hashed */
 };
 
 /* The GNU hash: 33 * hash + byte, from 5381, as in glibc's dl_new_hash. */
@@ -284,8 +286,8 @@ static uint32_t hash_of(const char *name)
 	return hash;
 }
 
-/* Two bits for each name, both from one hash; when one is missing, the dynamic linker does not
- * look into the chain. */
+/* Whether both bits of a name are set in the Bloom filter; else the dynamic linker does not read
+ * the chain. */
 static bool is_in_bloom(const struct gnu_hash *h, uint32_t hash)
 {
 	uint64_t bits = 8 * h->word, word;
@@ -295,7 +297,7 @@ static bool is_in_bloom(const struct gnu_hash *h, uint32_t hash)
 	       (word >> (hash >> (h->shift & 31)) % bits & 1);
 }
 
-/* Returns  false: the chain leaves the table, or holds a symbol that nobody looks for there */
+/* Returns  false: the chain leaves the table, or has a symbol that belongs to another chain */
 static bool check_chain(struct gnu_hash *h, const struct mpk_symtab *symbols, uint32_t bucket,
 			size_t *left)
 {
@@ -345,7 +347,7 @@ static bool open_hash(const struct mpk_elf *e, uint64_t off, struct gnu_hash *ou
 	return true;
 }
 
-/* Every symbol must be reached exactly once: what is left over cannot be found by a loader. */
+/* Every symbol must be reached exactly once: a loader cannot find one that is not reached. */
 enum mpk_code mpk_linking_check_hash(const struct mpk_linking *l, const struct mpk_symtab *symbols,
 				     struct mpk_error *err)
 {
@@ -360,10 +362,10 @@ enum mpk_code mpk_linking_check_hash(const struct mpk_linking *l, const struct m
 		return MPK_OK;
 	is_whole = open_hash(l->elf, off, &h);
 	left = count = symbols->count > h.first ? symbols->count - h.first : 0;
-	/* no symbol is in two chains, so these are not followed longer than there are symbols */
+	/* no symbol is in two chains, so chains are followed for as many steps as there are symbols */
 	for (uint32_t i = 0; is_whole && i < h.bucket_count; i++)
 		is_whole = check_chain(&h, symbols, i, &left);
-	/* one of a library that defines nothing has a bucket, and nothing in it */
+	/* the table of a library that defines nothing has one empty bucket */
 	if (is_whole && (!left || left == count))
 		return MPK_OK;
 	return mpk_fail_offset(
@@ -376,7 +378,7 @@ enum mpk_code mpk_linking_check_hash(const struct mpk_linking *l, const struct m
 enum mpk_code mpk_linking_check_header(const struct mpk_elf *e, struct mpk_error *err)
 {
 	const uint8_t *ident = e->header.e_ident;
-	/* of ELFOSABI_GNU, glibc's elf/dl-load.c knows versions up to that of absolute symbols */
+	/* glibc's elf/dl-load.c accepts versions of ELFOSABI_GNU up to that of absolute symbols */
 	uint8_t known = ident[EI_OSABI] == ELFOSABI_GNU ? 3 : 0;
 
 	if (ident[EI_OSABI] != ELFOSABI_SYSV && ident[EI_OSABI] != ELFOSABI_GNU)
@@ -407,7 +409,8 @@ struct wanted {
 	bool own;
 };
 
-/* Those of other libraries are where these are. */
+/* Notes relocations for thread-local variables of the library itself; those of other libraries are
+ * placed with these. */
 static void linking_take(void *arg, const struct mpk_relocation *r)
 {
 	struct wanted *w = arg;
@@ -433,7 +436,8 @@ enum mpk_code mpk_linking_static_tls(const struct mpk_linking *l, const struct m
 	return MPK_OK;
 }
 
-/* --- looking for names, by the steps of glibc's do_lookup_x (elf/dl-lookup.c), with each address compared -------- */
+/* --- a search for a name, by the steps of glibc's do_lookup_x (elf/dl-lookup.c); every address is
+ * checked ------- */
 
 static bool read_u32(const struct mpk_elf *e, uint64_t address, uint32_t *out)
 {
@@ -475,8 +479,8 @@ static bool hash_is_named(const struct mpk_hash *h, uint32_t index, const char *
 	       s.defined && strcmp(s.name, name) == 0;
 }
 
-/* @after   a symbol of the chain: the search continues after it; 0: from the beginning
- * @index   receives what is found */
+/* @after   a symbol of the chain: the search continues after it; 0: at the beginning
+ * @found   receives the index of the symbol */
 static enum mpk_hash_found hash_follow(struct mpk_hash *h, uint32_t index, uint32_t hash,
 				       const char *name, size_t after, size_t *found)
 {

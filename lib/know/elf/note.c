@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* note.c - notes of ELF files, and among them the package note that mpack gives a library
+/* note.c - notes of ELF files, and the package note that mpack adds to a library
  *
- * The package note is systemd's (systemd.io/ELF_PACKAGE_METADATA): JSON under the owner "FDO". In
- * it mpack keeps the name of the blob's symbol and the digest of the blob, so that damage is seen
- * without a table of digests elsewhere. The digest is written at a place that is known, so that a
- * renewed one needs no other layout: find_digits returns that place.
- */
+ * The package note is systemd's (systemd.io/ELF_PACKAGE_METADATA): JSON under the owner "FDO".
+ * mpack writes the name of the blob's symbol and the digest of the blob to it, so that damage is
+ * found without a separate list of digests. The digits have a known place in the file
+ * (find_digits), so a new digest is written without changing the layout. */
 #include "elf/note.h"
 
 #include <stdio.h>
@@ -26,7 +25,7 @@ struct walk {
 	const struct mpk_elf *e;
 	bool (*see)(void *data, const struct mpk_elf_note *n);
 	void *data;
-	unsigned notes; /* seen so far */
+	unsigned notes; /* number of notes so far */
 	bool ended;
 };
 
@@ -51,7 +50,7 @@ static bool next_note(const struct mpk_elf *e, uint64_t off, uint64_t size, uint
 	return true;
 }
 
-/* Only 8 is taken as another alignment than 4, whatever the header says. */
+/* An alignment other than 8 is read as 4, whatever the header says. */
 static void see_list(struct walk *w, uint64_t off, uint64_t size, uint64_t align)
 {
 	uint64_t at = 0;
@@ -64,8 +63,8 @@ static void see_list(struct walk *w, uint64_t off, uint64_t size, uint64_t align
 	}
 }
 
-/* Section headers first, as they are exact; a file without them has its notes in PT_NOTE
- * segments. Not both, or each note would be seen twice. */
+/* Reads the sections if there are section headers, else the PT_NOTE segments. With both, each note
+ * would be seen twice. */
 void mpk_elf_notes(const struct mpk_elf *e, bool (*see)(void *data, const struct mpk_elf_note *n),
 		   void *data)
 {
@@ -86,7 +85,7 @@ enum { TEXTS_MAX = 50 };
 
 /* --- writing --------------------------------------------------------------------- */
 
-/* A digest of zeros holds the place: it is filled in when the blob has been written. */
+/* The digest is zeros at first; it is filled in after the blob has been written. */
 const char *mpk_note_text(struct mpk_arena *arena, const char *name, const char *symbol,
 			  const uint8_t *digest)
 {
@@ -113,13 +112,13 @@ struct search {
 	const char *symbol;
 	struct mpk_arena *arena;
 	struct mpk_note *out;
-	struct mpk_span id; /* of the build id */
+	struct mpk_span id; /* the build id */
 	uint64_t id_off;
-	unsigned texts; /* parsed so far */
-	bool failed;    /* out of memory */
+	unsigned texts; /* number of texts parsed so far */
+	bool failed;    /* memory was out */
 };
 
-/* Lower case only, as mpack writes it. */
+/* Converts one digit; lower case only, as mpack writes it. */
 static bool note_hex_digit(char c, uint8_t *out)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -130,7 +129,7 @@ static bool note_hex_digit(char c, uint8_t *out)
 	return at != NULL;
 }
 
-/* Exactly as many digits as a digest has. */
+/* Converts the digits of a digest; the text must have exactly that many. */
 static bool parse_digest(const char *text, uint8_t out[MPK_XXH128_BYTES])
 {
 	for (size_t i = 0; i < MPK_XXH128_BYTES; i++) {
@@ -143,8 +142,9 @@ static bool parse_digest(const char *text, uint8_t out[MPK_XXH128_BYTES])
 	return text[2 * (size_t)MPK_XXH128_BYTES] == '\0';
 }
 
-/* Finds the member as our writer prints it, which no other text can contain, because quotes
- * inside texts are escaped. A note with another layout can be read, not renewed. */
+/* Finds the member as mpack prints it. No other text can contain these characters, because quotes
+ * inside texts are escaped. A note with another layout can be read, but its digest cannot be
+ * replaced. */
 static uint64_t find_digits(const struct mpk_elf_note *n, const char *digits)
 {
 	char member[64];
@@ -195,8 +195,7 @@ static bool see_note(void *data, const struct mpk_elf_note *n)
 	return true;
 }
 
-/* The build id is changed together with the digest when it was made from it; whether it was is
- * seen from its first half. */
+/* If the build id was made from the digest, which its first half shows, both change together. */
 enum mpk_code mpk_note_find(const struct mpk_elf *e, const char *symbol, struct mpk_arena *arena,
 			    struct mpk_note *out, struct mpk_error *err)
 {
@@ -213,7 +212,7 @@ enum mpk_code mpk_note_find(const struct mpk_elf *e, const char *symbol, struct 
 	return MPK_OK;
 }
 
-/* Comparing in constant time is not needed: a digest of the blob is no secret. */
+/* The digest is not a secret, so the comparison need not take constant time. */
 enum mpk_code mpk_note_compare(const struct mpk_note *note, const uint8_t digest[MPK_XXH128_BYTES],
 			       struct mpk_error *err)
 {
@@ -224,8 +223,7 @@ enum mpk_code mpk_note_compare(const struct mpk_note *note, const uint8_t digest
 		"the blob is damaged: it has not the digest that the file's note tells; to go on with it as it is, remove the note: objcopy --remove-section " MPK_NOTE_SECTION);
 }
 
-/* Reads the bytes through the file where there is one, so that gigabytes of blob do not become
- * resident. */
+/* Reads through the file if there is one, so that a blob of gigabytes does not become resident. */
 enum mpk_code mpk_note_digest(struct mpk_span blob, const struct mpk_mapping *map,
 			      const struct mpk_tap *tap, struct mpk_arena *arena,
 			      uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* patch.c - changing fields of a finished ELF file in memory, and finding the blob's symbol in it
+/* patch.c - changes fields of a finished ELF file in memory, and finds the blob's symbol
  *
- * A library that was linked with a stub in place of its blob is changed afterwards (extend.c, replace.c,
- * append.c). Both look at headers through this file, and write to them with
- * mpk_patch_put, which knows the class and the byte order and refuses to write into the blob
- * itself. Files whose tables overlap are refused when they are opened: changing one table would
- * change another.
- */
+ * A library that was linked with a stub for its blob is changed afterwards (extend.c, replace.c,
+ * append.c). These files read headers through this one and write them with mpk_patch_put, which
+ * knows the class and the byte order and refuses to write into the blob. A file with overlapping
+ * tables is refused when it is opened: changing one table would change another. */
 #include "elf/internal/elf.h"
 
 #include <string.h>
 
-/* A part of the file with a structure of its own. */
+/* A part of the file that has a structure. */
 struct table {
 	const char *what;
 	uint64_t off, bytes;
@@ -19,7 +17,7 @@ struct table {
 
 enum { TABLES_MAX = 8 };
 
-/* By differences: sums of offsets and sizes from a file could wrap. */
+/* Compares differences, because sums of offsets and sizes from a file could wrap. */
 static bool overlap(const struct table *a, const struct table *b)
 {
 	uint64_t start = a->off > b->off ? a->off : b->off;
@@ -27,7 +25,7 @@ static bool overlap(const struct table *a, const struct table *b)
 	return start - a->off < a->bytes && start - b->off < b->bytes;
 }
 
-/* A table inside of another would change while the other is patched. */
+/* Refuses overlapping tables: patching one would change the other. */
 static enum mpk_code check_overlaps(const struct mpk_patch *p, struct mpk_error *err)
 {
 	const GElf_Ehdr *h = &p->elf.header;
@@ -58,8 +56,7 @@ static enum mpk_code check_overlaps(const struct mpk_patch *p, struct mpk_error 
 	return MPK_OK;
 }
 
-/* Patched fields must be in tables of the usual form: section numbers beyond 0xff00, which are
- * stored elsewhere, are not supported for a library of ours. */
+/* Refuses section numbers beyond 0xff00, which are stored elsewhere. */
 static enum mpk_code check_form(const struct mpk_patch *p, struct mpk_error *err)
 {
 	const GElf_Ehdr *h = &p->elf.header;
@@ -75,7 +72,7 @@ static enum mpk_code check_form(const struct mpk_patch *p, struct mpk_error *err
 	return check_overlaps(p, err);
 }
 
-/* Closes it where the form cannot be patched: the caller gets a whole one or none. */
+/* *out is closed again if the file cannot be patched. */
 enum mpk_code mpk_patch_open(const struct mpk_private *file, struct mpk_patch *out,
 			     struct mpk_error *err)
 {
@@ -101,8 +98,8 @@ void mpk_patch_close(struct mpk_patch *p)
 	mpk_elf_close(&p->elf);
 }
 
-/* Byte by byte, in the order of the file, so that a big-endian library can be made on any
- * machine. */
+/* Writes byte by byte in the byte order of the file, so that a big-endian library can be made on
+ * any machine. */
 enum mpk_code mpk_patch_store(const struct mpk_patch *p, uint8_t *at, struct mpk_patch_field f,
 			      uint64_t v, struct mpk_error *err)
 {
@@ -114,7 +111,7 @@ enum mpk_code mpk_patch_store(const struct mpk_patch *p, uint8_t *at, struct mpk
 	return MPK_OK;
 }
 
-/* A field inside the blob would be changed twice: here, and when the blob is copied over it. */
+/* A field inside the blob is refused: it would be overwritten when the blob is copied. */
 enum mpk_code mpk_patch_put(const struct mpk_patch *p, uint64_t base, struct mpk_patch_field f,
 			    uint64_t v, struct mpk_error *err)
 {
@@ -127,7 +124,7 @@ enum mpk_code mpk_patch_put(const struct mpk_patch *p, uint64_t base, struct mpk
 	return mpk_patch_store(p, p->file->data + base, f, v, err);
 }
 
-/* Of the header, not of the contents. */
+/* The offset of the header, not of the contents. */
 uint64_t mpk_patch_section_at(const struct mpk_patch *p, size_t index)
 {
 	return p->elf.header.e_shoff + index * MPK_PATCH_SIZE(p, Shdr);
@@ -138,7 +135,7 @@ uint64_t mpk_patch_segment_at(const struct mpk_patch *p, size_t index)
 	return p->elf.header.e_phoff + index * MPK_PATCH_SIZE(p, Phdr);
 }
 
-/* Index 0 and unreadable indices give a section of type SHT_NULL, which every caller skips. */
+/* Index 0 and unreadable headers give a section of type SHT_NULL, which every caller skips. */
 GElf_Shdr mpk_patch_section(const struct mpk_patch *p, size_t index)
 {
 	GElf_Shdr s = { .sh_type = SHT_NULL };
@@ -167,8 +164,8 @@ void mpk_patch_put_zeros(struct mpk_rope *out, uint64_t count)
 
 /* --- the symbol ------------------------------------------------------------------ */
 
-/* The section that is loaded at an address; 0: none. objcopy --remove-section leaves the
- * section numbers of .dynsym as they were, and loaders do not mind: addresses count. */
+/* Returns the section that is loaded at an address; 0: none. The section numbers of .dynsym cannot
+ * be used: objcopy --remove-section does not update them, and loaders ignore them. */
 static size_t section_at(const struct mpk_patch *p, uint64_t address)
 {
 	for (size_t i = 1; i < p->elf.section_count; i++) {
@@ -182,7 +179,7 @@ static size_t section_at(const struct mpk_patch *p, uint64_t address)
 	return 0;
 }
 
-/* Passes on the offset of each entry, because callers change entries in the file, not copies. */
+/* Passes the offset of each entry, because callers change entries in the file. */
 static enum mpk_code see_table(const struct mpk_patch *p, size_t section, mpk_patch_see_fn *see,
 			       void *data, struct mpk_error *err)
 {
@@ -197,7 +194,7 @@ static enum mpk_code see_table(const struct mpk_patch *p, size_t section, mpk_pa
 	return MPK_OK;
 }
 
-/* Changes both tables: strip removes .symtab, loaders read .dynsym, and the two must agree. */
+/* Walks both tables: strip removes .symtab, loaders read .dynsym, and the two must agree. */
 enum mpk_code mpk_patch_symbols(const struct mpk_patch *p, mpk_patch_see_fn *see, void *data,
 				struct mpk_error *err)
 {
@@ -234,7 +231,7 @@ static enum mpk_code see_symbol(void *data, const struct mpk_symbol *s, uint64_t
 		found->home = mpk_patch_section(w->p, section);
 		found->value = s->value;
 		found->size = s->bytes;
-		/* One entry in each of the two tables, and both must say the same. */
+		/* One entry is allowed in each of the two tables, and both must be equal. */
 	} else if (found->count == 2 || found->section != section || found->value != s->value ||
 		   found->size != s->bytes) {
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob symbol stands there twice");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plt.c - calls: which function a PLT entry leads to, and what a short piece of code calls
+/* plt.c - finds the function that a PLT entry calls, and the functions that a short piece of code
+ * calls
  *
- * A library calls functions of others through entries of a few instructions that jump to an address
- * in a slot, and nothing names the entries: the instructions are recognised, the slot's address is
- * computed from them, and the relocation that fills the slot has the name. The forms are those that
- * linkers write for x86-64, AArch64 and RISC-V; an unknown form gives no name.
+ * A library calls functions of other libraries through entries of a few instructions that jump to
+ * an address in a slot. The entries have no names: the instructions are recognised, the address of
+ * the slot is computed from them, and the relocation that fills the slot names the function. The
+ * forms are those that linkers write for x86-64, AArch64 and RISC-V; other forms give no name.
  *
- * Calls are searched in code, not decoded: what looks like a call may be the middle of another
- * instruction. So callers compare what is found with functions that exist.
- */
+ * Code is searched for calls without being decoded: a match may be the middle of another
+ * instruction. So callers compare the results with functions that exist. */
 
 #include <stdlib.h>
 
@@ -65,7 +65,7 @@ static bool riscv64_slot(struct mpk_span code, uint64_t address, uint64_t *slot)
 	return true;
 }
 
-/* Code of other machines is not recognised: calls then have no names. */
+/* Code of other machines is not recognised: its calls have no names. */
 bool mpk_plt_slot(const struct mpk_elf *e, uint64_t address, uint64_t *slot)
 {
 	struct mpk_span code;
@@ -93,8 +93,8 @@ struct slots {
 	struct mpk_symtab symbols;
 };
 
-/* The slots that the dynamic section names by these two tags. No table is no error: a library that calls nobody
- * has none.
+/* Finds the relocations that the dynamic section names by these two tags. A library that calls no
+ * other has none.
  * Returns  MPK_OK, also with none; MPK_E_CORRUPT; MPK_E_NOMEM */
 static enum mpk_code read_slots(const struct mpk_elf *e, int64_t where, int64_t size,
 				struct slots *out, struct mpk_error *err)
@@ -115,7 +115,7 @@ static enum mpk_code read_slots(const struct mpk_elf *e, int64_t where, int64_t 
 	return mpk_elf_chunk(e, &table, &out->relocations, &out->count, err);
 }
 
-/* Returns the symbol and the slot's address of one relocation; NULL: it needs none, such as
+/* Returns the symbol of one relocation, and the address of its slot; NULL: it has no symbol, like
  * IRELATIVE. */
 static const char *slot_name(const struct slots *s, size_t index, uint64_t *slot)
 {
@@ -134,7 +134,7 @@ static const char *slot_name(const struct slots *s, size_t index, uint64_t *slot
 
 MPK_ORDER_BY2(by_slot, struct mpk_plt_name, slot, order)
 
-/* Both tables: with full RELRO some linkers put slots into DT_RELA. */
+/* Reads both tables: with full RELRO some linkers put slots into DT_RELA. */
 enum mpk_code mpk_plt_names_read(const struct mpk_elf *e, struct mpk_plt_names *out,
 				 struct mpk_error *err)
 {
@@ -190,8 +190,8 @@ static bool aarch64_target(struct mpk_span code, size_t at, uint64_t address, ui
 	       mpk_aarch64_branch(mpk_load_u32(code.data + at), address + at, out);
 }
 
-/* Longer functions are not read: the question is only whether a function does nothing but call
- * another. */
+/* Longer functions are not searched: the question is only whether a function does nothing but call
+ * another one. */
 size_t mpk_elf_callees(const struct mpk_elf *e, const struct mpk_plt_names *plt, uint64_t address,
 		       uint64_t bytes, struct mpk_callee *out, size_t most)
 {

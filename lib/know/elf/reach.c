@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where pieces begin: symbols, of which a stripped library has only those that it exports, and the sorted table of
- * .eh_frame_hdr, which knows every function that exceptions may pass. Pieces never overlap, so that searching all
- * of them costs no more than the file has code. */
+/* reach.c - the pieces of a library's code, and the addresses that each refers to
+ *
+ * Pieces begin at symbols, of which a stripped library has only the exported ones, and at the
+ * entries of the sorted table in .eh_frame_hdr, which lists every function that exceptions may
+ * pass. Pieces never overlap, so searching all of them takes time linear in the code. */
 #include "elf/wants.h"
 
 #include <stdlib.h>
@@ -13,7 +15,7 @@
 #include "elf/linking.h"
 #include "elf/symbols.h"
 
-/* Whether code of the machine is searched */
+/* Whether code of the machine can be searched. */
 static bool reach_knows(const struct mpk_elf *e)
 {
 	return e->header.e_type != ET_REL && e->header.e_ident[EI_DATA] == ELFDATA2LSB &&
@@ -52,12 +54,14 @@ static enum mpk_code add_symbols(const struct mpk_symtab *t, struct starts *s,
 	return MPK_OK;
 }
 
-/* The one form of the table that linkers write: version 1, its count as 32 bits, its entries as pairs of 32 bits
- * that count from the table (LSB 5.0, 10.6.2). */
+/* Reads the one form of the table that linkers write: version 1, a count of 32 bits, entries of two
+ * 32-bit distances from the table (LSB 5.0, 10.6.2). */
 static enum mpk_code add_unwind(const struct mpk_elf *e, struct starts *s, struct mpk_error *err)
 {
-	static const uint8_t head[] = { 1, 0x03,
-					0x3b }; /* without the encoding of .eh_frame's address */
+	static const uint8_t head[] = {
+		1, 0x03, 0x3b
+	}; /* version, count and table; the encoding of .eh_frame's
+						 * address may be any */
 	struct mpk_span bytes;
 	GElf_Phdr p;
 
@@ -104,7 +108,7 @@ static enum mpk_code find_starts(const struct mpk_elf *e, struct starts *s, stru
 	return MPK_OK;
 }
 
-/* The first piece that does not begin before an address. */
+/* Returns the first piece that begins at or after an address. */
 static size_t piece_from(const struct mpk_reach *r, uint64_t address)
 {
 	return mpk_first_from(r->starts, r->count, sizeof *r->starts, 0, address);
@@ -121,7 +125,7 @@ struct mpk_span mpk_reach_code(const struct mpk_reach *r, size_t piece)
 	return code;
 }
 
-/* Segments may show the same bytes at many addresses. */
+/* Segments may map the same bytes at many addresses: whether more is searched than the file has. */
 static bool is_too_much(const struct mpk_reach *r)
 {
 	uint64_t most = 2 * (uint64_t)r->elf->bytes.len, bytes = 0;
@@ -185,8 +189,8 @@ struct sweep {
 	void *arg;
 };
 
-/* A branch leads to a piece, or through an entry of the procedure linkage table; any other stays
- * inside its piece or is not a branch. */
+/* Reports a branch to a piece or through a PLT entry. Any other branch stays inside its piece, or
+ * is not a branch. */
 static void tell_branch(const struct sweep *s, uint64_t from, uint64_t to)
 {
 	struct mpk_reach_ref ref = { .from = from, .to = to, .reg = no_register };
@@ -229,11 +233,11 @@ static bool is_vector_load(uint8_t opcode)
 	return memchr("\x10\x12\x16\x28\x6e\x6f\x7e", opcode, 7) != NULL;
 }
 
-/* What adds to the page of the adrp at `from`, and loads from it, mean, soon after it. */
+/* Reports the addresses that adds and loads soon after the adrp at `from` make from its page. */
 static void tell_page(const struct sweep *s, struct mpk_span code, size_t from, uint64_t address,
 		      uint64_t page)
 {
-	enum { NEAR = 32 }; /* instructions */
+	enum { NEAR = 32 }; /* in instructions */
 	unsigned page_in = mpk_aarch64_rd(mpk_load_u32(code.data + from));
 	uint64_t low;
 
@@ -304,7 +308,7 @@ void mpk_reach_each(const struct mpk_reach *r, size_t piece,
 
 struct initializers {
 	const struct mpk_reach *reach;
-	uint64_t from, bytes; /* DT_INIT_ARRAY */
+	uint64_t from, bytes; /* address and size of DT_INIT_ARRAY */
 	void (*take)(void *arg, size_t piece);
 	void *arg;
 };
@@ -325,7 +329,7 @@ static void reach_take_relocation(void *arg, const struct mpk_relocation *r)
 		take_initializer(in, (uint64_t)r->addend);
 }
 
-/* Words of the array that a relocation fills with the address of its contents. */
+/* Reports the words of the array that a relocation fills with an address in the library. */
 static void take_words(const struct initializers *in)
 {
 	struct mpk_span bytes;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader.c - an ELF file's header, sections, segments and tables, each checked before it is used
+/* reader.c - the header, sections, segments and tables of an ELF file, each checked before it is
+ * used
  *
- * libelf converts classes and byte orders; it does not check what a file says about its own sizes.
- * So every table is held against the file before libelf is asked for it, once, when the file is
- * opened; what is read later (a section, a string, a number at an offset) is checked each time, as
- * it comes from the file again.
+ * libelf converts classes and byte orders; it does not check the sizes that a file states. So every
+ * table is compared with the file's length once, before libelf is asked for it. What is read later
+ * (a section, a string, a number at an offset) is checked each time.
  *
- * Addresses are looked up for every symbol and relocation: the loaded segments are sorted once.
- */
+ * Addresses are looked up for every symbol and relocation, so the loaded segments are sorted once. */
 #include "elf/reader.h"
 
 #include <errno.h>
@@ -19,7 +18,7 @@
 #include "base/num.h"
 #include "base/vec.h"
 
-/* The header says so; libelf has converted it, the bytes themselves are as in the file. */
+/* The header has been converted by libelf; the bytes have not. */
 static bool is_big(const struct mpk_elf *e)
 {
 	return e->header.e_ident[EI_DATA] == ELFDATA2MSB;
@@ -31,15 +30,15 @@ static enum mpk_code corrupt(const struct mpk_elf *e, uint64_t off, const char *
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + off, "%s", what);
 }
 
-/* A call of libelf gave nothing: the file's fault, or there was no memory, which libelf's own error
- * numbers are not public to tell. errno was 0 before the call. */
+/* A call of libelf failed: the file is damaged, or memory was out. libelf's error numbers are not
+ * public, so errno, which was 0 before the call, decides. */
 static enum mpk_code unreadable(const struct mpk_elf *e, uint64_t off, const char *what,
 				struct mpk_error *err)
 {
 	return errno == ENOMEM ? mpk_fail_nomem(err) : corrupt(e, off, what, err);
 }
 
-/* A table of the header: count entries of size each at off, within the file. */
+/* Checks that a table of the header, count entries of size bytes at off, lies within the file. */
 static enum mpk_code check_table(const struct mpk_elf *e, uint64_t off, uint64_t count,
 				 uint64_t each, const char *what, struct mpk_error *err)
 {
@@ -54,15 +53,15 @@ static enum mpk_code check_table(const struct mpk_elf *e, uint64_t off, uint64_t
 	return MPK_OK;
 }
 
-/* A section of indices that are too large for symbols, and the table of symbols it is for. Sections of relocations
- * each ask for theirs. */
+/* A section with the large section numbers of a symbol table, which the table's own fields cannot
+ * hold. Every section of relocations looks for it. */
 struct mpk_elf_extended {
 	size_t table, index;
 };
 
 MPK_ORDER_BY2(by_table, struct mpk_elf_extended, table, index)
 
-/* The first of several. */
+/* If there are several, the first counts. */
 size_t mpk_elf_extended(const struct mpk_elf *e, size_t table)
 {
 	const struct mpk_elf_extended key = { .table = table };
@@ -71,8 +70,8 @@ size_t mpk_elf_extended(const struct mpk_elf *e, size_t table)
 	return at < e->extended_count && e->extended[at].table == table ? e->extended[at].index : 0;
 }
 
-/* Nothing of a table of sections is mapped: a library that was cut behind its segments, which have been looked at, is read
- * as if it had no sections. */
+/* The section headers of a library are not loaded. If a library was cut after its segments, which
+ * have been checked, it is read as if it had no sections. */
 static enum mpk_code check_sections(struct mpk_elf *e, uint64_t count, struct mpk_error *err)
 {
 	struct mpk_error problem = { 0 };
@@ -99,15 +98,15 @@ static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
 	if (h->e_shentsize != gelf_fsize(e->elf, ELF_T_SHDR, 1, EV_CURRENT))
 		return corrupt(e, h->e_shoff, "section headers have an impossible size", err);
 	MPK_TRY(check_sections(e, h->e_shnum ? h->e_shnum : 1, err));
-	/* The first request reads all of them. */
+	/* The first request reads all headers. */
 	errno = 0;
 	if (elf_getshdrnum(e->elf, &e->section_count) != 0 ||
 	    (e->section_count && !gelf_getshdr(elf_getscn(e->elf, 0), &shdr)))
 		return unreadable(e, h->e_shoff, "the section headers cannot be read", err);
 	MPK_TRY(check_sections(e, e->section_count, err));
 
-	/* Files with more than 65279 sections have these. Their number is the file's choice: a
-	 * list that grows, not an array on the stack. */
+	/* Files with more than 65279 sections have such sections. The file decides their number, so they
+	 * are kept in a growing list. */
 	size_t cap = 0;
 	GElf_Shdr s;
 
@@ -134,14 +133,14 @@ static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
 struct mpk_elf_load {
 	uint64_t address, off;
 	uint64_t bytes;  /* bytes in the file */
-	uint64_t memory; /* bytes with the zeros after them */
+	uint64_t memory; /* bytes in memory, with the zeros after those in the file */
 	uint32_t flags;  /* PF_ */
 	size_t index;
 };
 
 MPK_ORDER_BY2(reader_by_address, struct mpk_elf_load, address, index)
 
-/* Segments of no size in memory load nothing, so they are skipped. */
+/* Sorts the segments by address. Those without bytes in memory are skipped. */
 static enum mpk_code index_loads(struct mpk_elf *e, struct mpk_error *err)
 {
 	GElf_Phdr p;
@@ -192,7 +191,7 @@ static enum mpk_code open_segments(struct mpk_elf *e, struct mpk_error *err)
 
 static enum mpk_code open_header(struct mpk_elf *e, struct mpk_error *err)
 {
-	/* Before libelf sees the file: its functions for both classes rely on these bytes. */
+	/* These bytes are checked first, because libelf's functions for both classes rely on them. */
 	const uint8_t *ident = e->bytes.data;
 
 	if (e->bytes.len < EI_NIDENT)
@@ -209,7 +208,7 @@ static enum mpk_code open_header(struct mpk_elf *e, struct mpk_error *err)
 		return corrupt(e, 0, "the ELF header ends beyond the end of the file", err);
 
 	(void)elf_version(EV_CURRENT);
-	/* libelf takes a mutable image but in this mode does not write to it */
+	/* libelf takes a pointer to mutable bytes, but does not write to them in this mode */
 	errno = 0;
 	e->elf = elf_memory((char *)(uintptr_t)e->bytes.data, e->bytes.len);
 	if (!e->elf || elf_kind(e->elf) != ELF_K_ELF || !gelf_getehdr(e->elf, &e->header))
@@ -257,7 +256,7 @@ enum mpk_code mpk_elf_open(struct mpk_span bytes, uint64_t base, struct mpk_elf 
 	return MPK_OK;
 }
 
-/* elf_end and free take NULL, so a file that did not open whole can be closed, too. */
+/* elf_end and free accept NULL, so a file that was opened in part can be closed, too. */
 void mpk_elf_close(struct mpk_elf *e)
 {
 	(void)elf_end(e->elf);
@@ -266,8 +265,8 @@ void mpk_elf_close(struct mpk_elf *e)
 	memset(e, 0, sizeof *e);
 }
 
-/* Also checks where the section's bytes are, so that callers may use sh_offset and sh_size as
- * they are. SHT_NOBITS has none in the file. */
+/* Also checks where the section's bytes are, so that callers may use sh_offset and sh_size.
+ * SHT_NOBITS has no bytes in the file. */
 enum mpk_code mpk_elf_section(const struct mpk_elf *e, size_t index, GElf_Shdr *out,
 			      struct mpk_error *err)
 {
@@ -290,7 +289,7 @@ enum mpk_code mpk_elf_section(const struct mpk_elf *e, size_t index, GElf_Shdr *
 	return MPK_OK;
 }
 
-/* Names are not needed to read a file: a bad one is NULL, no error. */
+/* A file can be read without section names, so a bad name is NULL and not an error. */
 const char *mpk_elf_section_name(const struct mpk_elf *e, size_t index)
 {
 	GElf_Shdr shdr;
@@ -306,7 +305,8 @@ bool mpk_elf_segment(const struct mpk_elf *e, size_t index, GElf_Phdr *out)
 	return index < e->segment_count && gelf_getphdr(e->elf, (int)index, out);
 }
 
-/* Returns the last segment that begins there or before, or NULL: valid segments do not overlap. */
+/* Returns the last segment that begins at or before an address, or NULL. Segments of a valid file
+ * do not overlap. */
 static const struct mpk_elf_load *load_at(const struct mpk_elf *e, uint64_t address)
 {
 	const struct mpk_elf_load behind = { .address = address, .index = SIZE_MAX };
@@ -316,7 +316,7 @@ static const struct mpk_elf_load *load_at(const struct mpk_elf *e, uint64_t addr
 	return next ? &e->loads[next - 1] : NULL;
 }
 
-/* In memory, zeros after the file's bytes included; mpk_elf_at_address is for what the file has. */
+/* Includes the zeros after the file's bytes, which mpk_elf_at_address does not. */
 bool mpk_elf_is_loaded(const struct mpk_elf *e, uint64_t address, uint64_t bytes, uint32_t *flags)
 {
 	const struct mpk_elf_load *load = load_at(e, address);
@@ -342,7 +342,8 @@ bool mpk_elf_at_address(const struct mpk_elf *e, uint64_t address, struct mpk_sp
 
 const char *mpk_elf_string(struct mpk_span table, uint64_t at)
 {
-	/* With overlapping names, each search for a NUL would read all of them. */
+	/* The table ends with a NUL: no search is needed, which with overlapping names would read all of
+	 * them for each. */
 	if (at >= table.len ||
 	    (table.data[table.len - 1] && !memchr(table.data + at, 0, table.len - (size_t)at)))
 		return NULL;
@@ -377,7 +378,7 @@ enum mpk_code mpk_elf_chunk(const struct mpk_elf *e, const struct mpk_elf_table 
 	return MPK_OK;
 }
 
-/* Reads the bytes directly, without libelf, where the file has no table that libelf knows. */
+/* Reads the bytes without libelf, where the file has no table that libelf knows. */
 bool mpk_elf_u32(const struct mpk_elf *e, uint64_t off, uint32_t *out)
 {
 	struct mpk_span s;
@@ -416,7 +417,8 @@ bool mpk_elf_word(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 	return true;
 }
 
-/* Offset and info, and an addend in SHT_RELA; each one word of the class. */
+/* Returns the bytes of a relocation: offset, info, and in SHT_RELA an addend, each one word of the
+ * class. */
 static size_t relocation_bytes(const struct mpk_elf *e, const GElf_Shdr *section)
 {
 	return (section->sh_type == SHT_RELA ? 3 : 2) * mpk_elf_word_bytes(e);
@@ -427,8 +429,8 @@ size_t mpk_elf_relocations(const struct mpk_elf *e, const GElf_Shdr *section)
 	return (size_t)(section->sh_size / relocation_bytes(e, section));
 }
 
-/* ELF32 packs symbol and type into 24 and 8 bits, ELF64 into 32 and 32: the result has the
- * latter form always. */
+/* ELF32 packs symbol and type into 24 and 8 bits, ELF64 into 32 and 32; the result always has the
+ * form of ELF64. */
 bool mpk_elf_relocation(const struct mpk_elf *e, const GElf_Shdr *section, size_t index,
 			GElf_Rela *out)
 {
@@ -445,7 +447,7 @@ bool mpk_elf_relocation(const struct mpk_elf *e, const GElf_Shdr *section, size_
 	return true;
 }
 
-/* The names are those that people use; NULL for machines without a row. */
+/* Returns the usual name of a machine; NULL for machines without a row. */
 const char *mpk_elf_machine(uint16_t machine)
 {
 	static const struct {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* replace.c - a blob in place of an old one, in a finished library
+/* replace.c - replaces the blob of a finished library
  *
- * That is done in one of three ways, tried in this order: into its room, into an extended one at the end
- * of the file (extend.c), into a new segment. The last needs a program header, and there is none to add:
- * the table is before the code, which cannot move. So one that loaders can do without is
- * given up. */
+ * There are three ways, tried in this order: overwrite the old blob, extend it at the end of the
+ * file (extend.c), add a new segment. A new segment needs a program header, and none can be added,
+ * because the code after the table cannot move. So a header that loaders do not need is reused. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,17 +13,17 @@
 
 enum {
 	PAGE_BYTES = 4096,
-	ALIGN_MAX = 64 << 20, /* linkers align to 2 MiB at most, for large pages; 64 KiB on Arm */
+	ALIGN_MAX = 64 << 20, /* linkers align to 2 MiB at most for large pages, to 64 KiB on Arm */
 };
 
-/* Where the content goes when it does not fit. */
+/* The new segment for content that does not fit. */
 struct room {
-	uint64_t header; /* file offset of the program header to use */
-	uint64_t align;  /* of segments, bytes */
+	uint64_t header; /* file offset of the program header to reuse */
+	uint64_t align;  /* alignment of segments in bytes */
 	uint64_t off, addr;
 };
 
-/* Value, section and size together: tools compare them with each other. */
+/* Sets value, section and size together, because tools compare them. */
 static enum mpk_code set_symbol(const struct mpk_patch *p, const struct mpk_patch_symbol *s,
 				uint64_t value, uint64_t section, uint64_t size,
 				struct mpk_error *err)
@@ -39,8 +38,8 @@ static enum mpk_code set_symbol(const struct mpk_patch *p, const struct mpk_patc
 	return MPK_OK;
 }
 
-/* Loaders want PT_LOAD headers in the order of their addresses, so the one that is used
- * must stand after the others. */
+/* Loaders want PT_LOAD headers in the order of their addresses, so the reused header must follow
+ * all others. */
 static enum mpk_code find_room(const struct mpk_patch *p, struct room *room, struct mpk_error *err)
 {
 	uint64_t end = 0, top;
@@ -72,11 +71,11 @@ static enum mpk_code find_room(const struct mpk_patch *p, struct room *room, str
 	return MPK_OK;
 }
 
-/* --- one section more ------------------------------------------------------------ */
+/* --- one more section ------------------------------------------------------------ */
 
-/* strip and objcopy keep the section numbers of .dynsym as they are, because sections
- * that are loaded come first. So must the new one; what comes after it gets the next
- * number. */
+/* Returns the number of the new section. strip and objcopy do not change the section numbers in
+ * .dynsym, because loaded sections come first. So the new section must be the first after the
+ * loaded ones, and the numbers of all later sections increase by one. */
 static size_t new_index(const struct mpk_patch *p)
 {
 	size_t last = 0;
@@ -108,7 +107,7 @@ static enum mpk_code shift_symbol(void *data, const struct mpk_symbol *s, uint64
 		     err);
 }
 
-/* Increases all section numbers from `from` on, wherever they are. */
+/* Increases all section numbers from `from` on, in every table. */
 static enum mpk_code shift_numbers(const struct mpk_patch *p, size_t from, struct mpk_error *err)
 {
 	MPK_TRY(mpk_patch_symbols(p, shift_symbol, &(struct shifting){ p, from }, err));
@@ -125,8 +124,8 @@ static enum mpk_code shift_numbers(const struct mpk_patch *p, size_t from, struc
 		     err);
 }
 
-/* The section headers with one more, for the new room: without it, strip would drop the
- * segment. It goes by the name of the section that the blob was in. */
+/* Writes the section headers with one for the new segment, because strip would drop a segment
+ * without a section. It has the name of the section that the blob was in. */
 static enum mpk_code replace_add_section(const struct mpk_patch *p,
 					 const struct mpk_patch_symbol *s, const struct room *room,
 					 size_t index, uint64_t size, uint8_t *table,
@@ -152,8 +151,8 @@ static enum mpk_code replace_add_section(const struct mpk_patch *p,
 	return MPK_OK;
 }
 
-/* All patches go into the private copy first; the rope then takes the file, the content and the
- * new table in this order. */
+/* All patches go into the private copy first. The rope then consists of the file, the content and
+ * the new table. */
 static enum mpk_code put_behind(const struct mpk_patch *p, const struct mpk_patch_symbol *s,
 				const struct mpk_rope *content, struct mpk_arena *arena,
 				struct mpk_rope *out, struct mpk_error *err)
@@ -171,7 +170,7 @@ static enum mpk_code put_behind(const struct mpk_patch *p, const struct mpk_patc
 	MPK_TRY(shift_numbers(p, index, err));
 	MPK_TRY(replace_add_section(p, s, &room, index, content->len, table, err));
 
-	/* The flags are those of constants: a blob is read, not run. */
+	/* The flags are those of constants: a blob is read, not executed. */
 	uint64_t size = content->len;
 	const struct {
 		struct mpk_patch_field field;
@@ -218,8 +217,7 @@ enum mpk_code mpk_elf_replace(const struct mpk_private *file, const char *symbol
 	    s.size > s.home.sh_size - into)
 		return mpk_fail(err, MPK_E_CORRUPT, "the blob symbol leaves its section");
 	if (content->len <= s.size) {
-		/* The rest of the room is zeroed, so that nothing of the old blob stays in the
-		 * file. */
+		/* The remaining bytes are zeroed, so that nothing of the old blob stays in the file. */
 		uint64_t start = s.home.sh_offset + (s.value - s.home.sh_addr),
 			 end = start + s.size;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the symbols that a loader sees in two ways: by section headers, which give sizes, and by
- * PT_DYNAMIC, which does not, for files without section headers. */
+/* symbols.c - the symbol tables of an ELF file, and its dynamic section
+ *
+ * The symbols that a loader sees are found by section headers, which give the size of the table,
+ * and in files without section headers by PT_DYNAMIC, which does not. */
 #include "elf/symbols.h"
 
 #include <inttypes.h>
@@ -91,7 +93,7 @@ static bool count_sysv(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 	return true;
 }
 
-/* DT_GNU_HASH: the last symbol is the end of the chain that begins highest. */
+/* DT_GNU_HASH: the last symbol is the end of the chain with the highest start. */
 static bool count_gnu(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 {
 	uint64_t word = mpk_elf_word_bytes(e);
@@ -101,7 +103,7 @@ static bool count_gnu(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 	if (!mpk_elf_u32(e, off, &buckets) || !mpk_elf_u32(e, off + 4, &first) ||
 	    !mpk_elf_u32(e, off + 8, &bloom))
 		return false;
-	at = off + 16 + word * bloom; /* off is within the file, bloom below 2^32 */
+	at = off + 16 + word * bloom; /* cannot wrap: off is within the file, bloom is below 2^32 */
 	for (uint32_t i = 0; i < buckets; i++, at += 4) {
 		if (!mpk_elf_u32(e, at, &bucket))
 			return false;
@@ -121,7 +123,8 @@ static bool count_gnu(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 	return true;
 }
 
-/* How many symbols DT_SYMTAB has: nothing says so directly, DT_HASH and DT_GNU_HASH imply it.
+/* Returns in *count how many symbols DT_SYMTAB has. No field says it; it follows from DT_HASH or
+ * DT_GNU_HASH.
  * Returns  MPK_E_CORRUPT when no hash table can be read */
 static enum mpk_code dynamic_symbol_count(const struct mpk_elf *e, Elf_Data *dynamic, size_t count,
 					  size_t *out, struct mpk_error *err)
@@ -163,7 +166,7 @@ static enum mpk_code open_loader_table(const struct mpk_elf *e, struct mpk_symta
 	if (!mpk_elf_at_address(e, address, &rest, &off))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base,
 				       "the dynamic symbol table lies outside the file");
-	/* count is at most the file's size: the product cannot wrap */
+	/* the product cannot wrap: count is at most the size of the file */
 	table = (struct mpk_elf_table){ off, count * gelf_fsize(e->elf, ELF_T_SYM, 1, EV_CURRENT),
 					ELF_T_SYM, "dynamic symbol table" };
 	MPK_TRY(mpk_elf_chunk(e, &table, &t.symbols, &t.count, err));
@@ -180,7 +183,7 @@ enum mpk_code mpk_symtab_dynamic(const struct mpk_elf *e, struct mpk_symtab *out
 	return index ? mpk_symtab_open(e, index, out, err) : open_loader_table(e, out, err);
 }
 
-/* Whether a table of section headers is the one that PT_DYNAMIC names. */
+/* Whether the table in a section is the one that PT_DYNAMIC names. */
 static bool is_loaders(const struct mpk_elf *e, const struct mpk_symtab *listed)
 {
 	struct mpk_error ignored = { 0 };
@@ -208,7 +211,7 @@ enum mpk_code mpk_symtab_loaded(const struct mpk_elf *e, struct mpk_symtab *out,
 	if (ignored.code == MPK_E_NOMEM)
 		return mpk_fail_nomem(err);
 	code = open_loader_table(e, out, listed.count ? &ignored : err);
-	/* A hash table omits symbols; a damaged one gives no count, or a wrong one. */
+	/* A hash table leaves out symbols; a damaged one gives no count, or a wrong one. */
 	if (listed.count && code != MPK_E_NOMEM) {
 		*out = listed;
 		return MPK_OK;
@@ -269,7 +272,7 @@ static enum mpk_code no_bytes(const struct mpk_elf *e, const struct mpk_symbol *
 	return code;
 }
 
-/* ET_REL: st_value counts from the beginning of the section. */
+/* In ET_REL st_value counts from the beginning of the section. */
 static enum mpk_code object_bytes(const struct mpk_elf *e, const struct mpk_symbol *s,
 				  struct mpk_span *rest, uint64_t *off, struct mpk_error *err)
 {
@@ -287,8 +290,8 @@ static enum mpk_code object_bytes(const struct mpk_elf *e, const struct mpk_symb
 	return MPK_OK;
 }
 
-/* The bytes from the symbol to the end of its section, when the headers agree with what
- * the loader maps; they only matter for a symbol without a size. */
+/* Cuts the bytes of a symbol without a size at the end of its section, if the section header agrees
+ * with the segment. */
 static void cut_at_section(const struct mpk_elf *e, const struct mpk_symbol *s, uint64_t off,
 			   struct mpk_span *rest)
 {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target.c - target triples: machine, class, byte order and object format, and back
+/* target.c - target triples: machine, class, byte order and object format
  *
- * Only as much of a triple is read as mpack needs: which ELF header a host part must have, and
- * whether the stub can be linked here. LLVM knows all the rest and is not asked, since `mpack
- * check` works without it.
- */
+ * Only what mpack needs is read from a triple: which ELF header a host part must have, and whether
+ * the stub can be linked here. LLVM knows more, but `mpack check` works without LLVM. */
 #include "elf/target.h"
 
 #include <stdio.h>
@@ -14,7 +12,7 @@
 #include "elf/reader.h"
 
 static const struct arch {
-	const char *prefix; /* beginning of the triple; the first fitting row counts */
+	const char *prefix; /* beginning of the triple; the first row that fits is used */
 	uint16_t machine;
 	uint8_t elf_class, elf_data;
 } arches[] = {
@@ -53,14 +51,14 @@ static const struct arch {
 #define NATIVE "s390x-linux-gnu"
 #elif defined __powerpc64__ && defined __LITTLE_ENDIAN__
 #define NATIVE "powerpc64le-linux-gnu"
-#elif defined __wasm__ /* a browser loads no library: the machine that most libraries are for */
+#elif defined __wasm__ /* a browser loads no library: assume the machine that most libraries are for */
 #define NATIVE "x86_64-linux-gnu"
 #else
 #error "name this machine's triple here"
 #endif
 
-/* By prefix, as versions and vendors follow: "armv7l", "aarch64-linux-android". Longer names are
- * before their own prefixes in the table. */
+/* Compares a prefix, because versions and vendors follow: "armv7l", "aarch64-linux-android". A
+ * longer name comes before its own prefixes in the table. */
 static const struct arch *find_arch(const char *triple)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(arches); i++)
@@ -69,7 +67,7 @@ static const struct arch *find_arch(const char *triple)
 	return NULL;
 }
 
-/* Anything that names no other system has ELF. */
+/* A triple that names no other system has ELF. */
 static enum mpk_object_format find_format(const char *triple)
 {
 	static const struct {
@@ -88,7 +86,7 @@ static enum mpk_object_format find_format(const char *triple)
 	return MPK_OBJECT_ELF;
 }
 
-/* An unknown architecture is no error: machine 0 means that objects are not compared with it. */
+/* An unknown architecture is not an error: with machine 0, objects are not compared with it. */
 struct mpk_target mpk_target_parse(const char *triple)
 {
 	struct mpk_target t = { .triple = triple ? triple : NATIVE };
@@ -105,7 +103,7 @@ struct mpk_target mpk_target_parse(const char *triple)
 	return t;
 }
 
-/* Returns the table's name for it; the first of several, such as "i386". */
+/* Returns the table's name for a machine; the first if there are several, such as "i386". */
 static const char *machine_name(unsigned machine, uint8_t class, uint8_t data, char *out,
 				size_t size)
 {
@@ -117,7 +115,7 @@ static const char *machine_name(unsigned machine, uint8_t class, uint8_t data, c
 	return out;
 }
 
-/* Objects of the other formats, which have no classes: their machines alone are compared. */
+/* Compares an object in another format. It has no class, so only the machines are compared. */
 static enum mpk_code check_object(const struct mpk_target *target, enum mpk_file_format format,
 				  struct mpk_span bytes, struct mpk_error *err)
 {
@@ -138,15 +136,14 @@ static enum mpk_code check_object(const struct mpk_target *target, enum mpk_file
 			name ? name : "another machine", target->triple);
 }
 
-/* Files that are no objects, a blob or a C file, agree with every target. */
+/* A file that is not an object, a blob or a C file, fits every target. */
 enum mpk_code mpk_target_check(const struct mpk_target *target, struct mpk_span bytes,
 			       struct mpk_error *err)
 {
 	enum mpk_file_format format = mpk_file_format_of(bytes);
 
 	if (format == MPK_FILE_ELF) {
-		/* ILP32 and LP64 differ in class, big and little endian in data: both must
-		 * agree. */
+		/* ILP32 and LP64 differ in the class, big and little endian in the data: both must agree. */
 		MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 		char name[24];
 

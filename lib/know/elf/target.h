@@ -12,14 +12,14 @@
 enum mpk_object_format { MPK_OBJECT_ELF, MPK_OBJECT_MACHO, MPK_OBJECT_COFF, MPK_OBJECT_WASM };
 
 struct mpk_target {
-	const char *triple; /* the given triple, or this machine's */
+	const char *triple; /* the given triple, or that of this machine */
 	enum mpk_object_format format;
-	uint16_t machine;  /* ELF: EM_*; 0: an architecture that this program does not know; LLVM
-			    * decides */
+	uint16_t machine;  /* ELF: EM_*; 0: an architecture that this program does not know, left to
+			    * LLVM */
 	uint8_t elf_class; /* ELFCLASS32, ELFCLASS64 */
 	uint8_t elf_data;  /* ELFDATA2LSB, ELFDATA2MSB */
-	bool is_native;    /* what cc makes here when nothing else is said */
-	bool has_large;    /* x86-64 ELF: .lrodata */
+	bool is_native;    /* cc makes objects for it without further options */
+	bool has_large;    /* x86-64 ELF, which has .lrodata */
 };
 
 /* mpk_target_parse - what a triple means ("aarch64-linux-gnu", "arm64-apple-macos")
@@ -27,10 +27,9 @@ struct mpk_target {
  * Never fails: an unknown architecture has machine 0. */
 struct mpk_target mpk_target_parse(const char *triple);
 
-/* mpk_target_check - whether an object file fits the target
- * @bytes   the file, or a member of an archive; what is no ELF, Mach-O or COFF file is not judged
- * Returns  MPK_OK; MPK_E_CONFLICT naming both machines; MPK_E_CORRUPT (a broken file);
- *          MPK_E_NOMEM */
+/* mpk_target_check - check that an object file is for the target
+ * @bytes   the file, or a member of an archive; accepted if it is not ELF, Mach-O or COFF
+ * Returns  MPK_OK; MPK_E_CONFLICT naming both machines; MPK_E_CORRUPT (a broken file); MPK_E_NOMEM */
 enum mpk_code mpk_target_check(const struct mpk_target *target, struct mpk_span bytes,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both tables are lists of records that name the distance to the next one, each with a list of its
- * own. A record is 16 bytes or more, so a table that goes on longer than the file goes in a circle, and so do lists
- * that have more entries together. */
+/* versions.c - the tables of required and defined symbol versions
+ *
+ * Both tables are lists of records. A record gives the distance to the next one, and has a list of
+ * its own. A record takes at least 16 bytes, so a table with more records than fit in the file is
+ * circular; the same is true of all lists together. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,7 @@
 #include "base/vec.h"
 #include "elf/symbols.h"
 
-/* Elfxx_Verneed, Vernaux, Verdef, Verdaux: the same in both classes. */
+/* Field offsets of Elfxx_Verneed, Vernaux, Verdef and Verdaux, which are equal in both classes. */
 enum {
 	NEED_COUNT = 2,
 	NEED_FILE = 4,
@@ -31,8 +33,8 @@ enum {
 struct table {
 	const struct mpk_elf *elf;
 	struct mpk_span strings;
-	uint64_t off;  /* offset in the file of the next record */
-	uint64_t left; /* records of the table */
+	uint64_t off;  /* offset of the next record in the file */
+	uint64_t left; /* number of records left */
 };
 
 static enum mpk_code versions_fail(const struct table *t, struct mpk_error *err)
@@ -53,7 +55,7 @@ static bool u16(const struct table *t, uint64_t off, uint16_t *out)
 	return true;
 }
 
-/* left is 0 when there is no such table or it has no count (count_tag 0). */
+/* out->left is 0 if there is no such table, or if it has no count (count_tag 0). */
 static enum mpk_code open_table(const struct mpk_elf *e, int64_t tag, int64_t count_tag,
 				struct table *out, struct mpk_error *err)
 {
@@ -175,7 +177,8 @@ enum mpk_code mpk_versions_defined(const struct mpk_elf *e, struct mpk_arena *ar
 
 /* --- symbols ---------------------------------------------------------------------------- */
 
-/* Entries of DT_VERSYM: 0 and 1 are no version; bit 15 hides one. */
+/* Values of DT_VERSYM: 0 and 1 are no version; bit 15 hides the symbol from references without a
+ * version. */
 enum { VERSYM_NONE = 1, VERSYM_MASK = 0x7fff };
 
 static bool is_undefined(const struct mpk_symbol *s)
@@ -194,7 +197,7 @@ enum mpk_code mpk_versions_undefined(const struct mpk_elf *e, struct mpk_arena *
 	uint16_t version;
 	size_t n = 0;
 
-	/* DT_VERSYM has no count of its own: it is as long as the symbol table */
+	/* DT_VERSYM has no count: it has one entry for each symbol */
 	MPK_TRY(open_table(e, DT_VERNEED, DT_VERNEEDNUM, &needs, err));
 	MPK_TRY(open_table(e, DT_VERSYM, 0, &versions, err));
 	MPK_TRY(mpk_symtab_dynamic(e, &symbols, err));
@@ -215,11 +218,11 @@ enum mpk_code mpk_versions_undefined(const struct mpk_elf *e, struct mpk_arena *
 	return MPK_OK;
 }
 
-/* --- of each symbol ----------------------------------------------------------------------- */
+/* --- the version of each symbol --------------------------------------------------------------- */
 
 enum { VERSYM_HIDDEN = 0x8000, INDICES = VERSYM_MASK + 1 };
 
-/* Returns the entry of an index; the tables may name indices in any order. */
+/* Returns the entry of an index; the tables may use indices in any order. */
 static struct mpk_version *version_at(struct mpk_versions *v, uint16_t index)
 {
 	index &= VERSYM_MASK;
@@ -257,7 +260,7 @@ static enum mpk_code take_needed(struct table *t, struct mpk_versions *v, struct
 	return MPK_OK;
 }
 
-/* The first entry names the file and is no version (VER_FLG_BASE). */
+/* The first entry (VER_FLG_BASE) names the file and is not a version. */
 static enum mpk_code take_defined(struct table *t, struct mpk_versions *v, struct mpk_error *err)
 {
 	uint32_t next, aux;

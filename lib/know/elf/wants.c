@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiled code hands a name to a function that finds others by it: as the second argument, in the register that
- * the calling convention has for it, or, to those of global functions, as the first or in a structure. Code that is
- * not optimised moves it about first. So of a direct call the text right before it is the name, if its form is one;
- * where the function is called through a pointer, what is put into the register of that argument anywhere in the
- * piece, as compilers load the pointer once for several calls. */
+/* wants.c - the symbols and functions that the code of a library asks others for
+ *
+ * Compiled code passes a name to a function that finds others by it: as the second argument, or to
+ * the functions for globals as the first or in a structure. Code that is not optimised moves the
+ * name before it passes it. So for a direct call the text right before the call is the name, if it
+ * has the form of one. If the function is called through a pointer, every text that the piece puts
+ * into that argument's register is a name, because compilers load the pointer once for several
+ * calls. */
 #include "elf/wants.h"
 
 #include <stdlib.h>
@@ -12,7 +15,7 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 
-/* Functions that find others by name, and which argument the name is. */
+/* Functions that find others by name, and the index of the argument that is the name. */
 static const struct lookup {
 	const char *symbol;
 	unsigned argument;
@@ -26,9 +29,9 @@ static const struct lookup {
 enum {
 	NAME_MAX_BYTES = 256,
 	BEFORE_BYTES = 96,
-	ASIDE_BYTES = 128,   /* how far from its use an address may be computed */
-	BYTES_EACH = 16,     /* bytes of code for each name that it wants */
-	PIECE_MAX = 1 << 16, /* texts of one piece, and look-ups */
+	ASIDE_BYTES = 128,   /* most distance from the computation of an address to its use */
+	BYTES_EACH = 16,     /* bytes of code for each name, at least */
+	PIECE_MAX = 1 << 16, /* most texts and look-ups of one piece */
 };
 
 /* A text that code points at. */
@@ -44,11 +47,11 @@ struct found_lookup {
 	bool by_pointer;
 };
 
-/* A piece in progress; its lists are reused for the next. */
+/* The piece that is being read; its lists are reused for the next piece. */
 struct work {
 	struct mpk_wants *out;
-	struct mpk_strmap own;     /* functions that the library defines, as pieces */
-	struct mpk_strmap missing; /* symbols that it does not define */
+	struct mpk_strmap own;     /* functions that the library defines, by name: their pieces */
+	struct mpk_strmap missing; /* symbols that the library does not define */
 	struct pointer {
 		uint64_t address;
 		const char *name;
@@ -165,7 +168,7 @@ static void take_reference(struct work *w, const char *symbol, uint64_t from)
 	size_t piece;
 
 	if (mpk_strmap_find(&w->own, name, &piece)) {
-		/* Other libraries may define it first. */
+		/* Another library may define it first. */
 		add_edge(w, piece);
 		add_want(w, MPK_WANT_SYMBOL, symbol);
 		return;
@@ -180,7 +183,7 @@ static void take_reference(struct work *w, const char *symbol, uint64_t from)
 	add_lookup(w, symbol, false, from);
 }
 
-/* Names of global functions have no blanks; texts of messages nearly always do. */
+/* Names of global functions have no blanks; the texts of messages nearly always have. */
 static bool wants_is_name(struct mpk_span s)
 {
 	for (size_t i = 0; i < s.len; i++)
@@ -243,8 +246,8 @@ static unsigned register_of_argument(const struct mpk_elf *e, unsigned index)
 	return e->header.e_machine == EM_X86_64 ? x86_64[index] : index;
 }
 
-/* Returns the last text before a call; a text in the argument's register before others.
- * @first   first text that may be near; moves on with the calls */
+/* Returns the last text before a call; a text in the register of the argument is preferred.
+ * @first   index of the first text that may be near; moves on with the calls */
 static void name_of_call(struct work *w, const struct found_lookup *f, size_t *first)
 {
 	unsigned reg = register_of_argument(w->out->reach.elf, f->argument);
@@ -332,7 +335,7 @@ void mpk_wants_fini(struct mpk_wants *w)
 	*w = (struct mpk_wants){ 0 };
 }
 
-/* --- what comes to it --------------------------------------------------------------------- */
+/* --- pieces that lead to others -------------------------------------------------------------- */
 
 void mpk_want_edges_sort(struct mpk_want_edge *edges, size_t edge_count)
 {

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* x86_64.c - the length of an instruction of x86-64, from its prefixes, opcode and ModRM byte
+/* x86_64.c - the length of an x86-64 instruction, from its prefixes, opcode and ModRM byte
  *
- * What follows an opcode is the same for blocks of opcodes: the tables are such blocks, each up to the opcode that it
- * names. */
+ * Ranges of opcodes are followed by the same kinds of bytes. The tables list these ranges by their
+ * last opcode. */
 #include "elf/instructions.h"
 
 #include "base/cursor.h"
 
-/* What follows an opcode. */
+/* The bytes after an opcode. */
 enum follows {
 	NONE,
 	IMM8,
 	IMM16,
-	IMM32,    /* 16 bits after prefix 66 */
-	IMM_FULL, /* 64 bits with REX.W, else as IMM32 */
+	IMM32,    /* 32 bits; with prefix 66, 16 bits */
+	IMM_FULL, /* with REX.W 64 bits; else as IMM32 */
 	OFFSET,   /* an address of 64 bits */
-	ENTER,    /* 16 bits, then 8 */
+	ENTER,    /* 16 bits, then 8 bits */
 	MODRM,
 	MODRM_IMM8,
 	MODRM_IMM32,
-	MODRM_TEST8, /* an immediate of 8 bits when the operation is 0 or 1 */
+	MODRM_TEST8, /* ModRM, and an immediate of 8 bits if the operation is 0 or 1 */
 	MODRM_TEST32,
-	UNKNOWN, /* or none in 64-bit mode */
+	UNKNOWN, /* unknown, or invalid in 64-bit mode */
 };
 
 struct block {
-	uint8_t last; /* opcode */
+	uint8_t last; /* last opcode of the range */
 	uint8_t follows;
 };
 
-/* Opcodes below 40 are eight similar groups of eight. */
+/* Opcodes below 40 are eight groups of eight with the same layout. */
 static const struct block arithmetic[] = {
 	{ 3, MODRM }, { 4, IMM8 }, { 5, IMM32 }, { 7, UNKNOWN }
 };
@@ -88,9 +88,9 @@ static enum follows follows_opcode(const struct mpk_x86 *i)
 struct reader {
 	struct mpk_span code;
 	size_t at;
-	bool is_short; /* the code ends too early */
+	bool is_short; /* the code ends inside the instruction */
 	unsigned rex;
-	bool narrow; /* prefix 66 */
+	bool narrow; /* prefix 66: 16-bit operands */
 };
 
 static uint8_t next_byte(struct reader *r)
@@ -130,7 +130,8 @@ static void read_prefixes(struct reader *r, struct mpk_x86 *out)
 		r->rex = byte & 15;
 		byte = next_byte(r);
 	} else if (byte == 0xc4 || byte == 0xc5 || byte == 0x62) {
-		/* Vector prefixes contain REX's bits, the map and the prefix. */
+		/* The prefix that the last two bits of a vector prefix select. A vector prefix also contains REX's
+		 * bits and the map. */
 		static const uint8_t prefixes[] = { 0, 0x66, 0xf3, 0xf2 };
 		uint8_t a = next_byte(r), b = a;
 
@@ -200,7 +201,7 @@ static unsigned immediate_bytes(enum follows follows, const struct reader *r,
 		return 2;
 	case ENTER:
 		return 3;
-	case IMM32: /* Branches always have 32 bits. */
+	case IMM32: /* A branch has 32 bits, also after prefix 66. */
 		return i->opcode == 0xe8 || i->opcode == 0xe9 || i->map == 1 ? 4 : full;
 	case MODRM_IMM32:
 		return full;
@@ -240,7 +241,8 @@ bool mpk_x86_read(struct mpk_span code, struct mpk_x86 *out)
 	if (follows >= MODRM)
 		read_modrm(&r, out);
 	else
-		out->rm = (out->opcode & 7u) | (r.rex & 1) << 3; /* of push, pop, mov */
+		out->rm = (out->opcode & 7u) | (r.rex & 1) << 3; /* the register in the opcode of
+								  * push, pop, mov */
 	out->imm_bytes = immediate_bytes(follows, &r, out);
 	out->imm = next_signed(&r, out->imm_bytes);
 	out->len = r.at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf.h - what the files of this folder share, and nobody else includes */
+/* elf.h - declarations that the files of this room share */
 #ifndef MPK_ELF_INTERNAL_ELF_H
 #define MPK_ELF_INTERNAL_ELF_H
 
@@ -15,10 +15,10 @@
 #include "elf/symbols.h"
 #include "io/mapping.h"
 
-/* --- What symbols tell, in an image --- */
+/* --- Symbols of an image --- */
 
-/* mpk_image_read_symbols - mpk_exports_read into the fields that an image has for it
- * Returns  as that */
+/* mpk_image_read_symbols - call mpk_exports_read for the fields of an image
+ * Returns  as mpk_exports_read */
 enum mpk_code mpk_image_read_symbols(const struct mpk_symbol_source *source,
 				     const struct mpk_survey *found, const enum mpk_generation *gen,
 				     struct mpk_arena *arena, struct mpk_image *image,
@@ -26,29 +26,30 @@ enum mpk_code mpk_image_read_symbols(const struct mpk_symbol_source *source,
 
 /* --- Files as images --- */
 
-/* How files of some formats become images.
- * @read    fills all parts of an image that the file tells, member left out
- *          off: of bytes in the input; gen: as mpk_image_read_symbols; image: zeroed
+/* Reads files of some formats as images.
+ * @read    fills all fields of an image except member
+ *          off: offset of bytes in the input; gen: as in mpk_image_read_symbols; image: zeroed
  *          Returns MPK_OK; MPK_E_CORRUPT; MPK_E_SYNTAX: a C source, or the array that is its blob;
- *          MPK_E_UNSUPPORTED: no blob, but another kind of file, which the text names; MPK_E_NOMEM */
+ *          MPK_E_UNSUPPORTED: another kind of file without a blob, which the message names;
+ *          MPK_E_NOMEM */
 struct mpk_image_reader {
 	enum mpk_code (*read)(enum mpk_file_format format, struct mpk_span bytes, uint64_t off,
 			      const enum mpk_generation *gen, struct mpk_arena *arena,
 			      struct mpk_image *image, struct mpk_error *err);
 };
 
-/* ELF; Mach-O, COFF, PE and C; code for GPUs; and bytes of no other format, as a bare blob. */
+/* For ELF; for Mach-O, COFF, PE and C; for GPU code; and for bytes in no other format, as a bare
+ * blob. */
 extern const struct mpk_image_reader mpk_elf_images, mpk_object_images, mpk_device_images,
 	mpk_blob_images;
 
-/* An ELF file changed in place: what extending a stub and replacing a blob share
+/* --- Changes to an ELF file in place, for extending a stub and replacing a blob
  *
- * The file is read through elf/reader.h, so by libelf and with every size checked, like any
- * other. It is not written by libelf, whose elf_update() lays a file out anew: here every byte
- * that has no reason to change stays, so single fields are overwritten where they stand.
- */
+ * The file is read through elf/reader.h, that is by libelf and with every size checked. It is not
+ * written by libelf, whose elf_update() lays out a file again: here only single fields are
+ * overwritten, and all other bytes stay. */
 
-/* The place of a field in its structure, for the file's class. */
+/* The place of a field in its structure, for each class. */
 struct mpk_patch_field {
 	size_t off, size;
 };
@@ -60,36 +61,36 @@ struct mpk_patch_field {
 					       sizeof(((Elf32_##type *)0)->name) })
 #define MPK_PATCH_SIZE(p, type) ((p)->wide ? sizeof(Elf64_##type) : sizeof(Elf32_##type))
 
-/* Zero-initialise; mpk_patch_open; mpk_patch_close. What has been patched is not to be read
- * again through elf: libelf may or may not have a copy. */
+/* Zero-initialise; mpk_patch_open; mpk_patch_close. Do not read patched fields through elf: libelf
+ * may have a copy of the old ones. */
 struct mpk_patch {
 	struct mpk_elf elf;
-	const struct mpk_private *file; /* the bytes of elf */
+	const struct mpk_private *file; /* the file that elf reads */
 	bool wide, big;
-	bool linked; /* ET_DYN, not ET_REL */
+	bool linked; /* true: ET_DYN; false: ET_REL */
 };
 
 /* A data symbol: its section and its entries in .symtab and .dynsym. */
 struct mpk_patch_symbol {
 	size_t section;
-	GElf_Shdr home;      /* of the section */
-	uint64_t entries[2]; /* file offsets */
+	GElf_Shdr home;      /* header of its section */
+	uint64_t entries[2]; /* file offsets of its entries in .symtab and .dynsym */
 	size_t count;
 	uint64_t value, size; /* st_value, st_size */
 };
 
 /* mpk_patch_open - check the headers and every section
  * @file    borrowed
- * Returns  MPK_OK; MPK_E_UNSUPPORTED (no shared library or object, or of unusual form);
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED (not a shared library or object, or of unusual form);
  *          MPK_E_CORRUPT; MPK_E_NOMEM. On failure *out stays closed. */
 enum mpk_code mpk_patch_open(const struct mpk_private *file, struct mpk_patch *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_patch_close(struct mpk_patch *p);
 
 /* mpk_patch_put - set a field of the structure at file offset base
- * Returns  MPK_OK; MPK_E_RANGE: the file's class cannot hold the value; MPK_E_CORRUPT: it
- *          is where the file is not to be changed
- * mpk_patch_store - the same in a structure of our own */
+ * Returns  MPK_OK; MPK_E_RANGE: the file's class cannot hold the value; MPK_E_CORRUPT: the field
+ *          lies in bytes that must not change
+ * mpk_patch_store - set a field of a structure in memory */
 enum mpk_code mpk_patch_put(const struct mpk_patch *p, uint64_t base, struct mpk_patch_field f,
 			    uint64_t v, struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_patch_store(const struct mpk_patch *p, uint8_t *at, struct mpk_patch_field f,
@@ -99,23 +100,23 @@ enum mpk_code mpk_patch_store(const struct mpk_patch *p, uint8_t *at, struct mpk
 uint64_t mpk_patch_section_at(const struct mpk_patch *p, size_t index);
 uint64_t mpk_patch_segment_at(const struct mpk_patch *p, size_t index);
 
-/* mpk_patch_section - section index < elf.section_count, which mpk_patch_open has checked */
+/* mpk_patch_section - the header of section index < elf.section_count */
 GElf_Shdr mpk_patch_section(const struct mpk_patch *p, size_t index);
 
-/* mpk_patch_has_bytes - whether a section takes room in the file */
+/* mpk_patch_has_bytes - whether a section has bytes in the file */
 bool mpk_patch_has_bytes(const GElf_Shdr *s);
 
-/* mpk_patch_symbols - look at every symbol of every symbol table
- * @see     gets the file offset of the symbol; what it returns but MPK_OK ends the walk
- * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM; what see returned */
+/* mpk_patch_symbols - call see for every symbol of every symbol table
+ * @see     receives the file offset of the symbol; a result other than MPK_OK ends the walk
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM; the result of see */
 typedef enum mpk_code mpk_patch_see_fn(void *data, const struct mpk_symbol *s, uint64_t at,
 				       struct mpk_error *err);
 enum mpk_code mpk_patch_symbols(const struct mpk_patch *p, mpk_patch_see_fn *see, void *data,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_patch_find - the symbol of this name
- * Returns  MPK_OK; MPK_E_UNSUPPORTED (not there, undefined, several that differ);
- *          MPK_E_CORRUPT; MPK_E_NOMEM */
+/* mpk_patch_find - find the symbol of this name
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED (missing, undefined, or several that differ); MPK_E_CORRUPT;
+ *          MPK_E_NOMEM */
 enum mpk_code mpk_patch_find(const struct mpk_patch *p, const char *symbol,
 			     struct mpk_patch_symbol *out, struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amdgpu.c - digests of an AMD code object's kernels, and of what is in it beside them (FORMAT.md 5)
+/* amdgpu.c - digests of the kernels of an AMD code object, and of the rest of it (FORMAT.md 5)
  *
- * A code object is linked: code finds functions and variables by their distance, which debug information alone changes, as
- * its symbols move all that follows. Each function is a node; where it takes such a distance there is the name of
- * what is there instead. Node 0 is all else that is loaded, and functions that nobody was seen to refer to. */
+ * A code object is linked: code finds functions and variables by their distance. Even debug
+ * information changes distances, because its symbols move everything after them. So each function
+ * is a node, and a distance in its code is digested as the name of the target. Node 0 is everything
+ * else that is loaded, with the functions to which no reference was found. */
 #include "canon/internal/images.h"
 
 #include <stdlib.h>
@@ -15,19 +16,20 @@ enum {
 	DIGEST = MPK_DIGEST_BYTES,
 	SHT_PROGBITS = 1,
 	DESCRIPTOR_BYTES = 64,
-	/* where in a descriptor the distance from it to the code is, 8 bytes */
+	/* offset in a descriptor of the 8 bytes that give the distance to the code */
 	ENTRY_OFFSET = 16,
-	SECTIONS_MOST = 64, /* that are looked through for an address: linkers make 30 */
+	SECTIONS_MOST = 64, /* sections that are searched for an address; linkers make 30 */
 	HASH_FACTOR =
-		8, /* bytes that are read for each of the file: parts of a hostile one overlap */
+		8, /* bytes that may be read for each byte of the file: parts of a hostile file
+		    * overlap */
 };
 
-/* The i-th place is node i + 1. */
+/* State of one code object. Place i is node i + 1. */
 struct canon {
 	struct mpk_canon_object o;
 	struct mpk_canon_parts parts;
 	struct mpk_canon_edges edges;
-	uint8_t (*own)[DIGEST]; /* of each node, without what it refers to */
+	uint8_t (*own)[DIGEST]; /* digest of each node without its references */
 	uint8_t (*local)[DIGEST];
 	uint8_t (*whole)[DIGEST];
 	struct mpk_error *err;
@@ -46,16 +48,17 @@ static void amd_canon_fini(struct canon *c)
 	free(c->whole);
 }
 
-/* --- what code refers to ----------------------------------------------------------------------- */
+/* --- references in code ------------------------------------------------------------------------ */
 
-/* Index of the first place at or above an address. */
+/* Returns the index of the first place at or above an address. */
 static size_t first_place(const struct mpk_canon_object *o, uint64_t address)
 {
 	return mpk_first_from(o->places, o->place_count, sizeof *o->places,
 			      offsetof(struct mpk_canon_place, address), address);
 }
 
-/* The function or variable that an address is in, or NULL; of several that begin there the last. */
+/* Returns the function or variable that contains an address; NULL: none. If several begin at one
+ * address, the last. */
 static struct mpk_canon_place *place_at(const struct mpk_canon_object *o, uint64_t address)
 {
 	size_t end = address == UINT64_MAX ? o->place_count : first_place(o, address + 1);
@@ -64,7 +67,7 @@ static struct mpk_canon_place *place_at(const struct mpk_canon_object *o, uint64
 	return p && (address - p->address < p->size || address == p->address) ? p : NULL;
 }
 
-/* The section that is loaded there, or NULL. */
+/* Returns the section that is loaded at an address; NULL: none. */
 static const struct mpk_cubin_section *loaded_section(const struct mpk_canon_object *o,
 						      uint64_t address)
 {
@@ -78,7 +81,7 @@ static const struct mpk_cubin_section *loaded_section(const struct mpk_canon_obj
 	return NULL;
 }
 
-/* What a loader fills in at an address, or NULL. */
+/* Returns the word that a loader fills in at an address; NULL: none. */
 static const struct mpk_canon_slot *filled_slot(const struct mpk_canon_object *o, uint64_t address)
 {
 	size_t low = mpk_first_from(o->slots, o->slot_count, sizeof *o->slots,
@@ -87,10 +90,10 @@ static const struct mpk_canon_slot *filled_slot(const struct mpk_canon_object *o
 	return low < o->slot_count && o->slots[low].address == address ? &o->slots[low] : NULL;
 }
 
-/* An address as a name and the distance from it. Variables without a symbol, such as tables that a compiler makes of a switch,
- * are at a place of their section.
- * @from    the node that refers to it
- * Returns  whether something is there; *failed: memory is out */
+/* Adds an address as a name and a distance from that name. A variable without a symbol, such as a
+ * table for a switch, is named by its section and its offset there.
+ * @from    the node that refers to the address
+ * Returns  false if nothing is at the address; *failed: memory is out */
 static bool put_address(struct canon *c, struct mpk_canon_hash *h, size_t from, uint64_t address,
 			bool deep, bool *failed)
 {
@@ -112,8 +115,8 @@ static bool put_address(struct canon *c, struct mpk_canon_hash *h, size_t from, 
 	return true;
 }
 
-/* A slot with the address of a symbol, which is the file's own where it has one of that name: its address is then in
- * the slot's section, too, or will be. */
+/* Adds a word that holds the address of a symbol. If the file defines a symbol of that name, its
+ * definition is used. */
 static bool put_slot(struct canon *c, struct mpk_canon_hash *h, uint64_t address)
 {
 	const struct mpk_canon_slot *slot = filled_slot(&c->o, address);
@@ -128,9 +131,9 @@ static bool put_slot(struct canon *c, struct mpk_canon_hash *h, uint64_t address
 
 /* --- code -------------------------------------------------------------------------------------------- */
 
-/* s_getpc_b64; s_add_u32 with a literal; s_addc_u32 with a literal: an address by its distance from the second of
- * them (AMDGPUUsage, R_AMDGPU_REL32_LO; the ISA's manuals, SOP1, SOP2). In gfx6 to gfx11 the third byte of the first
- * is what differs. */
+/* Words of s_getpc_b64, s_add_u32 and s_addc_u32 with literals, which compute an address from its
+ * distance to the second instruction (AMDGPUUsage, R_AMDGPU_REL32_LO; the ISA's manuals, SOP1,
+ * SOP2). In gfx6 to gfx11 only the third byte of the first word is different. */
 enum { DISTANCE_WORDS = 5 };
 
 static bool is_distance(const uint8_t *p, uint64_t address, uint64_t *target)
@@ -148,7 +151,7 @@ static bool is_distance(const uint8_t *p, uint64_t address, uint64_t *target)
 	return true;
 }
 
-/* @deep    also what is referred to, and edges to it */
+/* @deep    also add the targets of references, and edges to them */
 static enum mpk_code put_code(struct canon *c, struct mpk_canon_hash *h, size_t node, bool deep)
 {
 	const struct mpk_canon_place *p = &c->o.places[node - 1];
@@ -173,7 +176,7 @@ static enum mpk_code put_code(struct canon *c, struct mpk_canon_hash *h, size_t 
 	return mpk_canon_spend(&c->o.left, "code object", p->bytes.len, c->err);
 }
 
-/* Of each function and variable alone, then of functions with what they refer to. */
+/* Digests each function and variable alone, then functions with their references. */
 static enum mpk_code read_places(struct canon *c, bool deep)
 {
 	for (size_t node = 1; node <= c->o.place_count; node++) {
@@ -199,7 +202,8 @@ static enum mpk_code read_places(struct canon *c, bool deep)
 	return MPK_OK;
 }
 
-/* --- all else that is loaded --------------------------------------------------------------------------- */
+/* --- everything else that is loaded
+ * --------------------------------------------------------------- */
 
 static enum mpk_code amd_add_part(struct canon *c, struct mpk_canon_hash *h)
 {
@@ -210,7 +214,7 @@ static enum mpk_code amd_add_part(struct canon *c, struct mpk_canon_hash *h)
 	return MPK_OK;
 }
 
-/* The bytes of a section without the descriptors in it. */
+/* Adds the bytes of a section without the descriptors in it. */
 static enum mpk_code amd_put_data(struct canon *c, const struct mpk_cubin_section *s,
 				  struct mpk_canon_hash *h)
 {
@@ -236,7 +240,8 @@ static enum mpk_code amd_put_data(struct canon *c, const struct mpk_cubin_sectio
 	return MPK_OK;
 }
 
-/* What is no code, which is taken by function, and no table of the loader or space of the linker. */
+/* Whether a section is data: not code, which is digested by function, not a table of the loader,
+ * and not space that the linker reserved. */
 static bool is_data(const struct mpk_cubin_section *s)
 {
 	return (s->flags & MPK_CANON_SHF_ALLOC) && !mpk_span_is(s->name, ".text") &&
@@ -305,7 +310,7 @@ static void put_metadata(struct mpk_canon_hash *h, const struct mpk_amdgpu_kerne
 	}
 }
 
-/* Its function and its descriptor, of which the distance to the function does not count. */
+/* Adds a kernel's function and its descriptor, without the distance between them. */
 static enum mpk_code begin_kernel(struct canon *c, size_t i, struct mpk_canon_row *row)
 {
 	struct mpk_canon_hash h;
@@ -334,7 +339,7 @@ static enum mpk_code add_to_kernel(struct canon *c, size_t node, struct mpk_cano
 	return mpk_canon_end(&h, row->digest, c->err);
 }
 
-/* The function first, wherever it lies. */
+/* Adds the function first, wherever it is in the file. */
 static enum mpk_code amd_put_kernels(struct canon *c, struct mpk_canon_row *rows)
 {
 	for (size_t i = 0; i < c->o.object->kernel_count; i++)

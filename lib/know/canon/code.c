@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code.c - the digests of any run of code, with those of the images in it, and of SPIR-V, the simplest format; how names
- * of symbols count in all of them */
+/* code.c - the digests of code in any format and of the images in it; of SPIR-V, the simplest
+ * format; and the canonical names of symbols */
 #include "canon/internal/canon.h"
 
 #include <string.h>
 
 #include "base/cursor.h"
 
-/* --- names of symbols without what only made them unique -------------------------------------- */
+/* --- names of symbols without the parts that only make them unique ------------------------------- */
 
-/* nvcc derives it from the path, the name and the content of a source; clang from its path. Such an identifier is
- * a part of a longer name, and tells its own length: in front of it as the Itanium C++ ABI has it, or within. */
+/* A unique part is made by nvcc from the path, the name and the content of a source, by clang from
+ * its path. It is part of a longer name. Its length is written before it, as in the Itanium C++
+ * ABI, or inside it. */
 static bool is_hex(uint8_t c)
 {
 	return mpk_is_digit(c) || (c >= 'a' && c <= 'f');
 }
 
-/* The number that digits [from, to) make, if it is one of a length. */
+/* Returns the number in the digits [from, to), if it can be a length. */
 static size_t length_of(struct mpk_span s, size_t from, size_t to)
 {
 	size_t n = 0;
@@ -31,9 +32,10 @@ static size_t length_of(struct mpk_span s, size_t from, size_t to)
 	return n;
 }
 
-/* "31_INTERNAL_5d0836e2_4_a_cu_table": at is that of the underscore. Digits in front may be the end of another
- * identifier: the longest number that leaves its identifier within the name counts.
- * Returns  where it ends, and in *digits how many digits are its length's; 0: there is none */
+/* Finds the end of "31_INTERNAL_5d0836e2_4_a_cu_table"; at is the offset of the underscore. The
+ * digits before it may be the end of another identifier: the longest number that keeps the
+ * identifier inside the name is its length.
+ * Returns  the end; *digits receives how many digits the length has; 0: there is no such part */
 static size_t unique_end(struct mpk_span s, size_t at, size_t prefix, size_t *digits)
 {
 	size_t first = at;
@@ -51,8 +53,8 @@ static size_t unique_end(struct mpk_span s, size_t at, size_t prefix, size_t *di
 	return 0;
 }
 
-/* "__nv_static_22__5d0836e2_4_a_cu_table_": 22 is the length of what follows "22_".
- * Returns  bytes of it; 0: it is none */
+/* In "__nv_static_22__5d0836e2_4_a_cu_table_", 22 is the length of the text after "22_".
+ * Returns  bytes of the part; 0: the text is not one */
 static size_t static_length(struct mpk_span s)
 {
 	static const char prefix[] = "__nv_static_";
@@ -69,8 +71,8 @@ static size_t static_length(struct mpk_span s)
 	return at + n + 2;
 }
 
-/* Of clang: "__static__0123456789abcdef", ".intern.0123456789abcdef"
- * Returns  bytes of it; 0: it is none */
+/* The part that clang adds: "__static__0123456789abcdef", ".intern.0123456789abcdef"
+ * Returns  bytes of the part; 0: the text is not one */
 static size_t cuid_length(struct mpk_span s)
 {
 	static const char *const before[] = { "__static__", "__intern__", ".static.", ".intern.",
@@ -89,8 +91,8 @@ static size_t cuid_length(struct mpk_span s)
 	return 0;
 }
 
-/* "$___ZZ2k0E4tile__39" of nvcc, memory of a function: the number at its end is that of a symbol.
- * Returns  the name without it */
+/* nvcc names the memory of a function "$___ZZ2k0E4tile__39"; 39 is the number of a symbol.
+ * Returns  the name without this number */
 static struct mpk_span without_number(struct mpk_span s)
 {
 	size_t end = s.len;
@@ -107,7 +109,7 @@ static struct mpk_span without_number(struct mpk_span s)
 void mpk_canon_name(struct mpk_span name, struct mpk_strbuf *out)
 {
 	static const char *const unique[] = { "_INTERNAL_", "_GLOBAL__N_" };
-	size_t kept = 0, i = 0; /* what is before kept was appended */
+	size_t kept = 0, i = 0; /* everything before kept has been appended */
 
 	name = without_number(name);
 	while (i < name.len) {
@@ -124,7 +126,7 @@ void mpk_canon_name(struct mpk_span name, struct mpk_strbuf *out)
 				end = unique_end(name, i, prefix, &digits);
 		}
 		if (end) {
-			/* Digits that were appended already belong to the preceding text. */
+			/* Digits that were appended belong to the text before them. */
 			size_t from = i - digits > kept ? i - digits : kept;
 
 			mpk_strbuf_put_span(out, mpk_span_of(name.data + kept, from - kept));
@@ -164,10 +166,11 @@ enum mpk_code mpk_canon_kernel(struct mpk_span name, const uint8_t code[MPK_DIGE
 	return mpk_canon_end(&h, row->digest, err);
 }
 
-/* --- SPIR-V: instructions without those that only describe (FORMAT.md 6) ---------------------- */
+/* --- SPIR-V: instructions without the ones that only describe (FORMAT.md 6) ---------------------- */
 
-/* Which functions an entry point reaches is not looked at: an entry point is the module and its name. Results keep
- * their numbers, as only the grammar of each instruction tells which of its words are such. */
+/* An entry point is the whole module and its name: the functions that it calls are not followed.
+ * Result ids stay as they are, because only the grammar of each instruction says which of its words
+ * are ids. */
 enum {
 	HEADER_WORDS = 5, /* magic, version, generator, bound, schema */
 	VERSION = 1,
@@ -203,7 +206,7 @@ static enum mpk_code hash_module(struct mpk_span s, struct mpk_canon_hash *h, st
 	return MPK_OK;
 }
 
-/* A module in the other byte order reads as an instruction that is cut off, and is taken by its bytes. */
+/* A module in the other byte order reads like one that is cut off, so it is digested by its bytes. */
 static enum mpk_code canon_spirv(const struct mpk_code_info *info, struct mpk_arena *arena,
 				 struct mpk_canon_row *rows, struct mpk_error *err)
 {
@@ -235,7 +238,7 @@ struct rows {
 	struct mpk_error *err;
 };
 
-/* No more rows than kernels, and one for each image. */
+/* At most one row for each kernel and one for each image. */
 static size_t most_rows(const struct mpk_code_info *info)
 {
 	size_t n = info->kernel_count + 1;
@@ -245,7 +248,8 @@ static size_t most_rows(const struct mpk_code_info *info)
 	return n;
 }
 
-/* Code by its bytes: a source's text, LLVM bitcode. Kernels of a source are the text and their name. */
+/* Digests code by its bytes: the text of a source, LLVM bitcode. A kernel in a source is digested
+ * as the text and the kernel's name. */
 static enum mpk_code canon_code_read_bytes(struct rows *r, const struct mpk_code_info *info,
 					   struct mpk_canon_row *rows, size_t kernels)
 {

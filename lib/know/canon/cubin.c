@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cubin.c - digests of a cubin's kernels, and of what is in it beside them (FORMAT.md 3)
+/* cubin.c - digests of the kernels of a cubin, and of the rest of it (FORMAT.md 3)
  *
- * Each kernel and function has a section of code, and sections whose names end with its name: together they
- * are a node. Variables are nodes where relocations are in them. All else that is loaded is node 0, which every
- * function reaches: constant banks are read at fixed places, so nobody can tell who reads which part of them. */
+ * A kernel or function has a code section, and sections whose names end with its name: together
+ * they are one node. A variable is a node if relocations apply to it. Everything else that is
+ * loaded is node 0, which every function reaches: constant banks are read at fixed offsets, so it
+ * is not known which function reads which part. */
 #include "canon/internal/images.h"
 
 #include <stdlib.h>
@@ -20,18 +21,19 @@ enum {
 	SHN_LORESERVE = 0xff00,
 	STT_CUDA_OBJECT = 13,
 	HASH_FACTOR =
-		8, /* bytes that are read for each of the file: parts of a hostile one overlap */
+		8, /* bytes that may be read for each byte of the file: parts of a hostile file
+		    * overlap */
 };
 
 struct canon {
-	struct mpk_canon_sections f;  /* the i-th is node i */
-	uint8_t (*variables)[DIGEST]; /* of each symbol that was referred to */
+	struct mpk_canon_sections f;  /* section i is node i */
+	uint8_t (*variables)[DIGEST]; /* digest of each symbol that is referred to */
 	bool *has_variable;
 	struct mpk_canon_parts parts, references;
 	struct mpk_canon_edges edges;
-	uint8_t (*own)[DIGEST];   /* of each node what is in its sections */
-	uint8_t (*local)[DIGEST]; /* and with what relocations say */
-	uint8_t (*whole)[DIGEST]; /* and with all that it reaches */
+	uint8_t (*own)[DIGEST];   /* digest of each node's sections, */
+	uint8_t (*local)[DIGEST]; /* with its relocations, */
+	uint8_t (*whole)[DIGEST]; /* and with all nodes that it reaches */
 	struct mpk_error *err;
 };
 
@@ -49,8 +51,8 @@ static void canon_cubin_canon_fini(struct canon *c)
 	free(c->whole);
 }
 
-/* Whether a section has a size and no bytes: those of variables without values and of shared and local memory have
- * types of their own in relocatable files. */
+/* Whether a section has a size and no bytes. In relocatable files the sections of uninitialised
+ * variables, shared and local memory have types of their own. */
 static bool is_empty(const struct mpk_cubin_section *s)
 {
 	enum {
@@ -75,7 +77,8 @@ static enum mpk_code canon_cubin_add_part(struct canon *c, size_t node, struct m
 
 /* --- symbols ------------------------------------------------------------------------------------ */
 
-/* A symbol with its section, NULL: it is in none; that of a section is called as the section
+/* Finds a symbol and its section; section NULL: none. The symbol of a section has the section's
+ * name
  * Returns  MPK_OK; MPK_E_CORRUPT: no symbol has this number */
 static enum mpk_code symbol_at(struct mpk_canon_sections *f, uint32_t i,
 			       struct mpk_cubin_symbol *out, const struct mpk_canon_section **in,
@@ -103,7 +106,7 @@ static enum mpk_code put_symbol(struct canon *c, struct mpk_canon_hash *h, uint3
 	return MPK_OK;
 }
 
-/* What a variable begins as: all of its section for the section's own symbol. */
+/* Finds the initial bytes of a variable; for the symbol of a section, those of the section. */
 static enum mpk_code read_variable(struct canon *c, uint32_t i, const struct mpk_cubin_symbol *s,
 				   const struct mpk_canon_section *in)
 {
@@ -129,9 +132,10 @@ static enum mpk_code read_variable(struct canon *c, uint32_t i, const struct mpk
 	return MPK_OK;
 }
 
-/* --- what is in sections --------------------------------------------------------------------------- */
+/* --- contents of sections
+ * ---------------------------------------------------------------------------- */
 
-/* Whether an attribute's list begins with a symbol (FORMAT.md 3.2). */
+/* Whether the value of an attribute begins with a symbol (FORMAT.md 3.2). */
 static bool begins_with_symbol(uint8_t id)
 {
 	enum {
@@ -168,7 +172,7 @@ static enum mpk_code put_attribute(struct canon *c, const struct mpk_cubin_attri
 	return MPK_OK;
 }
 
-/* .nv.info: each attribute belongs to the function that its symbol is in. */
+/* .nv.info: each attribute belongs to the function that its symbol names. */
 static enum mpk_code share_attributes(struct canon *c, struct mpk_span data)
 {
 	struct mpk_cursor at = mpk_cursor_of(data, 0, "payload");
@@ -197,7 +201,7 @@ static enum mpk_code share_attributes(struct canon *c, struct mpk_span data)
 	return MPK_OK;
 }
 
-/* The second form of the code begins with the number of its symbol. */
+/* The second form of the code begins with the number of its symbol, which is left out. */
 static enum mpk_code put_content(struct canon *c, const struct mpk_canon_section *s,
 				 struct mpk_span data, struct mpk_canon_hash *h)
 {
@@ -236,7 +240,7 @@ static enum mpk_code canon_cubin_read_section(struct canon *c, const struct mpk_
 	mpk_canon_u64(&h, s->head.type);
 	mpk_canon_u64(&h, s->head.flags);
 	mpk_canon_u64(&h, s->head.align);
-	/* of code: where assemblers up to CUDA 11 noted the registers */
+	/* in a code section: assemblers up to CUDA 11 stored the number of registers here */
 	mpk_canon_u64(&h, s->role == MPK_CANON_TEXT ? s->head.info >> 24 : 0);
 	mpk_canon_u64(&h, is_empty(&s->head) ? s->head.size : 0);
 	code = put_content(c, s, data, &h);
@@ -271,7 +275,7 @@ static enum mpk_code add_relocation(struct canon *c, const struct mpk_canon_sect
 	mpk_canon_u64(&h, r->info & UINT32_MAX);
 	mpk_canon_symbol(&h, s.name);
 	mpk_canon_u64(&h, r->addend);
-	/* within a section that belongs to a function nothing moves */
+	/* a relocation inside the section of a function always has the same target */
 	if (to && (to->role == MPK_CANON_TEXT || to->role == MPK_CANON_OF_TEXT))
 		mpk_canon_u64(&h, s.value);
 	if (to && to->role == MPK_CANON_TEXT)
@@ -313,7 +317,7 @@ static enum mpk_code canon_cubin_read_relocations(struct canon *c,
 
 /* --- rows ----------------------------------------------------------------------------------------------- */
 
-/* Variables that nobody refers to count, too: a host program may read and write them by name. */
+/* Variables without references count, too: a host program may read and write them by name. */
 static enum mpk_code put_variables(struct canon *c)
 {
 	for (size_t i = 1; i < c->f.symbol_count; i++) {
@@ -346,8 +350,7 @@ static enum mpk_code canon_cubin_put_rows(struct canon *c, const struct mpk_code
 		MPK_TRY(mpk_canon_kernel(info->kernels[i].name, c->whole[node], &rows[i], c->err));
 	}
 
-	/* Everything but kernels: node 0, variables, and functions that may be called from
-	 * another image. */
+	/* Everything but kernels: node 0, variables, and functions that other images may call. */
 	struct mpk_canon_row *row = &rows[info->kernel_count];
 	struct mpk_canon_hash h;
 
@@ -387,7 +390,7 @@ static enum mpk_code canon_cubin(const struct mpk_code_info *info, struct mpk_ar
 	MPK_TRY_ALLOC(c.variables && c.has_variable && c.own && c.local && c.whole && is_kernel,
 		      err);
 
-	/* Bits 24-31 are, from CUDA 13 on, the number of a section of notes. */
+	/* From CUDA 13 on, bits 24-31 are the number of a section of notes. */
 	struct mpk_canon_hash h;
 
 	mpk_canon_begin(&h, "header");
@@ -400,7 +403,7 @@ static enum mpk_code canon_cubin(const struct mpk_code_info *info, struct mpk_ar
 	for (size_t i = 1; i < c.f.elf.section_count; i++) {
 		const struct mpk_canon_section *s = &c.f.items[i];
 
-		/* of variables each symbol counts, not where it lies among the others */
+		/* a variable is digested by its symbol, not by its place among the others */
 		if (s->role != MPK_CANON_NOISE && s->role != MPK_CANON_DATA &&
 		    s->role != MPK_CANON_RELOCATIONS)
 			MPK_TRY(canon_cubin_read_section(&c, s));

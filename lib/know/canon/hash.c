@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hash.c - digests of fields, of parts in any order, and of nodes with all that they reach
+/* hash.c - digests of fields, of parts in any order, and of nodes with everything that they reach
  *
- * SHA-256 throughout: a digest that is itself a field represents all that it was made of. So a kernel's
- * digest covers a function that it calls without the function being read again for each kernel. */
+ * All digests are SHA-256. A digest that is a field of another one represents everything it was
+ * made from. So the digest of a kernel covers the functions that it calls, and each function is
+ * read once. */
 #include "canon/internal/canon.h"
 
 #include <stdlib.h>
@@ -74,7 +75,7 @@ enum mpk_code mpk_canon_end(struct mpk_canon_hash *h, uint8_t out[DIGEST], struc
 	code = h->code;
 	if (code == MPK_OK)
 		code = mpk_digest_final(&h->digest, out, err);
-	else if (code == MPK_E_LOAD) /* the sentence was not kept */
+	else if (code == MPK_E_LOAD) /* the message of the first failure was not kept */
 		code = mpk_digest_init(&again, MPK_DIGEST_SHA256, err);
 	else
 		code = code == MPK_E_NOMEM ? mpk_fail_nomem(err)
@@ -151,10 +152,11 @@ bool mpk_canon_edge(struct mpk_canon_edges *edges, size_t from, size_t to)
 MPK_ORDER_BY2(by_from, struct mpk_canon_edge, from, to)
 
 struct visit {
-	uint32_t order; /* in which it was first met, from 1 on; 0: not yet */
-	uint32_t low;   /* the least order that it is known to reach on the stack */
-	uint32_t next;  /* its next edge */
-	uint32_t end;   /* of its edges */
+	uint32_t order; /* number of the node in the order of the first visit, from 1; 0: not
+			 * visited */
+	uint32_t low;   /* lowest order on the stack that the node is known to reach */
+	uint32_t next;  /* its next edge to follow */
+	uint32_t end;   /* end of its edges */
 	bool on_stack;
 };
 
@@ -163,10 +165,11 @@ struct walk {
 	const uint8_t (*local)[DIGEST];
 	uint8_t (*out)[DIGEST];
 	struct visit *visits;
-	uint32_t *path, *stack; /* whom we came through; who is in no component yet */
+	uint32_t *path, *stack; /* nodes on the way to this one; nodes that belong to no component
+				 * yet */
 	size_t depth, height;
 	uint32_t met;
-	struct mpk_canon_parts parts; /* of the component that is closed */
+	struct mpk_canon_parts parts; /* parts of the component that is being closed */
 	struct mpk_error *err;
 };
 
@@ -188,8 +191,8 @@ static void meet(struct walk *w, uint32_t node)
 	w->stack[w->height++] = node;
 }
 
-/* What a component leads to is closed already: their digests are parts of its. Parts for 0 are members, for 1
- * what they lead to. */
+/* All components that this one leads to are closed already; their digests are parts of its digest.
+ * Parts for 0 are its members, parts for 1 are the components that it leads to. */
 static enum mpk_code close_component(struct walk *w, uint32_t root)
 {
 	size_t first = w->height;

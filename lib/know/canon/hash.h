@@ -10,18 +10,19 @@
 #include "base/span.h"
 #include "io/digest.h"
 
-/* Zero-initialise; mpk_canon_begin; then mpk_canon_end, or after a failure mpk_canon_hash_fini. */
+/* A digest in progress. Zero-initialise; mpk_canon_begin; then mpk_canon_end, or after a failure
+ * mpk_canon_hash_fini. */
 struct mpk_canon_hash {
 	struct mpk_digest digest;
-	enum mpk_code code; /* of the first failure */
-	size_t used;        /* bytes of buffer: most fields are short */
+	enum mpk_code code; /* of the first failure; MPK_OK: none */
+	size_t used;        /* bytes in buffer, which collects short fields */
 	uint8_t buffer[512];
 };
 
-/* mpk_canon_begin - begin the digest of a kind of thing, such as "kernel", which is the first field
+/* mpk_canon_begin - begin a digest; its first field is what is digested, such as "kernel"
  * mpk_canon_u64 - add a number: eight bytes, the least significant first
  * mpk_canon_bytes - add the number of bytes, then the bytes
- * mpk_canon_symbol - add a name as mpk_canon_name leaves it, preceded by its length
+ * mpk_canon_symbol - add the length of a name after mpk_canon_name, then that name
  * mpk_canon_raw - add bytes without their number
  * A failure is remembered and returned by mpk_canon_end. */
 void mpk_canon_begin(struct mpk_canon_hash *h, const char *what);
@@ -30,8 +31,8 @@ void mpk_canon_bytes(struct mpk_canon_hash *h, struct mpk_span bytes);
 void mpk_canon_symbol(struct mpk_canon_hash *h, struct mpk_span name);
 void mpk_canon_raw(struct mpk_canon_hash *h, struct mpk_span bytes);
 
-/* mpk_canon_end - finish the digest
- * Returns  MPK_OK; the first failure: MPK_E_LOAD, MPK_E_INTERNAL, MPK_E_NOMEM. There is nothing left to free. */
+/* mpk_canon_end - finish the digest, and free it
+ * Returns  MPK_OK; the first failure: MPK_E_LOAD, MPK_E_INTERNAL, MPK_E_NOMEM */
 enum mpk_code mpk_canon_end(struct mpk_canon_hash *h, uint8_t out[MPK_DIGEST_BYTES],
 			    struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_canon_hash_fini(struct mpk_canon_hash *h);

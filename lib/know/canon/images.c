@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* images.c - what is in cubins and AMD code objects, as their digests see it */
+/* images.c - the parts of cubins and AMD code objects that digests are made of */
 #include "canon/internal/images.h"
 
 #include <stdlib.h>
@@ -8,14 +8,16 @@
 #include "base/cursor.h"
 #include "base/vec.h"
 
-/* --- sections of a cubin (FORMAT.md 3.1): by their names, as no document of NVIDIA says what is in them ---- */
+/* --- sections of a cubin (FORMAT.md 3.1), by their names: NVIDIA documents no contents
+ * ---------------------- */
 
 enum {
-	OWNER_DOTS = 6, /* in front of a function's name, in that of a section, at most */
+	OWNER_DOTS = 6, /* most dots before the function's name in the name of a section */
 };
 
-/* What no driver runs or goes by, what follows from the code, and the second form of it that cubins for sm_100 and
- * later have, but for its instructions. */
+/* Whether a section is left out: the driver does not use it, it follows from the code, or it
+ * belongs to the second form of the code in cubins for sm_100 and later. The instructions of the
+ * second form count. */
 static bool is_noise(struct mpk_span name)
 {
 	static const char *const beginnings[] = { ".debug",        ".nv_debug",   ".note",
@@ -36,7 +38,8 @@ static bool is_variables(struct mpk_span name)
 	return mpk_span_is(name, ".nv.global") || mpk_span_is(name, ".nv.global.init");
 }
 
-/* ".nv.info.add" is of the function add, and ".nv.capmerc.text.add" is, too. */
+/* Finds the function at the end of a section's name: ".nv.info.add" and ".nv.capmerc.text.add"
+ * belong to add. */
 static bool find_owner(const struct mpk_canon_sections *f, struct mpk_canon_section *s,
 		       size_t *node)
 {
@@ -54,7 +57,7 @@ static bool find_owner(const struct mpk_canon_sections *f, struct mpk_canon_sect
 	return false;
 }
 
-/* Section 0 is none, so that its number is free for what is the image's. */
+/* Section 0 does not exist, so node 0 can be the rest of the image. */
 static void give_roles(struct mpk_canon_sections *f)
 {
 	for (size_t i = 1; i < f->elf.section_count; i++) {
@@ -112,8 +115,9 @@ enum mpk_code mpk_canon_sections_read(struct mpk_canon_sections *f, struct mpk_e
 	return MPK_OK;
 }
 
-/* --- AMD code objects: functions and variables with their bytes, and what a loader fills in. Of an object that was
- * stripped those that a loader sees are known, kernels among them ------------------------------------------ */
+/* --- AMD code objects: functions and variables with their bytes, and the words that a loader fills
+ * in. In a stripped object only the symbols that a loader sees are known, which include kernels
+ * ----------------- */
 
 enum {
 	STT_OBJECT = 1,
@@ -136,7 +140,7 @@ static struct mpk_span function_name(const struct mpk_amdgpu_kernel *k)
 	return s;
 }
 
-/* false: it is neither function nor variable of the file. */
+/* Returns false if the symbol is not a function or variable of the file. */
 static bool place_of(const struct mpk_canon_object *o, const struct mpk_cubin_symbol *s,
 		     struct mpk_canon_place *out)
 {
@@ -188,7 +192,7 @@ static enum mpk_code amd_read_symbols(struct mpk_canon_object *o, struct mpk_err
 
 MPK_ORDER_BY(amd_by_slot, struct mpk_canon_slot, address)
 
-/* The symbols are those that a loader sees. */
+/* Relocations refer to the symbols that a loader sees. */
 static enum mpk_code amd_read_relocations(struct mpk_canon_object *o,
 					  const struct mpk_cubin_section *s, struct mpk_error *err)
 {
@@ -242,7 +246,7 @@ enum mpk_code mpk_canon_object_read(struct mpk_canon_object *o, struct mpk_error
 		MPK_TRY(mpk_cubin_elf_data(&o->elf, &o->sections[s->link], &o->strings, err));
 	}
 
-	/* Two kernels of a name are no code object that a compiler makes. */
+	/* No compiler makes a code object with two kernels of one name. */
 	for (size_t i = 0; i < o->object->kernel_count; i++) {
 		const struct mpk_amdgpu_kernel *k = &o->object->kernels[i];
 		int rc = mpk_strmap_put(&o->kernels, descriptor_name(k), i + 1, NULL);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx.c - digests of PTX: its words without comments, line directives and debug sections (FORMAT.md 4)
+/* ptx.c - digests of PTX: its words without comments, line directives and debug sections (FORMAT.md
+ * 4)
  *
- * A module is a list of declarations. Each has a name, and is a node; where it names another one there is an edge.
- * The text is read twice: for the names, then for what is in them. */
+ * A module is a list of declarations. Each has a name and is a node; a declaration that names
+ * another one has an edge to it. The text is read twice: for the names, then for the contents. */
 #include "canon/internal/canon.h"
 
 #include <stdlib.h>
@@ -12,15 +13,16 @@
 
 enum {
 	DIGEST = MPK_DIGEST_BYTES,
-	SHORT_WORD = 12, /* what compilers make unique is longer */
+	SHORT_WORD = 12, /* names that compilers make unique are longer */
 };
 
 struct canon {
 	struct mpk_lexer lex;
 	struct mpk_strmap
-		names; /* of declarations: their node, from 1 on. 0 is of what has no name */
+		names; /* names of declarations: their node, from 1. Node 0 is the declarations
+		        * without a name */
 	size_t node_count;
-	bool hashes; /* the second time through */
+	bool hashes; /* this is the second pass, which computes digests */
 	struct mpk_canon_parts parts;
 	struct mpk_canon_edges edges;
 	uint8_t (*local)[DIGEST];
@@ -31,11 +33,11 @@ struct canon {
 /* A declaration that is being read. */
 struct declaration {
 	struct mpk_canon_hash hash;
-	struct mpk_strmap labels; /* of a function, numbered as they come */
+	struct mpk_strmap labels; /* labels of a function, numbered in the order of the text */
 	struct mpk_span name;
 	bool is_function;
 	size_t braces, parens;
-	size_t node; /* known the second time */
+	size_t node; /* its node; set in the second pass */
 };
 
 static void canon_ptx_canon_fini(struct canon *c)
@@ -61,7 +63,7 @@ static bool begins(struct mpk_span word, const char *const *beginnings, size_t c
 	return false;
 }
 
-/* --- what is passed over --------------------------------------------------------------------- */
+/* --- text that is skipped ----------------------------------------------------------------------- */
 
 static enum mpk_code skip_line(struct canon *c)
 {
@@ -108,7 +110,7 @@ static bool is_label(struct mpk_span word)
 	return begins(word, beginnings, MPK_ARRAY_COUNT(beginnings));
 }
 
-/* Labels that only debug sections refer to. */
+/* Whether a label is one that only debug sections refer to. */
 static bool is_mark(struct mpk_span word)
 {
 	static const char *const beginnings[] = { "$L__tmp",    "$L__func_begin", "$L__func_end",
@@ -139,7 +141,7 @@ static enum mpk_code canon_ptx_put_word(struct canon *c, struct declaration *d,
 	return MPK_OK;
 }
 
-/* The name is the first word outside of parentheses that is no directive and no number. */
+/* Sets the name: the first word outside of parentheses that is neither a directive nor a number. */
 static void note_name(struct declaration *d, const struct mpk_token *t)
 {
 	uint8_t first = t->text.data[0];
@@ -192,7 +194,7 @@ static enum mpk_code read_words(struct canon *c, struct declaration *d)
 	}
 }
 
-/* The node of the declaration that begins here: its name is looked for ahead. */
+/* Finds the node of the declaration that begins here, by reading ahead to its name. */
 static enum mpk_code canon_ptx_find_node(struct canon *c, size_t *node)
 {
 	MPK_CLEANUP(declaration_fini) struct declaration d = { .node = 0 };

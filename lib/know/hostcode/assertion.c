@@ -37,7 +37,7 @@ static bool assertion_split(struct mpk_span s, const char *what, struct mpk_span
 	return true;
 }
 
-/* Splits like split, but at the first place outside of parentheses, brackets and quotes. */
+/* Splits s at the first `what` that is outside of parentheses, brackets and quotes. */
 static bool split_outside(struct mpk_span s, const char *what, struct mpk_span *before,
 			  struct mpk_span *behind)
 {
@@ -61,7 +61,7 @@ static bool split_outside(struct mpk_span s, const char *what, struct mpk_span *
 	return false;
 }
 
-/* Returns the characters of a C identifier at the beginning; may be empty. */
+/* Returns the C identifier at the beginning of s; may be empty. */
 static struct mpk_span identifier(struct mpk_span s)
 {
 	size_t n = 0;
@@ -71,14 +71,14 @@ static struct mpk_span identifier(struct mpk_span s)
 	return mpk_span_of(s.data, n);
 }
 
-/* Reads an index or extent; TVM writes none that is negative. */
+/* Reads an index or an extent, which is never negative. */
 static bool assertion_number(struct mpk_span s, int64_t *out)
 {
 	return mpk_parse_i64(s, out) && *out >= 0;
 }
 
-/* Removes the parentheses of "(a == b)". TVM writes one pair, and each more would read all of
- * the text again. */
+/* Removes one pair of parentheses: "(a == b)". TVM writes one pair; removing more would read the
+ * text again for each. */
 static struct mpk_span bare(struct mpk_span s)
 {
 	enum { PAIRS_MAX = 16 };
@@ -88,7 +88,7 @@ static struct mpk_span bare(struct mpk_span s)
 	     i < PAIRS_MAX && s.len >= 2 && s.data[0] == '(' && s.data[s.len - 1] == ')'; i++) {
 		struct mpk_span inside = mpk_span_of(s.data + 1, s.len - 2);
 
-		/* "(a) + (b)" is no pair */
+		/* "(a) + (b)" is not in a pair */
 		if (split_outside(inside, ")", &before, &behind))
 			break;
 		s = inside;
@@ -96,7 +96,7 @@ static struct mpk_span bare(struct mpk_span s)
 	return s;
 }
 
-/* --- the kinds -------------------------------------------------------------------------- */
+/* --- a reader for each kind of assertion ------------------------------------------------- */
 
 static bool read_count(struct mpk_span message, struct mpk_assertion *a)
 {
@@ -125,7 +125,7 @@ static bool read_class(struct mpk_span message, struct mpk_assertion *a)
 	return true;
 }
 
-/* The condition is isnullptr(HANDLE): the variable of the argument in the generated code. */
+/* The condition is isnullptr(HANDLE). HANDLE is the argument's variable in the generated code. */
 static bool read_pointer(struct mpk_span message, struct mpk_assertion *a)
 {
 	struct mpk_span ignored, behind;
@@ -153,14 +153,14 @@ static bool read_rank(struct mpk_span message, struct mpk_assertion *a)
 	return true;
 }
 
-/* The value is a type as TVM prints it: "float32". */
+/* The value is a type in TVM's spelling: "float32". */
 static bool read_dtype(struct mpk_span message, struct mpk_assertion *a)
 {
 	a->kind = MPK_ASSERT_DTYPE;
 	return assertion_split(message, ".dtype is expected to be ", &a->path, &a->value);
 }
 
-/* "n == T.Cast("int32", f_X_shape[0])", or the other way round */
+/* "n == T.Cast("int32", f_X_shape[0])", or with the sides exchanged */
 static bool assertion_read_shape(struct mpk_span message, struct mpk_assertion *a)
 {
 	struct mpk_span rest, index, constraint, left, right;
@@ -196,7 +196,7 @@ static bool read_device(struct mpk_span message, struct mpk_assertion *a)
 	       assertion_number(left, &a->number);
 }
 
-/* The assertion only says that the strides are those of a compact array. */
+/* The assertion says only that the strides are those of a compact array. */
 static bool read_strides(struct mpk_span message, struct mpk_assertion *a)
 {
 	struct mpk_span ignored;
@@ -217,10 +217,10 @@ static bool assertion_read_data(struct mpk_span message, struct mpk_assertion *a
 	       assertion_split(a->condition, " == 0 or ", &a->value, &ignored);
 }
 
-/* Changes out only when a message of a known kind was read. */
+/* Changes *out only if a message of a known kind was read. */
 bool mpk_assertion_read(struct mpk_span text, struct mpk_assertion *out)
 {
-	/* Tried in turn; the first reader whose words the message has decides. */
+	/* The first reader whose words the message contains is used. */
 	static bool (*const readers[])(struct mpk_span, struct mpk_assertion *) = {
 		read_count,           read_class,  read_pointer, read_rank,           read_dtype,
 		assertion_read_shape, read_device, read_strides, assertion_read_data,
@@ -242,8 +242,8 @@ bool mpk_assertion_read(struct mpk_span text, struct mpk_assertion *out)
 	return false;
 }
 
-/* The condition joins the strides of all dimensions by "and". Either side of an equation may
- * have the stride, because releases differ in the order. */
+/* The condition joins the strides of all dimensions by "and". A stride may be on either side of its
+ * equation: that depends on the release. */
 bool mpk_assertion_stride(struct mpk_span condition, size_t index, struct mpk_span *out)
 {
 	struct mpk_span rest = bare(condition), part, left, right;

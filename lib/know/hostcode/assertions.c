@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signatures from assertions: each assertion tells one property of one argument, and those of a
- * function are combined. Where two contradict each other the function's signature is unknown.
+/* assertions.c - signatures from assertions
  *
- * No assertion checks the extent that introduces a symbolic name: that extent defines the name.
- * It is found in comparisons of the strides and the size of the tensor, and otherwise stays "?". */
+ * Each assertion describes one property of one argument; the properties of a function are combined.
+ * A function whose assertions contradict each other has no known signature.
+ *
+ * No assertion checks the extent that introduces a symbolic name, because that extent defines the
+ * name. It is found in the comparisons of the tensor's strides and size, else it is shown as "?". */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,8 +33,8 @@ struct records {
 
 /* --- collecting ------------------------------------------------------------------------- */
 
-/* Returns the longest function name that path begins with, up to its end or a dot. Each dot
- * costs part of the budget. */
+/* Sets the function: the longest function name that path begins with, followed by a dot or the end.
+ * Each dot takes from the budget. */
 static bool assertions_find_function(struct mpk_unit *u, struct record *r)
 {
 	struct mpk_span path = r->a.path;
@@ -80,7 +82,7 @@ static void assertions_collect(struct records *list, struct mpk_span s)
 
 MPK_ORDER_BY3(assertions_by_function, struct record, function, a.kind, order)
 
-/* --- putting together ------------------------------------------------------------------- */
+/* --- combining the assertions of a function ------------------------------------------------- */
 
 struct argument {
 	struct mpk_span variable, name;
@@ -89,7 +91,7 @@ struct argument {
 	bool is_tensor;
 	bool ranked;
 	size_t rank;
-	struct mpk_span *extents; /* its rank; empty: no assertion tells */
+	struct mpk_span *extents; /* one for each dimension; an empty one is not known */
 };
 
 struct prototype {
@@ -126,8 +128,8 @@ static struct argument *assertions_by_name(struct prototype *p, struct mpk_span 
 	return NULL;
 }
 
-/* Gives the one missing name of a tensor to its extent: text without the names of the other
- * extents. */
+/* Returns the only name in the text that is not a name of another extent of the tensor; empty:
+ * there is none, or there are several. */
 static struct mpk_span missing_name(const struct argument *arg, struct mpk_span product)
 {
 	struct mpk_span one = { 0 }, factor;
@@ -168,7 +170,7 @@ static void infer_extent(struct argument *arg, const struct mpk_assertion *a)
 		arg->extents[where] = missing_name(arg, a->value);
 }
 
-/* Adds what an assertion tells of the argument that it names. */
+/* Adds the property that an assertion states to the argument that it names. */
 static enum mpk_code assertions_apply(struct prototype *p, const struct record *r,
 				      struct mpk_error *err)
 {
@@ -295,7 +297,7 @@ static enum mpk_code param_of(struct prototype *p, const struct argument *arg,
 	if (is_int || is_float) {
 		out->type.kind = MPK_TYPE_SCALAR;
 		out->type.dtype.code = is_int ? MPK_DTYPE_INT : MPK_DTYPE_FLOAT;
-		out->type.dtype.lanes = 1; /* the width is unknown */
+		out->type.dtype.lanes = 1; /* no text gives the width */
 	}
 	return MPK_OK;
 }

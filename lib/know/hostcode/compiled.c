@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compiled.c - recovers the byte code of compiled functions of the Relax VM
  *
- * TVM compiles such a function to a piece that checks its four arguments and a body, which is a
- * piece of its own or part of the first. The use of a list tells which one it is: results move
- * into registers; of the other two, constants come before functions. A function of a model with
- * branches ("if"), which asks for its condition by vm.builtin.read_if_cond, is skipped: the code
- * is followed one way only, so calls of both ways would seem to be made. */
+ * TVM compiles such a function to a piece that checks its four arguments, and a body, which is a
+ * part of this piece or a piece of its own. How an argument is used tells which of the lists it is:
+ * results are moved into the list of registers; constants are passed before functions. A function
+ * of a model with branches ("if") asks for its condition by vm.builtin.read_if_cond. Such a
+ * function is skipped: the code is followed in one direction only, so the calls of both branches
+ * would seem to be made. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,11 +27,11 @@ enum { MPK_NO_REGISTER = -1 };
 /* A call that was found. */
 struct mpk_found_call {
 	struct mpk_span name;
-	int64_t to;          /* register, or MPK_NO_REGISTER */
-	size_t first, count; /* of the arguments */
+	int64_t to;          /* register for the result, or MPK_NO_REGISTER */
+	size_t first, count; /* its arguments in the list of arguments */
 };
 
-/* The list of an argument is known when all calls are. */
+/* An argument of a call. The list that it belongs to is known after all calls have been read. */
 struct mpk_found_argument {
 	struct mpk_content content; /* NUMBER: an integer; ITEM; others: unknown */
 };
@@ -45,31 +46,35 @@ enum { MPK_CODE_BRANCHES = 1 << 10, MPK_CODE_HANDLES = 1 << 13 };
 
 struct mpk_code_handle {
 	uint64_t address;
-	const char *name; /* NULL: none */
+	const char *name; /* the name that it was found by; NULL: none */
 };
 
 struct mpk_recovery {
 	const struct mpk_relax *x;
 	const struct mpk_wants *w;
 	struct mpk_arena *arena;
-	struct mpk_strmap pieces; /* beginnings of the functions of the library */
-	const char **names;       /* for each piece that is a function, else NULL: the way back */
+	struct mpk_strmap pieces; /* functions of the library, by name: the piece that each begins
+				   * with */
+	const char **names;       /* for each piece the name of the function; NULL: it is not the
+				   * beginning of one */
 	struct mpk_frame frame;
-	struct mpk_code_branch *branches; /* at most MPK_CODE_BRANCHES branches whose targets are
-					   * still to come */
+	struct mpk_code_branch *branches; /* branches whose targets are still ahead, at most
+					   * MPK_CODE_BRANCHES */
 	size_t branch_count;
-	uint64_t next_target;           /* the first of them */
-	uint64_t code_left, words_left; /* what may still be read and made */
+	uint64_t next_target;           /* the nearest of these targets */
+	uint64_t code_left, words_left; /* budgets: bytes of code to read, words to write */
 	struct mpk_found_call *calls;
 	size_t call_count, call_cap;
 	struct mpk_found_argument *arguments;
 	size_t argument_count, argument_cap;
-	struct mpk_code_handle *handles; /* MPK_CODE_HANDLES slots, by a hash of their addresses */
+	struct mpk_code_handle *handles; /* MPK_CODE_HANDLES slots, indexed by a hash of the
+					  * handle's address */
 	uint64_t registers,
-		others[2]; /* lists, as values; others in the order in which they are given */
+		others[2]; /* the list of registers, and the other lists in the order in which they
+			    * were found, as values */
 	size_t other_count;
 	bool has_registers, is_lost, failed;
-	/* what is made */
+	/* --- what is written: --- */
 	struct mpk_strmap callees;
 	struct mpk_relax_func *funcs;
 	size_t func_count, func_cap;
@@ -77,22 +82,22 @@ struct mpk_recovery {
 	size_t word_count, word_cap, offset_count, offset_cap;
 };
 
-/* --- Finds the calls of a compiled function of the Relax VM in its machine code.
+/* --- The calls of a compiled function of the Relax VM, in its machine code
  *
- * Arguments are cells of 16 bytes, a type and a value: integers are stored there and
- * TVMBackendAnyListSetPackedArg puts items of lists. Builtins are called through handles, which
- * are filled by name at first use: a first pass reads which handle has which name, as that code
- * may come last.
- */
+ * An argument is a cell of 16 bytes, a type and a value. Integers are stored there;
+ * TVMBackendAnyListSetPackedArg stores items of lists. Builtins are called through handles, which
+ * are filled by name at the first use. The code that fills a handle may come last, so a first pass
+ * finds the names of all handles. */
 
 enum {
-	CELL_BYTES = 16, /* bytes of an argument: its type in the first 8, then its value */
-	CELL_INT = 1,    /* types of tvm-ffi */
+	CELL_BYTES = 16, /* bytes of a cell: its type in the first 8, its value in the others */
+	CELL_INT = 1,    /* type numbers of tvm-ffi */
 	CELL_BOOL = 2,
 	ARGS_MAX = 1 << 16,
-	COMPILED_CALLS_NEAR = 64, /* slots of a table that are tried for a key */
-	PIECE_WANTS = 64,   /* instructions of a piece that are searched for the name it looks up */
-	SEARCH_BYTES = 256, /* cost of a search among branches, in bytes of code */
+	COMPILED_CALLS_NEAR = 64, /* slots of a hash table that are tried for a key */
+	PIECE_WANTS = 64,   /* instructions of a piece that are searched for the name that it looks
+			     * up */
+	SEARCH_BYTES = 256, /* cost of a search among branches, counted as bytes of code */
 };
 
 /* --- names --------------------------------------------------------------------------------- */
@@ -110,7 +115,7 @@ static const char *text_at(const struct mpk_recovery *r, uint64_t address)
 
 MPK_ORDER_BY(wants_by_piece, struct mpk_want, piece)
 
-/* Returns the name that a piece looks up, as pieces that fill handles do. */
+/* Returns the name that a piece looks up. A piece that fills a handle looks up one name. */
 static const char *name_of_piece(const struct mpk_recovery *r, uint64_t address)
 {
 	const struct mpk_want key = { .piece = (uint32_t)mpk_reach_piece(&r->w->reach, address) };
@@ -123,7 +128,8 @@ static const char *name_of_piece(const struct mpk_recovery *r, uint64_t address)
 	return NULL;
 }
 
-/* Returns the slot of a handle, or a free one; NULL: neither is near. */
+/* Returns the slot of a handle, or a free slot; NULL: neither is found within COMPILED_CALLS_NEAR
+ * slots. */
 static struct mpk_code_handle *handle_at(const struct mpk_recovery *r, uint64_t address)
 {
 	uint64_t hash = address * 0x9e3779b97f4a7c15u >> 40;
@@ -165,7 +171,7 @@ static struct mpk_content argument_at(struct mpk_frame *f, struct mpk_content ar
 	return is_int && value.kind == MPK_CONTENT_NUMBER ? value : (struct mpk_content){ 0 };
 }
 
-/* Its arguments are not added yet. */
+/* Adds a call without arguments; the caller adds them. */
 static struct mpk_found_call *add_call(struct mpk_recovery *r, const char *name, size_t count)
 {
 	r->is_lost |= count + 8 > r->words_left;
@@ -187,7 +193,7 @@ static void take_call(struct mpk_recovery *r, const char *name)
 {
 	struct mpk_content args = r->frame.regs[MPK_X86_RSI], count = r->frame.regs[MPK_X86_RDX];
 
-	/* The last call is the condition of a branch, whose two ways would look like one. */
+	/* The previous call is the condition of a branch: the calls of both branches would seem to be made. */
 	r->is_lost |= count.kind != MPK_CONTENT_NUMBER || count.a > ARGS_MAX ||
 		      args.kind != MPK_CONTENT_THING || !strcmp(name, "vm.builtin.read_if_cond");
 	if (r->is_lost || !add_call(r, name, (size_t)count.a))
@@ -212,8 +218,8 @@ static void take_argument(struct mpk_recovery *r)
 		      (struct mpk_content){ MPK_CONTENT_ITEM, list.a, (int32_t)index.a }, 8);
 }
 
-/* TVMBackendAnyListMoveFromPackedReturn(list, index, args, offset): a result follows the arguments
- * of its call. A number that no call made gets into a register in the same way. */
+/* TVMBackendAnyListMoveFromPackedReturn(list, index, args, offset): the result of a call is the
+ * cell after its arguments. A number that no call returned is moved to a register in the same way. */
 static void recover_result(struct mpk_recovery *r)
 {
 	const struct mpk_content *regs = r->frame.regs;
@@ -229,14 +235,14 @@ static void recover_result(struct mpk_recovery *r)
 	r->registers = list.a;
 	if (!last || last->to != MPK_NO_REGISTER || offset.kind != MPK_CONTENT_NUMBER ||
 	    offset.a != last->count)
-		last = add_call(r, "vm.builtin.null_value", 0); /* nothing is known of it */
+		last = add_call(r, "vm.builtin.null_value", 0); /* the value is not known */
 	if (last)
 		last->to = (int32_t)index.a;
 }
 
-/* A call through a pointer: its arguments tell the function. A handle is filled by
- * TVMFFIHandleInitOnce(handle, function), TVMFFIEnvModLookupFromImports(context, name, handle),
- * or, up to TVM 0.25, from where TVMBackendGetFuncFromEnv(context, name, place) puts it. */
+/* A call through a pointer; its arguments show which function it is. A handle is filled by
+ * TVMFFIHandleInitOnce(handle, function), by TVMFFIEnvModLookupFromImports(context, name, handle),
+ * or, up to TVM 0.25, from the place that TVMBackendGetFuncFromEnv(context, name, place) wrote to. */
 static void take_pointer(struct mpk_recovery *r, bool is_first_pass)
 {
 	const struct mpk_content *regs = r->frame.regs;
@@ -267,7 +273,7 @@ static void take_pointer(struct mpk_recovery *r, bool is_first_pass)
 		r->is_lost = true;
 }
 
-/* A call of 32 bits: of another function of the library, or through a slot. */
+/* A call with a 32-bit displacement: to another function of the library, or through a PLT entry. */
 static void take_direct(struct mpk_recovery *r, uint64_t to)
 {
 	const struct mpk_reach *reach = &r->w->reach;
@@ -283,7 +289,7 @@ static void take_direct(struct mpk_recovery *r, uint64_t to)
 	if (mpk_plt_slot(reach->elf, to, &slot))
 		symbol = mpk_plt_names_find(&reach->plt, slot);
 	if (symbol) {
-		/* A function that has a name. */
+		/* A function with a name. */
 		static const char kernel[] = "__tvm_ffi_";
 
 		if (!strcmp(symbol, "TVMBackendAnyListSetPackedArg"))
@@ -341,8 +347,8 @@ static void note_branch(struct mpk_recovery *r, uint64_t target, uint64_t next)
 		r->next_target = target;
 }
 
-/* Restores the registers of the first branch that leads here: the way around a block is that of
- * a function that continues, while the block may look up a handle first. */
+/* Restores the registers of the first branch to this address. The way around a block is the one
+ * that continues, while the block may look up a handle first. */
 static void join_branch(struct mpk_recovery *r, uint64_t address)
 {
 	struct mpk_code_branch *b = branch_to(r, address);
@@ -367,16 +373,17 @@ static void take_branch(struct mpk_recovery *r, const struct mpk_x86 *i, uint64_
 		note_branch(r, next + i->imm, next);
 }
 
-/* The calls that a piece of code makes, in calls and arguments of r
- * @is_first_pass  only to learn which handle has which name; calls are not noted
- * is_lost is set where something is not understood, failed where memory is out. */
+/* Follows the code of a piece and adds its calls to r
+ * @is_first_pass  only find the names of handles; add no calls
+ * Sets r->is_lost if some code is not understood, r->failed if memory is out. */
 static void compiled_follow(struct mpk_recovery *r, size_t piece, bool is_first_pass)
 {
 	struct mpk_span code = mpk_reach_code(&r->w->reach, piece);
 	uint64_t address = r->w->reach.starts[piece];
 	struct mpk_x86 i;
 
-	/* At the beginning of a function each register is a value of its own, with its number. */
+	/* At the beginning of a function each register holds a value of its own, numbered like the
+	 * register. */
 	struct mpk_frame f = { .words = r->frame.words,
 			       .round = r->frame.round + 1,
 			       .elf = r->w->reach.elf };
@@ -399,11 +406,14 @@ static void compiled_follow(struct mpk_recovery *r, size_t piece, bool is_first_
 	}
 }
 
-enum { WORDS_MAX = 1 << 22 }; /* calls of all functions: forty times what the largest models have */
+enum {
+	WORDS_MAX = 1 << 22
+}; /* words for the calls of all functions: forty times those of the
+			       * largest known models */
 
 /* --- byte code ----------------------------------------------------------------------------- */
 
-/* As executables store words. */
+/* Stores a word in the byte order of executables. */
 static void store_word(uint64_t *at, uint64_t value)
 {
 	uint8_t *bytes = (uint8_t *)at;
@@ -448,7 +458,8 @@ static void put_argument(struct mpk_recovery *r, const struct mpk_found_argument
 	compiled_put_word(r, (int64_t)(kind << 56 | ((uint64_t)value & mask)));
 }
 
-/* Returns the called function of the table; adds functions that only code calls. */
+/* Returns the index of a called function in the table; adds a function that only compiled code
+ * calls. */
 static size_t callee_of(struct mpk_recovery *r, struct mpk_span name)
 {
 	size_t at = r->func_count;
@@ -462,7 +473,7 @@ static size_t callee_of(struct mpk_recovery *r, struct mpk_span name)
 	return at;
 }
 
-/* A function of the program is called by invoke_closure(machine, function, arguments...). */
+/* A function of the program is called through invoke_closure(machine, function, arguments...). */
 static void put_call(struct mpk_recovery *r, const struct mpk_found_call *c)
 {
 	const struct mpk_found_argument *args = c->count ? &r->arguments[c->first] : NULL;
@@ -488,7 +499,8 @@ static bool other_is_known(const struct mpk_recovery *r, uint64_t list)
 	return false;
 }
 
-/* Order in which values were given: the initial registers by argument, others by loading. */
+/* Returns a number for the order in which values were first seen: the registers at the beginning by
+ * argument, others by the load. */
 static uint64_t given_at(uint64_t thing)
 {
 	static const uint8_t places[16] = {
@@ -518,7 +530,7 @@ static void find_lists(struct mpk_recovery *r)
 	}
 }
 
-/* Finds the piece with the body: the one that the function begins with, or one that it leads to. */
+/* The search for the piece with the body: the first piece of the function, or one that it leads to. */
 struct search {
 	struct mpk_recovery *r;
 	size_t body;
@@ -533,8 +545,8 @@ static void look_for_lists(void *arg, const struct mpk_reach_ref *ref)
 		  !strncmp(ref->symbol, "TVMBackendAnyList", strlen("TVMBackendAnyList"));
 }
 
-/* A piece may be searched for each function, and for each function that leads to it: each search
- * costs budget of the code that is read. */
+/* Several functions may lead to one piece, which is then searched for each. So each search takes
+ * from the budget. */
 static void search_piece(struct search *s, size_t piece,
 			 void (*take)(void *arg, const struct mpk_reach_ref *ref))
 {
@@ -587,8 +599,8 @@ static bool items_exist(const struct mpk_recovery *r)
 	return true;
 }
 
-/* Writes all of its calls, then the return of the register that follows its arguments, which the
- * last call fills. */
+/* Writes all calls of a function, then the return of the register after its arguments, which the
+ * last call sets. */
 static void write_function(struct mpk_recovery *r, size_t index)
 {
 	int64_t start = (int64_t)r->offset_count, result = r->funcs[index].num_args;
@@ -603,7 +615,7 @@ static void write_function(struct mpk_recovery *r, size_t index)
 		begin_instruction(r, MPK_RELAX_RET);
 		compiled_put_word(r, result);
 	}
-	f = &r->funcs[index]; /* calls may have added to them */
+	f = &r->funcs[index]; /* the calls may have moved the array */
 	f->start = start;
 	f->end = (int64_t)r->offset_count;
 	f->kind = MPK_RELAX_VM;
@@ -630,7 +642,7 @@ static void read_function(struct mpk_recovery *r, size_t index)
 		write_function(r, index);
 }
 
-/* --- the whole ----------------------------------------------------------------------------- */
+/* --- the executable with the recovered functions ------------------------------------------------ */
 
 static enum mpk_code begin(struct mpk_recovery *r, const struct mpk_image *image,
 			   struct mpk_frame_word *words, struct mpk_error *err)
@@ -697,7 +709,7 @@ enum mpk_code mpk_compiled_read(const struct mpk_relax *x, const struct mpk_imag
 	code = words && r.branches && r.handles ? begin(&r, image, words, err)
 						: mpk_fail_nomem(err);
 	if (code == MPK_OK) {
-		/* Functions in byte code keep their code, in front. */
+		/* Functions that are byte code already keep their code, which comes first. */
 		for (size_t i = 0; i < mpk_relax_instr_count(r.x) && !r.failed; i++) {
 			if (!MPK_VEC_ROOM(r.offsets, i, r.offset_cap))
 				r.failed = true;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* frame.c - the effect of x86-64 instructions on registers, the stack and memory beside it
+/* frame.c - the effect of x86-64 instructions on registers, on the stack and on memory near known
+ * values
  *
  * Compilers set up the arguments of calls with few instructions: moves, lea, additions, xor of a
- * register with itself, push and pop, and moves of 16 bytes. Of every other instruction only its
- * outputs count.
- */
+ * register with itself, push and pop, and moves of 16 bytes. For every other instruction only its
+ * outputs are marked as unknown. */
 #include <string.h>
 
 #include "base/cursor.h"
@@ -20,7 +20,7 @@ static struct mpk_content number(uint64_t value)
 	return (struct mpk_content){ MPK_CONTENT_NUMBER, value, 0 };
 }
 
-/* A call leaves everything as it was except the registers that its caller saves. */
+/* A call changes only the registers that its caller saves. */
 static bool step_call(struct mpk_frame *f, const struct mpk_x86 *i)
 {
 	static const uint8_t saved_by_caller[] = { 0, 1, 2, 6, 7, 8, 9, 10, 11 };
@@ -37,7 +37,8 @@ static bool step_call(struct mpk_frame *f, const struct mpk_x86 *i)
 
 enum { NEAR = 64 }; /* slots that are tried for a word */
 
-/* Returns the slot of a place, or one to use for it: a free one, or another that is forgotten. */
+/* Returns the slot of a place in memory; else a free slot; else another one, whose content is
+ * forgotten. */
 static struct mpk_frame_word *frame_word_at(const struct mpk_frame *f, struct mpk_content place)
 {
 	uint64_t hash = (place.a * 0x9e3779b97f4a7c15u ^ (uint64_t)place.b) * 0xff51afd7ed558ccdu;
@@ -51,7 +52,7 @@ static struct mpk_frame_word *frame_word_at(const struct mpk_frame *f, struct mp
 	return w;
 }
 
-/* Returns the value there; NULL: unknown. */
+/* Returns the value at a place; NULL: not known. */
 static const struct mpk_content *frame_find(const struct mpk_frame *f, struct mpk_content place)
 {
 	const struct mpk_frame_word *w = frame_word_at(f, place);
@@ -73,8 +74,8 @@ static void put_word(struct mpk_frame *f, struct mpk_content place, struct mpk_c
 {
 	struct mpk_frame_word *w;
 
-	if (f->word_count == MPK_FRAME_WORDS / 4 * 3) { /* Searches get long, so everything is
-							 * forgotten. */
+	if (f->word_count == MPK_FRAME_WORDS / 4 * 3) { /* The table is nearly full and searches get
+							 * long, so everything is forgotten. */
 		f->round++;
 		f->word_count = 0;
 	}
@@ -103,7 +104,7 @@ void mpk_frame_put(struct mpk_frame *f, struct mpk_content place, struct mpk_con
 		put_word(f, moved(place, 4), last);
 }
 
-/* Eight bytes are a value stored as such, or two numbers. */
+/* Eight bytes are a value that was stored as eight, or two numbers of four. */
 static struct mpk_content join_words(struct mpk_content first, struct mpk_content last,
 				     struct mpk_content otherwise)
 {
@@ -125,7 +126,7 @@ struct mpk_content mpk_frame_at(struct mpk_frame *f, struct mpk_content place, u
 	if (place.kind != MPK_CONTENT_THING)
 		return made;
 	held = frame_find(f, place);
-	if (!held) { /* Reading it twice gives the same value. */
+	if (!held) { /* A second read returns the same value. */
 		mpk_frame_put(f, place, made, bytes);
 		return made;
 	}
@@ -218,9 +219,9 @@ static bool step_vector(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t n
 	return true;
 }
 
-/* --- the others ---------------------------------------------------------------------------- */
+/* --- other instructions ---------------------------------------------------------------------- */
 
-/* Returns what a move of 32 bits leaves of a value. */
+/* Returns the value that a move of 32 bits keeps. */
 static struct mpk_content as_wide(struct mpk_frame *f, const struct mpk_x86 *i,
 				  struct mpk_content c)
 {
@@ -238,7 +239,7 @@ static void write_operand(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t
 		f->regs[i->rm] = c;
 }
 
-/* add and sub of a constant. */
+/* add and sub with a constant. */
 static void step_add(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next)
 {
 	int64_t by = (i->reg & 7) == 0 ? (int64_t)i->imm : (int64_t)(0 - i->imm);
@@ -252,7 +253,7 @@ static void step_add(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next
 	write_operand(f, i, next, c);
 }
 
-/* Instructions that only read operands: cmp, test, bt, and those without operands that count. */
+/* Instructions that only read their operands: cmp, test, bt, and some without operands. */
 static bool step_reads(const struct mpk_x86 *i)
 {
 	unsigned operation = i->reg & 7;
@@ -269,7 +270,8 @@ static bool step_reads(const struct mpk_x86 *i)
 	       ((i->opcode == 0xf6 || i->opcode == 0xf7) && operation < 2);
 }
 
-/* Instructions without a ModRM byte: push, pop, a constant, and the few that write rax and rdx. */
+/* Instructions without a ModRM byte: push, pop, a load of a constant, and the few that write rax
+ * and rdx. */
 static bool step_plain(struct mpk_frame *f, const struct mpk_x86 *i)
 {
 	struct mpk_content *stack = &f->regs[MPK_X86_RSP];
@@ -334,7 +336,7 @@ static bool step_move(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t nex
 	}
 }
 
-/* Opcodes for which ModRM's register is an operation number, or unused. */
+/* Opcodes for which ModRM's register field is an operation number, or unused. */
 static bool is_group(const struct mpk_x86 *i)
 {
 	uint8_t op = i->opcode;
@@ -351,7 +353,7 @@ void mpk_frame_step(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next)
 		return;
 	if (step_move(f, i, next) || step_plain(f, i) || step_vector(f, i, next) || !i->has_modrm)
 		return;
-	/* whichever operand it writes */
+	/* Either operand may be the one that is written. */
 	if (i->is_memory)
 		forget_place(f, frame_place(f, i, next), 8);
 	else

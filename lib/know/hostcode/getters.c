@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the constants of getters. A getter hands a constant to tvm-ffi, and has messages for its
- * failures. A doc is a text whose length the code has beside its address, as tvm-ffi takes both;
- * unoptimised code asks a string_view for the length. Metadata has a beginning of its own,
- * whatever is around it. */
+/* getters.c - the constants that getters return
+ *
+ * A getter passes a constant to tvm-ffi, and has messages for failures. A doc is a text. The code
+ * has the text's length near its address, because tvm-ffi takes both; unoptimised code asks a
+ * string_view for the length. A text of metadata is recognised by its first characters. */
 #include "hostcode/host.h"
 
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static void search_fini(struct search *s)
 /* --- texts ----------------------------------------------------------------------------- */
 
 /* Takes bytes from the budget.
- * Returns  false when the budget has fewer; it is used up then */
+ * Returns  false if fewer are left; then none are left afterwards */
 static bool getters_spend(struct search *s, uint64_t bytes)
 {
 	bool enough = bytes <= s->budget;
@@ -42,8 +43,8 @@ static bool getters_spend(struct search *s, uint64_t bytes)
 	return enough;
 }
 
-/* Returns the bytes up to a NUL; empty where there are none, or no constants, or the budget is
- * used up: the caller may read the text once. */
+/* Returns the bytes up to a NUL; empty if there are none, the address is not in the constants, or
+ * the budget is used up. The budget pays for one read by the caller. */
 static struct mpk_span getters_text_at(struct search *s, uint64_t address)
 {
 	for (size_t i = 0; i < s->count; i++) {
@@ -51,7 +52,7 @@ static struct mpk_span getters_text_at(struct search *s, uint64_t address)
 		const uint8_t *from, *nul;
 		size_t most;
 
-		/* There may be as many sections as addresses. */
+		/* Each section costs budget: a file may have as many sections as addresses. */
 		if (!getters_spend(s, 1))
 			break;
 		if (address < c->address || address - c->address >= c->bytes.len)
@@ -66,7 +67,8 @@ static struct mpk_span getters_text_at(struct search *s, uint64_t address)
 	return (struct mpk_span){ 0 };
 }
 
-/* Prose has no control bytes except blanks and line ends; addresses lead to other data, too. */
+/* Whether a text has no control bytes but blanks and line ends. Addresses may lead to other data,
+ * too. */
 static bool is_prose(struct mpk_span s)
 {
 	for (size_t i = 0; i < s.len; i++)
@@ -75,7 +77,7 @@ static bool is_prose(struct mpk_span s)
 	return true;
 }
 
-/* Whether the next call takes a text without its length: std::string_view(const char *). */
+/* Whether the next call takes a text without a length: std::string_view(const char *). */
 static bool measures_it(const struct search *s, const struct mpk_image_function *getter,
 			uint64_t from)
 {
@@ -90,18 +92,19 @@ static bool measures_it(const struct search *s, const struct mpk_image_function 
 	       strstr(callee.symbol, view);
 }
 
-/* Searches near the place where an address is taken: length and text are passed together. On
- * x86-64 any four bytes count, since an immediate may be anywhere in an instruction. */
+/* Whether the code has a number near the place where it takes an address: length and text are
+ * passed together. On x86-64 any four bytes count, because an immediate may be anywhere in an
+ * instruction. */
 static bool has_number(const struct search *s, struct mpk_span code, uint64_t at, uint32_t number)
 {
-	enum { BEFORE = 32, BEHIND = 48 }; /* bytes */
+	enum { BEFORE = 32, BEHIND = 48 }; /* in bytes */
 	bool arm = s->elf->header.e_machine == EM_AARCH64;
 
 	for (uint64_t i = at > BEFORE ? at - BEFORE : 0; i + 4 <= code.len && i < at + BEHIND;
 	     i += arm ? 4 : 1) {
 		uint32_t word = mpk_load_u32(code.data + i);
 
-		/* an immediate; movz Xd, #number */
+		/* movz Xd, #number; on x86-64 an immediate */
 		if (arm ? number < 1u << 16 && (word & 0x7fffffe0) == (0x52800000 | number << 5)
 			: word == number)
 			return true;
@@ -109,7 +112,7 @@ static bool has_number(const struct search *s, struct mpk_span code, uint64_t at
 	return false;
 }
 
-/* Returns an empty text also where there are two. */
+/* Returns the doc of a getter; empty if there is none, or more than one. */
 static struct mpk_span one_doc(struct search *s, const struct mpk_image_function *getter,
 			       struct mpk_span code, const struct mpk_code_address *addresses,
 			       size_t count)
@@ -132,7 +135,7 @@ static struct mpk_span one_doc(struct search *s, const struct mpk_image_function
 	return one;
 }
 
-/* Returns an empty text also where code points at two that differ. */
+/* Returns the metadata that code points at; empty if there is none, or two that differ. */
 static struct mpk_span one_metadata(struct search *s, const struct mpk_code_address *addresses,
 				    size_t count)
 {
@@ -141,7 +144,7 @@ static struct mpk_span one_metadata(struct search *s, const struct mpk_code_addr
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_span text = getters_text_at(s, addresses[i].to);
 
-		/* Only the exporter's own code has this beginning. */
+		/* Only code of the exporter has a text with this beginning. */
 		if (!mpk_span_starts(text, MPK_SCHEMA_BEGIN) || text.data[text.len - 1] != '}')
 			continue;
 		if (one.len && !mpk_span_equal(one, text))
@@ -205,7 +208,7 @@ static bool is_assigned(const struct mpk_image *image, const struct mpk_host_tex
 	return false;
 }
 
-/* Pieces of JSON may begin within each other, which is invalid: each costs budget. */
+/* Pieces of JSON may begin inside each other, which is invalid; each costs budget. */
 static enum mpk_code find_unassigned(struct search *s, struct mpk_arena *arena,
 				     struct mpk_host_texts *out, struct mpk_error *err)
 {
@@ -224,7 +227,7 @@ static enum mpk_code find_unassigned(struct search *s, struct mpk_arena *arena,
 				getters_text_at(s, c->address + (uint64_t)(at - c->bytes.data));
 			struct mpk_signature ignored;
 
-			/* An exporter's piece of JSON begins so, too. */
+			/* A piece of JSON of the exporter begins in the same way. */
 			if (text.len && !is_assigned(s->image, out, at) &&
 			    getters_spend(s, text.len)) {
 				enum mpk_code code = mpk_signature_read(text, arena, &ignored, err);
@@ -260,8 +263,9 @@ enum mpk_code mpk_host_texts_read(const struct mpk_image *image, struct mpk_aren
 	if (code == MPK_OK)
 		code = mpk_elf_constants(&elf, image->blob, arena, &s.constants, &s.count, err);
 	if (code != MPK_OK)
-		return code == MPK_E_NOMEM ? code : MPK_OK; /* It could be opened before, so there
-							     * is nothing to add. */
+		return code == MPK_E_NOMEM ? code : MPK_OK; /* The file could be opened before, so
+							     * this is a limit of the code's reader:
+							     * nothing is added. */
 	if (mpk_plt_names_read(&elf, &s.plt, NULL) == MPK_E_NOMEM)
 		return mpk_fail_nomem(err);
 	s.budget = mpk_constants_budget(s.constants, s.count);

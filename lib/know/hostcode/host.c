@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host.c - the signatures of all host functions of a file, from whatever the file says of them
+/* host.c - the signatures of all host functions of a file
  *
- * Nothing in a library lists what its functions take. But TVM compiles a check of each argument
- * into a function, and the texts of their errors stay in the read-only data: prototypes.c,
- * assertions.c and tilelang.c read those, and what they have in common is the unit of
- * internal/hostcode.h. What remains unknown after that is asked of metadata (getters.c), which has
+ * A library has no list of its functions' parameters. But TVM compiles a check of each argument
+ * into a function, and the texts of its errors are in the read-only data. prototypes.c,
+ * assertions.c and tilelang.c read these texts; they share the unit of internal/hostcode.h.
+ * Functions that are still unknown get the signature in their metadata (getters.c), which has
  * neither names nor shapes.
  *
- * A file that does not read has no signatures, which is no error: the listing goes on without them.
- */
+ * A file that does not read gives no signatures. That is not an error: the listing is printed
+ * without them. */
 #include "hostcode/host.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@
 #include "hostcode/internal/hostcode.h"
 #include "object/object.h"
 
-/* Returns "add" for "__tvm_ffi_add"; a system-lib prefix is part of the name for TVM. */
+/* Returns "add" for "__tvm_ffi_add"; for TVM a system-lib prefix is part of the name. */
 static struct mpk_span own_name(const struct mpk_image *image, const struct mpk_image_function *f)
 {
 	const char *prefix = mpk_generation_get(image->gen)->function_prefix;
@@ -35,14 +35,14 @@ static struct mpk_span own_name(const struct mpk_image *image, const struct mpk_
 	return name;
 }
 
-/* Groups the functions by member, sorted once: an archive may have ten thousand members and as
- * many functions. */
+/* The functions of one member. All functions are sorted by member once: an archive may have ten
+ * thousand members and as many functions. */
 struct group {
 	const struct mpk_image_function *const *functions;
 	size_t count;
 };
 
-/* Compares members by address: each name is one string in the arena. */
+/* Compares members by address: the name of a member is one string in the arena. */
 static int by_member(const void *a, const void *b)
 {
 	const struct mpk_image_function *x = *(const struct mpk_image_function *const *)a;
@@ -53,7 +53,7 @@ static int by_member(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Returns the group of a member; NULL is the group of no member. */
+/* Returns the functions of a member; member NULL: those of no member. */
 static struct group group_of(const struct group *all, const char *member)
 {
 	size_t low, end;
@@ -65,8 +65,8 @@ static struct group group_of(const struct group *all, const char *member)
 	return (struct group){ all->functions + low, end - low };
 }
 
-/* A library with a system-lib prefix has its context pointer under that prefix, too, in the name
- * of any generation. The first that is found decides. */
+/* A library with a system-lib prefix also has its context pointer under that prefix, in the
+ * spelling of any generation. The first one found is used. */
 static struct mpk_span prefix_in(const struct mpk_symtab *t)
 {
 	struct mpk_symbol s;
@@ -83,7 +83,8 @@ static struct mpk_span prefix_in(const struct mpk_symtab *t)
 	return (struct mpk_span){ 0 };
 }
 
-/* The prefix of the blob; for an object beside the blob, that of the pointer to its imports. */
+/* Returns the prefix of the blob; for an object without the blob, that of the pointer to its
+ * imports. */
 static struct mpk_span find_prefix(const struct mpk_elf *elf, const struct mpk_image *image)
 {
 	struct mpk_symtab table;
@@ -100,7 +101,8 @@ static struct mpk_span find_prefix(const struct mpk_elf *elf, const struct mpk_i
 	return found;
 }
 
-/* After all names: of two possible functions, the one whose name is the whole text is meant. */
+/* Adds aliases after all names: if a text is the name of one function and an alias of another, the
+ * name counts. */
 static enum mpk_code add_aliases(struct mpk_unit *u, struct mpk_error *err)
 {
 	size_t at;
@@ -117,7 +119,7 @@ static enum mpk_code add_aliases(struct mpk_unit *u, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Skips functions that are aliases of another (alias_of). */
+/* Skips functions that are aliases of others (alias_of). */
 static enum mpk_code fill_unit(struct mpk_unit *u, const struct mpk_image *image,
 			       struct group group, struct mpk_error *err)
 {
@@ -139,8 +141,8 @@ static enum mpk_code fill_unit(struct mpk_unit *u, const struct mpk_image *image
 	return MPK_OK;
 }
 
-/* Whether the other readers could find a remaining function: constants may be large, and all
- * their texts share one sentence. */
+/* Whether the unit has the words that all assertions contain. If not, the readers of assertions are
+ * skipped, because constants may be large. */
 static bool is_told_in_sentences(const struct mpk_unit *u)
 {
 	static const char sentence[] = ": num_args should be ";
@@ -157,7 +159,7 @@ static bool is_told_in_sentences(const struct mpk_unit *u)
 	return false;
 }
 
-/* Returns a section in up to two pieces: the bytes before and after those to skip. */
+/* Returns a section in up to two parts: the bytes before and after those to skip. */
 static size_t put_around(const struct mpk_object_section *s, struct mpk_span skip,
 			 struct mpk_constants *out)
 {
@@ -183,7 +185,7 @@ static size_t put_around(const struct mpk_object_section *s, struct mpk_span ski
 	return count;
 }
 
-/* Bytes of unknown format may be C: all its literals are one constant. */
+/* Bytes in an unknown format may be C: all its string literals become one constant. */
 static enum mpk_code put_strings(struct mpk_span bytes, struct mpk_arena *arena,
 				 struct mpk_constants **out, size_t *count, struct mpk_error *err)
 {
@@ -196,10 +198,10 @@ static enum mpk_code put_strings(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* Where texts of code can stand, as mpk_elf_constants says for ELF: read-only
- * sections without code; of a C source its string literals
+/* Finds where the texts of code can be, as mpk_elf_constants does for ELF: read-only sections
+ * without code; in a C source the string literals
  * @skip    bytes of the file to leave out (the blob); may be empty
- * Returns  MPK_OK, also with none; MPK_E_NOMEM. What cannot be read has none. */
+ * Returns  MPK_OK, also with none, and for a file that does not read; MPK_E_NOMEM */
 static enum mpk_code object_constants(struct mpk_span bytes, struct mpk_span skip,
 				      struct mpk_arena *arena, struct mpk_constants **out,
 				      size_t *count, struct mpk_error *err)
@@ -217,7 +219,7 @@ static enum mpk_code object_constants(struct mpk_span bytes, struct mpk_span ski
 	code = mpk_file_read_object(format, bytes, arena, &object, err);
 	if (code != MPK_OK)
 		return code == MPK_E_NOMEM ? code : MPK_OK;
-	/* Two pieces for each section: the blob may be in the middle of one. */
+	/* Two parts for each section: the blob may be in the middle of one. */
 	MPK_TRY_ARRAY(list, arena, 2 * object.section_count, err);
 	for (size_t i = 0; i < object.section_count; i++)
 		if (object.sections[i].is_constant)
@@ -227,7 +229,7 @@ static enum mpk_code object_constants(struct mpk_span bytes, struct mpk_span ski
 	return MPK_OK;
 }
 
-/* Returns the function of the unit that a call leads to, or NULL. */
+/* Returns the function of the unit that a call goes to; NULL: none. */
 static const struct mpk_unit_function *called(const struct mpk_unit *u, const struct mpk_callee *c)
 {
 	for (size_t i = 0; i < u->function_count; i++) {
@@ -242,7 +244,8 @@ static const struct mpk_unit_function *called(const struct mpk_unit *u, const st
 
 /* --- objects -------------------------------------------------------------------------- */
 
-/* In an object a call is a relocation within the function's bytes; most is the room in out. */
+/* Adds the relocations within the function's bytes, which in an object are its calls; out has space
+ * for `most`. */
 static enum mpk_code add_relocated(const struct mpk_elf *e, const GElf_Shdr *section,
 				   const struct mpk_symtab *symbols, const struct mpk_symbol *in,
 				   struct mpk_callee *out, size_t most, size_t *count,
@@ -263,8 +266,8 @@ static enum mpk_code add_relocated(const struct mpk_elf *e, const GElf_Shdr *sec
 	return MPK_OK;
 }
 
-/* Lists the symbols that relocations name in the code of a function, in an object of any
- * machine; most of them are called. @out has room for most of them; their addresses are 0. */
+/* Lists the symbols in the relocations of a function's code, in an object of any machine; nearly
+ * all are calls. out has space for `most`; the addresses in it are 0. */
 static enum mpk_code object_callees(const struct mpk_elf *e, const char *symbol,
 				    struct mpk_callee *out, size_t most, size_t *count,
 				    struct mpk_error *err)
@@ -278,7 +281,7 @@ static enum mpk_code object_callees(const struct mpk_elf *e, const char *symbol,
 	if (e->header.e_type != ET_REL)
 		return MPK_OK;
 	MPK_TRY(mpk_symtab_static(e, &symbols, err));
-	/* Objects have no addresses that differ between sections, so the symbol is found by its name. */
+	/* In objects all sections begin at address 0, so the symbol is found by its name. */
 	found = false;
 	for (size_t i = 1; i < symbols.count && !found; i++) {
 		MPK_TRY(mpk_symtab_get(&symbols, i, &in, err));
@@ -293,7 +296,7 @@ static enum mpk_code object_callees(const struct mpk_elf *e, const char *symbol,
 	return MPK_OK;
 }
 
-/* TVM gives a library with one function an entry "main" that only calls it: the entry takes the
+/* If a library has one function, TVM adds an entry "main" that only calls it: the entry takes the
  * same arguments. */
 static enum mpk_code hostcode_host_read_entry(struct mpk_unit *u, struct mpk_unit_function *entry,
 					      struct mpk_error *err)
@@ -326,12 +329,12 @@ static enum mpk_code hostcode_host_read_entry(struct mpk_unit *u, struct mpk_uni
 	return MPK_OK;
 }
 
-/* The entry comes last, because it has the signature of a function that was found before. */
+/* The entry comes last, because its signature is that of another function. */
 static enum mpk_code hostcode_host_read_all(struct mpk_unit *u, const struct mpk_image *image,
 					    struct mpk_span bytes, struct mpk_error *err)
 {
-	/* Reads constants once, for all three readers. The budget bounds what they may read
-	 * together: sections may overlap, and a text may be read several times. */
+	/* The constants are read once for all three readers. The budget limits what they read in total:
+	 * sections may overlap, and a text may be read several times. */
 	static const struct mpk_unit_reader *const readers[] = { &mpk_unit_prototypes,
 								 &mpk_unit_assertions,
 								 &mpk_unit_tilelang };
@@ -355,8 +358,8 @@ static enum mpk_code hostcode_host_read_all(struct mpk_unit *u, const struct mpk
 	return MPK_OK;
 }
 
-/* Searches one file with the functions that it defines. Code of formats other than ELF is not
- * searched: only whole texts tell there. */
+/* Searches one file for the signatures of the functions that it defines. In formats other than ELF
+ * the code is not searched: there only whole texts count. */
 static enum mpk_code read_unit(const struct mpk_image *image, struct mpk_span bytes,
 			       struct group group, struct mpk_arena *arena,
 			       const struct mpk_signature **out, struct mpk_error *err)
@@ -388,7 +391,7 @@ static enum mpk_code read_unit(const struct mpk_image *image, struct mpk_span by
 	return MPK_OK;
 }
 
-/* Metadata serves functions that nothing else describes: it has neither names nor shapes. */
+/* Uses metadata for functions without a signature: metadata has neither names nor shapes. */
 static enum mpk_code ask_getters(const struct mpk_image *image, struct mpk_arena *arena,
 				 const struct mpk_signature **list, struct mpk_error *err)
 {
@@ -406,7 +409,7 @@ static enum mpk_code ask_getters(const struct mpk_image *image, struct mpk_arena
 	return MPK_OK;
 }
 
-/* The list has an entry for each function of the image; NULL where nothing is known. */
+/* The list has an entry for each function of the image; NULL: not known. */
 enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_arena *arena,
 				  const struct mpk_signature *const **out, struct mpk_error *err)
 {
@@ -422,8 +425,8 @@ enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_aren
 		sorted[i] = &image->functions[i];
 	if (image->function_count)
 		qsort(sorted, image->function_count, sizeof *sorted, by_member);
-	/* A bare blob has no host code. Of an archive, functions without a member are those of
-	 * the file that was chosen. */
+	/* A bare blob has no host code. In an archive, functions without a member are those of the chosen
+	 * file. */
 	if (image->container != MPK_CONTAINER_BLOB && image->function_count)
 		MPK_TRY(read_unit(image, image->bytes, group_of(&all, NULL), arena, list, err));
 	for (size_t i = 0; i < image->member_count; i++) {
@@ -432,7 +435,7 @@ enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_aren
 		if (group.count)
 			MPK_TRY(read_unit(image, image->member_bytes[i], group, arena, list, err));
 	}
-	/* Last, because metadata knows less than the texts: it fills what they left open. */
+	/* Metadata comes last, because the texts say more. */
 	MPK_TRY(ask_getters(image, arena, list, err));
 	*out = list;
 	return MPK_OK;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the prototypes in a library, and the device of their tensors.
+/* prototypes.c - the prototypes in a library, and the devices of their tensors
  *
- * A text is certain when no longer name can begin before it. A text that begins inside another,
- * such as "add(" in "my_add(", may be add's, merged by the linker, or none at all: only the
- * function's code tells. The code also decides between two certain texts for one name. Without
- * code nothing is taken as fact. */
+ * A text is certain if no longer name can begin before it. A text inside another one, such as
+ * "add(" in "my_add(", may be that of add, merged by the linker, or no prototype at all: only code
+ * that points at it decides. Code also decides between two certain texts for one name. Where code
+ * says nothing, no prototype is returned. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,24 +14,25 @@
 
 /* --- devices -------------------------------------------------------------------------------
  *
- * Which device a function expects its tensors on. Prototypes do not say, but the message for a tensor that is
- * elsewhere ends in the device's name, a string of its own that the code points at. */
+ * The device on which a function expects its tensors. Prototypes do not name it. But the error
+ * message for a tensor on another device ends with the device's name, a separate string that the
+ * code points at. */
 
 enum { NEAR_BYTES = 1 << 18, PLACES_MAX = 32, MESSAGE_MAX = 512, DEVICE_MAX = 32 };
 
-/* Where the names of devices are. */
+/* The places of the names of devices. */
 struct mpk_unit_names {
 	struct place {
 		int32_t device;
 		uint64_t address;
 	} items[PLACES_MAX];
 	size_t count;
-	const uint8_t *begin, *end; /* number of bytes that were searched */
-	bool knows_told;            /* the search below has been made */
+	const uint8_t *begin, *end; /* the bytes that were searched */
+	bool knows_told;            /* the messages of launch functions have been searched */
 	struct told {
 		struct mpk_span function;
 		int32_t device;
-	} *told; /* in the unit's arena */
+	} *told; /* the messages that were found; in the unit's arena */
 	size_t told_count;
 };
 
@@ -50,7 +51,7 @@ static void hostcode_device_collect(struct mpk_unit_names *names, const struct m
 	}
 }
 
-/* Returns the constants around an address, as far as one unit reaches. */
+/* Returns the constants around an address, as far as those of one compilation unit reach. */
 static struct mpk_span around(const struct mpk_constants *c, const uint8_t *near)
 {
 	size_t before = (size_t)(near - c->bytes.data), behind;
@@ -63,7 +64,7 @@ static struct mpk_span around(const struct mpk_constants *c, const uint8_t *near
 	return mpk_span_of(near - before, before + behind);
 }
 
-/* Compilers keep the strings of a unit together; distant ones belong to other code. */
+/* Compilers keep the strings of a compilation unit together; distant strings belong to other code. */
 static void hostcode_device_search(struct mpk_unit *u, const uint8_t *near)
 {
 	static const int32_t devices[] = {
@@ -86,10 +87,9 @@ static void hostcode_device_search(struct mpk_unit *u, const uint8_t *near)
 	}
 }
 
-/* --- what launch functions of mpack say ------------------------------------------------------ */
+/* --- messages of mpack's launch functions ----------------------------------------------------- */
 
-/* Returns the next message such as "scale: argument 'in' must be on opencl, is on %s", from *at
- * on. */
+/* Returns the next message like "scale: argument 'in' must be on opencl, is on %s", from *at on. */
 static bool next_told(struct mpk_span s, size_t *at, struct told *out)
 {
 	static const char mark[] = "' must be on ", behind[] = ": argument '", end[] = ", is on ";
@@ -115,7 +115,7 @@ static bool next_told(struct mpk_span s, size_t *at, struct told *out)
 	return false;
 }
 
-/* Searched once, in the whole file: a search for each function would multiply the time. */
+/* Searches the whole file once: a search for each function would multiply the time. */
 static enum mpk_code read_told(struct mpk_unit *u, struct mpk_error *err)
 {
 	struct mpk_unit_names *names = u->devices;
@@ -154,7 +154,7 @@ static int32_t told(struct mpk_unit *u, const struct mpk_image_function *f)
 	return 0;
 }
 
-/* --- what other code names ------------------------------------------------------------------- */
+/* --- names that other code points at ----------------------------------------------------------- */
 
 static int32_t named(struct mpk_unit *u, const struct mpk_image_function *f, const uint8_t *near)
 {
@@ -176,8 +176,8 @@ static int32_t named(struct mpk_unit *u, const struct mpk_image_function *f, con
 	return one;
 }
 
-/* The one device whose name the code of f points at, as it does to say that a tensor
- * is on another; texts are looked for near `near`, bytes of the unit's constants
+/* Finds the one device whose name the code of f points at, as code does that reports a tensor on
+ * another device. Texts are searched near `near`, bytes of the unit's constants
  * @device  receives DLPack's number; 0: none, several, or a machine whose code is not searched
  * Returns  MPK_OK; MPK_E_NOMEM */
 static enum mpk_code unit_device(struct mpk_unit *u, const struct mpk_image_function *f,
@@ -196,12 +196,12 @@ static enum mpk_code unit_device(struct mpk_unit *u, const struct mpk_image_func
 
 /* --- prototypes ---------------------------------------------------------------------------- */
 
-/* Texts that precede a prototype in its message: in code of TVM, in launch functions. */
+/* Texts before a prototype in its message: in code of TVM, in launch functions of mpack. */
 static const char *const marks[] = { " when calling:\n  `", "got %lld, when calling " };
 
 enum {
-	NAME_MAX_BYTES = 1024,  /* length of a name in a prototype; longer ones are not searched */
-	TEXT_MAX_BYTES = 65536, /* length of a prototype: some hundred parameters */
+	NAME_MAX_BYTES = 1024,  /* longest name in a prototype; longer ones are not searched */
+	TEXT_MAX_BYTES = 65536, /* longest prototype: some hundred parameters */
 };
 
 /* A text that may be the prototype of a function. */
@@ -209,7 +209,7 @@ struct candidate {
 	size_t function;
 	struct mpk_span text;
 	uint64_t address;
-	bool whole; /* it begins where a string begins */
+	bool whole; /* it begins where a string of the file begins */
 	size_t order;
 };
 
@@ -217,11 +217,11 @@ struct search {
 	struct mpk_unit *unit;
 	struct candidate *items;
 	size_t count, cap;
-	size_t most; /* candidates; a file with more of them, or more to read, tells nothing
-		      * certain */
+	size_t most; /* limit of candidates; a file with more of them, or with more to read, gives
+		      * no certain prototype */
 	bool failed, too_many;
-	bool in_names[256];               /* bytes that names consist of */
-	bool lengths[NAME_MAX_BYTES + 1]; /* of names */
+	bool in_names[256];               /* bytes that occur in the names of functions */
+	bool lengths[NAME_MAX_BYTES + 1]; /* lengths that the names of functions have */
 	size_t longest;
 };
 
@@ -252,11 +252,11 @@ static void prototypes_add(struct search *s, const struct candidate *c)
 /* A string of the constants, without its NUL. */
 struct string {
 	const uint8_t *from, *end;
-	bool whole; /* its beginning is not cut off */
+	bool whole; /* the beginning of the string was found */
 };
 
-/* Bytes of function names: a name cannot begin before any other byte. Data may precede a text
- * without a NUL in between. */
+/* Whether a byte may be part of a function name. Data may precede a text without a NUL in between,
+ * so a name begins after any other byte. */
 static bool is_name_byte(uint8_t c)
 {
 	return isalnum(c) || (c && strchr("_.$@:-", c));
@@ -280,7 +280,7 @@ static void look_before(struct search *s, const struct mpk_constants *c, struct 
 
 		if (!s->lengths[n])
 			continue;
-		/* a long name has as many ends to hash as functions have lengths */
+		/* each length that function names have costs one hash of the text before the parenthesis */
 		s->too_many |= !mpk_unit_spend(s->unit, n);
 		if (s->too_many)
 			return;
@@ -289,21 +289,21 @@ static void look_before(struct search *s, const struct mpk_constants *c, struct 
 	}
 }
 
-/* Returns the string around at, as far back as a name can begin. False: no NUL ends it, it is
- * cut. */
+/* Finds the string that contains `at`, looking back as far as a name can begin. Returns false if no
+ * NUL ends the string. */
 static bool find_string(const struct mpk_constants *c, const uint8_t *at, struct string *out)
 {
 	const uint8_t *begin = c->bytes.data, *end = begin + c->bytes.len, *from = at;
 	const uint8_t *nul = memchr(at, 0, (size_t)(end - at));
 
-	/* Bytes after the end of the last string belong to this one. */
+	/* Bytes after the end of the previous string belong to this one. */
 	while (from > begin && from > out->end && from[-1] && at - from <= NAME_MAX_BYTES)
 		from--;
 	*out = (struct string){ from, nul, from == begin || !from[-1] };
 	return nul != NULL;
 }
 
-/* Searches for parentheses, because names are many and "(" is one. */
+/* Searches for parentheses, because there are many names and one character "(". */
 static void look_through(struct search *s, const struct mpk_constants *c)
 {
 	const uint8_t *at = c->bytes.data, *end = at + c->bytes.len;
@@ -319,7 +319,7 @@ static void look_through(struct search *s, const struct mpk_constants *c)
 	}
 }
 
-/* --- what is certain -------------------------------------------------------------------- */
+/* --- the candidates that are certain --------------------------------------------------- */
 
 static int prototypes_by_function(const void *a, const void *b)
 {
@@ -340,8 +340,8 @@ static bool is_named_by_code(struct mpk_unit *u, const struct candidate *c)
 	       mpk_elf_code_first(u->elf, f->address, f->bytes, c->address) != UINT64_MAX;
 }
 
-/* Reads c; an unreadable one, or the same text as *one, changes nothing; another text sets
- * *many. */
+/* Reads a candidate. If it does not read, or is the same text as *one, nothing changes; a different
+ * text sets *many. */
 static enum mpk_code consider(struct mpk_unit *u, const struct candidate *c,
 			      const struct candidate **one, bool *many, struct mpk_error *err)
 {
@@ -361,8 +361,8 @@ static enum mpk_code consider(struct mpk_unit *u, const struct candidate *c,
 	return MPK_OK;
 }
 
-/* Returns the one prototype among candidates that are certain, or that code points at; NULL:
- * none or several. */
+/* Returns the one prototype among candidates that are certain, or that code points at; NULL: none,
+ * or several. */
 static enum mpk_code prototypes_choose(struct mpk_unit *u, const struct candidate *c, size_t count,
 				       bool named, const struct candidate **out,
 				       struct mpk_error *err)
@@ -416,8 +416,8 @@ static bool contains_mark(struct mpk_span s)
 	return false;
 }
 
-/* Whether code of the unit shows prototypes at all, because other texts look alike. A compiler
- * puts these texts near each other, and constants may be large. */
+/* Whether the unit has a text that precedes prototypes; without one, other texts that look like
+ * prototypes would be read. Compilers put these texts near each other, and constants may be large. */
 static bool has_mark(const struct mpk_unit *u, const uint8_t *text)
 {
 	enum { WINDOW_BYTES = 2 * NEAR_BYTES };

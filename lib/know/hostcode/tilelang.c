@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signatures of TileLang's host code, which checks its arguments in words of its own:
+/* tilelang.c - signatures from TileLang's host code, whose error messages are its own:
  *
  *   vadd: num_args should be 3
  *   kernel vadd input A expected pointer or tensor handle
@@ -8,8 +8,8 @@
  *   kernel vadd input A shape[0] violates packed ABI constraint
  *   kernel vadd input A device_type mismatch, expected cuda
  *
- * No text numbers the arguments. They stand in the order in which the code comes to their texts, when
- * that is the order of the texts as well; else nothing is certain. */
+ * No text gives the index of an argument. Arguments are in the order in which the code refers to
+ * their texts, if the texts are in the same order; else no signature is certain. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,13 +23,13 @@ enum { ARGUMENTS_MAX = 64, RANK_MAX = 8 };
 
 struct argument {
 	struct mpk_span name;
-	uint64_t first; /* bytes of code before its first text */
+	uint64_t first; /* bytes of code before the first reference to its texts */
 	int64_t rank;   /* -1: not known */
 	struct mpk_dtype dtype;
-	bool bound[RANK_MAX]; /* number of extents that must exist but are unknown */
+	bool bound[RANK_MAX]; /* for each dimension: it is checked, so it exists */
 };
 
-/* What the texts tell of one function. */
+/* What the texts say about one function. */
 struct told {
 	struct mpk_unit *unit;
 	const struct mpk_unit_function *f;
@@ -128,7 +128,7 @@ static void tilelang_read_text(struct told *t, struct mpk_span text, uint64_t ad
 	}
 }
 
-/* Returns the whole string around a place in it. */
+/* Returns the whole string that contains the place. */
 static bool string_at(struct mpk_span s, const uint8_t *at, struct mpk_span *out)
 {
 	const uint8_t *end = s.data + s.len, *nul = memchr(at, 0, (size_t)(end - at)), *from = at;
@@ -191,7 +191,7 @@ static enum mpk_code tilelang_settle(struct told *t, struct mpk_unit_function *f
 	return MPK_OK;
 }
 
-/* Searches the texts of one function at a time: libraries of TileLang have few. */
+/* Reads all texts for each function in turn: a library of TileLang has few functions. */
 static enum mpk_code unit_tilelang(struct mpk_unit *u, struct mpk_error *err)
 {
 	struct told *t;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* canon.h - what the files of this room share: digests of parts, and of what refers to each other */
+/* canon.h - declarations that the files of this room share: digests of parts, and of nodes that
+ * refer to each other */
 #ifndef MPK_CANON_INTERNAL_CANON_H
 #define MPK_CANON_INTERNAL_CANON_H
 
@@ -8,13 +9,13 @@
 
 /* mpk_canon_spend - take bytes from the budget for reading: parts of a hostile file overlap
  * @format  first word of the error
- * Returns  MPK_OK; MPK_E_CORRUPT: the budget is used up */
+ * Returns  MPK_OK; MPK_E_CORRUPT: too few bytes are left */
 enum mpk_code mpk_canon_spend(uint64_t *left, const char *format, uint64_t bytes,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* --- parts of things, in whatever order they were found -------------------------------------------- */
+/* --- the digest of parts does not depend on their order ------------------------------------------ */
 
-/* A part of node `to`. */
+/* The digest of a part of node `to`. */
 struct mpk_canon_part {
 	uint32_t to;
 	uint8_t digest[MPK_DIGEST_BYTES];
@@ -36,7 +37,8 @@ enum mpk_code mpk_canon_sum(struct mpk_canon_parts *parts, size_t count,
 			    const uint8_t (*own)[MPK_DIGEST_BYTES],
 			    uint8_t (*out)[MPK_DIGEST_BYTES], struct mpk_error *err) MPK_MUST_CHECK;
 
-/* --- what refers to each other (FORMAT.md 1.2) ------------------------------------------------------ */
+/* --- nodes that refer to each other (FORMAT.md 1.2)
+ * ------------------------------------------------ */
 
 struct mpk_canon_edge {
 	uint32_t from, to;
@@ -68,9 +70,10 @@ enum mpk_code mpk_canon_kernel(struct mpk_span name, const uint8_t code[MPK_DIGE
 /* --- formats ---------------------------------------------------------------------------------------- */
 
 /* Computes the rows for code of one format.
- * @rows    room for info->kernel_count + 1 rows, whose digests are set; the last row is the image's
- * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_SYNTAX: the code breaks the rules of its format, and the caller digests its bytes; as
- *          mpk_canon_end */
+ * @rows    has space for info->kernel_count + 1 rows, whose digests are set; the last row is for
+ *          the rest of the image
+ * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_SYNTAX: the code breaks the rules of its format, and the
+ *          caller digests its bytes; as mpk_canon_end */
 struct mpk_canon_reader {
 	const struct mpk_code_format *format;
 	enum mpk_code (*read)(const struct mpk_code_info *info, struct mpk_arena *arena,

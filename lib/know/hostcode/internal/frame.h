@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* frame.h - what registers and memory hold while code of x86-64 is followed
+/* frame.h - the contents of registers and memory while x86-64 code is followed
  *
- * The code is followed from its first instruction to its last: constants, addresses and arguments of the function, through
- * moves, additions and memory whose addresses differ by a constant. Branches are not taken: in a function that only leaves
- * early by them, what follows is the normal path. An instruction of any other kind writes new values.
- */
+ * The code is followed from its first to its last instruction. Constants, addresses and the
+ * function's arguments are tracked through moves, additions and memory at a constant distance from
+ * a known value. Branches are not taken: in a function that branches only to return early, the
+ * following code is the normal path. Any other instruction makes its outputs new values. */
 #ifndef MPK_HOSTCODE_INTERNAL_FRAME_H
 #define MPK_HOSTCODE_INTERNAL_FRAME_H
 
@@ -16,14 +16,16 @@
 #include "elf/reader.h"
 
 enum mpk_content_kind {
-	MPK_CONTENT_THING,   /* value a plus b bytes; values with the same a are the same */
+	MPK_CONTENT_THING,   /* an unknown value number a, plus b bytes; the same a is the same
+			      * value */
 	MPK_CONTENT_NUMBER,  /* a */
-	MPK_CONTENT_ADDRESS, /* a, of the image */
-	MPK_CONTENT_LOADED,  /* the value at address a of the image */
-	MPK_CONTENT_ITEM,  /* item b of list a, a value; the tracer of calls puts it into memory */
-	MPK_CONTENT_NAMED, /* the function found by the name at address a, as the tracer reports */
-	MPK_CONTENT_HALF,  /* only in memory: the last four bytes of the preceding value, which is
-			   * no number */
+	MPK_CONTENT_ADDRESS, /* address a in the image */
+	MPK_CONTENT_LOADED,  /* the value stored at address a in the image */
+	MPK_CONTENT_ITEM,  /* item b of the list that is value a; the recovery of calls stores it in
+			    * memory */
+	MPK_CONTENT_NAMED, /* the function that was looked up by the name at address a */
+	MPK_CONTENT_HALF,  /* only in memory: the last four bytes of the value before it, which is
+			    * not a number */
 };
 
 struct mpk_content {
@@ -40,26 +42,27 @@ struct mpk_frame {
 		bool is_known;
 		uint64_t low, high;
 	} vectors[16];
-	struct mpk_frame_word {          /* four bytes */
-		struct mpk_content base; /* a value's place: a and b */
+	struct mpk_frame_word {          /* four bytes of memory */
+		struct mpk_content base; /* place: b bytes from value a */
 		struct mpk_content held;
-		uint32_t round; /* valid if equal to the frame's */
-	} *words; /* MPK_FRAME_WORDS slots, by a hash of the place; zeroed when new, reused for the
-		   * next function */
+		uint32_t round; /* the entry is valid if equal to the frame's */
+	} *words; /* MPK_FRAME_WORDS slots, indexed by a hash of the place; zeroed once, reused for
+		   * the next function */
 	size_t word_count;
 	uint32_t round;
 	uint64_t named_at,
-		named_by; /* the last NAMED value that was stored in the image: its place and name */
-	uint64_t things;  /* number of values that were given out */
+		named_by; /* the last NAMED value that was stored in the image: its place, and the
+			   * name */
+	uint64_t things;  /* number of values so far */
 	const struct mpk_elf *elf;
 };
 
-/* mpk_frame_put - store a value at a place; a place that is not a thing plus a distance is ignored
+/* mpk_frame_put - store a value at a place; ignored unless the place is a value plus a distance
  * @bytes   4 or 8 */
 void mpk_frame_put(struct mpk_frame *f, struct mpk_content place, struct mpk_content held,
 		   unsigned bytes);
 
-/* mpk_frame_at - the value at a place; a new thing where it is not known
+/* mpk_frame_at - the value at a place; a new value if not known
  * @bytes   4 or 8 */
 struct mpk_content mpk_frame_at(struct mpk_frame *f, struct mpk_content place, unsigned bytes);
 

@@ -304,8 +304,10 @@ format:
 	$(Q)git ls-files 'cmd/*.[ch]' 'lib/*.[ch]' 'formats/*.[ch]' 'tests/*.[ch]' ':!tests/data' | xargs $(FORMAT) -i
 
 TIDY ?= clang-tidy-19
+# what is compiled apart, with flags of its own: the extension of the Python package where Python.h is
+TIDY_MORE := $(if $(PY_BUILT),$(PY_SRC) $(wildcard lib/python/*.c))
 tidy: compile_commands.json $(O)/gen/common/config.h
-	$(Q)echo $(filter-out tests/%,$(if $(FILES),$(FILES),$(ALL_SRC))) | xargs -n 4 -P $$(nproc) $(TIDY) --quiet -p .
+	$(Q)echo $(filter-out tests/%,$(if $(FILES),$(FILES),$(ALL_SRC) $(TIDY_MORE) $(LIB_CXX))) | xargs -n 4 -P $$(nproc) $(TIDY) --quiet -p .
 
 # Reasons stand in tests/analyzer.supp.
 ANALYZER ?= gcc
@@ -360,7 +362,9 @@ afl:
 	$(Q)sh tests/fuzz/afl out/afl/bin/minspect $(AFL_TIME)
 
 compile_commands.json: FORCE
-	$(Q)for s in $(ALL_SRC); do printf '{"directory":"%s","file":"%s","command":"%s"},\n' '$(CURDIR)' "$$s" "$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -c $$s"; done | sed '1s/^/[/;$$s/,$$/]/' > $@
+	$(Q){ for s in $(ALL_SRC); do printf '{"directory":"%s","file":"%s","command":"%s"},\n' '$(CURDIR)' "$$s" "$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -c $$s"; done; \
+		for s in $(TIDY_MORE); do printf '{"directory":"%s","file":"%s","command":"%s"},\n' '$(CURDIR)' "$$s" "$(CC) $(CPPFLAGS) $(PY_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) $(PY_CFLAGS) -c $$s"; done; \
+		for s in $(LIB_CXX); do printf '{"directory":"%s","file":"%s","command":"%s"},\n' '$(CURDIR)' "$$s" "$(CXX) $(CPPFLAGS) -I$(O)/gen $(ALL_CXXFLAGS) -c $$s"; done; } | sed '1s/^/[/;$$s/,$$/]/' > $@
 
 # --- against the world -------------------------------------------------------------
 # Tests that import the package would be left out without its extension.

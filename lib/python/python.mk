@@ -9,8 +9,10 @@ PY_OBJ   := $(PY_SRC:%.c=$(O)/%.o)
 PY_CORE  := $(O)/python/_core.abi3.so
 PY_BUILT := $(if $(wildcard $(PY_INCLUDE)/Python.h),$(PY_CORE))
 # Slots of types hold functions and texts as void *, which ISO C and -Wwrite-strings have not.
-$(PY_OBJ): private CPPFLAGS += -DPy_LIMITED_API=0x03090000 -DPY_SSIZE_T_CLEAN -isystem $(PY_INCLUDE)
-$(PY_OBJ): private ALL_CFLAGS += -Wno-pedantic -Wno-write-strings
+PY_CPPFLAGS := -DPy_LIMITED_API=0x03090000 -DPY_SSIZE_T_CLEAN -isystem $(PY_INCLUDE)
+PY_CFLAGS   := -Wno-pedantic -Wno-write-strings
+$(PY_OBJ): private CPPFLAGS += $(PY_CPPFLAGS)
+$(PY_OBJ): private ALL_CFLAGS += $(PY_CFLAGS)
 
 $(PY_CORE): $(PY_OBJ) $(O)/librun/run.a
 	$(call say,LD,$@)

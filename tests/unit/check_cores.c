@@ -44,10 +44,10 @@ int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 /* Whoever asks for the time takes a microsecond, so that nobody waits for long, and no thread lost its core to another
  * process, however busy the machine is. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
+static atomic_long now; /* nanoseconds */
+
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {
-	static atomic_long now;
-
 	(void)clock;
 	*t = (struct timespec){ .tv_sec = 1, .tv_nsec = atomic_fetch_add(&now, 1000) };
 	return 0;
@@ -165,6 +165,71 @@ START_TEST(it_is_asked_for_once)
 }
 END_TEST
 
+/* One loop, so many nanoseconds after the one before. */
+static void loop_after(long gap)
+{
+	struct mpk_pace p = { 0 };
+
+	(void)atomic_fetch_add(&now, gap - 1000); /* the time was asked for once since */
+	ck_assert_uint_eq(mpk_pace_take(&p, have_no_work, 4).count, 0);
+	mpk_pace_end(&p, 0, 0);
+}
+
+/* A thread waits busily for twice the mean gap, which goes an eighth of the way to each new one: 20 microseconds where gaps
+ * are short, 5 where they are longer than anybody waits for. */
+START_TEST(patience_follows_the_gaps)
+{
+	ck_assert_int_eq(mpk_pace_patience(), 20000);
+	loop_after(1000000); /* nothing was before it */
+	ck_assert_int_eq(mpk_pace_patience(), 20000);
+	loop_after(72000);
+	ck_assert_int_eq(mpk_pace_patience(), 20000); /* 9 */
+	loop_after(89000);
+	ck_assert_int_eq(mpk_pace_patience(), 38000); /* 19 */
+	loop_after(99000);
+	ck_assert_int_eq(mpk_pace_patience(), 58000); /* 29 */
+	loop_after(5000);
+	ck_assert_int_eq(mpk_pace_patience(), 52000); /* 26 */
+	loop_after(50000000);
+	ck_assert_int_eq(mpk_pace_patience(), 245500); /* 122.75: a gap counts as 800 at most */
+	loop_after(741750);
+	ck_assert_int_eq(mpk_pace_patience(), 5000); /* 200.125 */
+}
+END_TEST
+
+/* What a loop is expected to take is what it took, and then goes a fourth of the way to what it takes. Very short ones are
+ * measured one time in sixteen. */
+START_TEST(loops_are_expected_to_take_what_they_took)
+{
+	static const struct {
+		long took, expected;
+	} loops[] = { { 8000, 0 },      { 8000, 8000 },  { 16000, 8000 },
+		      { 10000, 10000 }, { 2000, 10000 }, { 8000, 8000 } };
+	int measured = 0;
+
+	for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
+		struct mpk_pace p = { 0 };
+
+		(void)mpk_pace_take(&p, have_no_work, 4);
+		ck_assert_int_eq(p.expected, loops[i].expected);
+		ck_assert_int_gt(p.begin, 0);
+		(void)atomic_fetch_add(&now, loops[i].took - 1000);
+		mpk_pace_end(&p, 1, 0);
+	}
+	for (int i = 0; i < 100; i++) {
+		struct mpk_pace p = { 0 };
+
+		(void)mpk_pace_take(&p, have_no_work, 4);
+		measured += p.begin != 0;
+		if (p.begin)
+			(void)atomic_fetch_add(&now, -500);
+		mpk_pace_end(&p, 1, 0);
+	}
+	ck_assert_int_gt(measured, 5);
+	ck_assert_int_lt(measured, 30);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("cores");
@@ -176,6 +241,8 @@ int main(void)
 	tcase_add_test(tc, who_begins_looks_twice);
 	tcase_add_test(tc, a_first_loop_is_shared_where_cores_are_free);
 	tcase_add_test(tc, it_is_asked_for_once);
+	tcase_add_test(tc, patience_follows_the_gaps);
+	tcase_add_test(tc, loops_are_expected_to_take_what_they_took);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
 	int failed = srunner_ntests_failed(r);

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "elf/image.h"
+#include "elf/linking.h"
+#include "elf/reader.h"
 #include "elfdyn/elfdyn.h"
 #include "module_made.h"
 #include "robust.h"
@@ -101,6 +103,50 @@ START_TEST(symbols_that_are_not_loaded)
 	mpk_elfdyn_take_all_symbols(&all);
 	ck_assert_ptr_eq(all.symbols.data, d.symbols.data);
 	ck_assert_uint_eq(all.symbol_count, d.symbol_count);
+}
+END_TEST
+
+struct seen {
+	const struct mpk_elf *elf;
+	struct mpk_span bytes;
+	size_t count, lazy, relative;
+};
+
+/* What a relocation says of itself is what is at its offset of the file. */
+static void take_seen(void *arg, const struct mpk_relocation *r)
+{
+	struct seen *s = arg;
+	Elf64_Rela x;
+
+	s->count++;
+	s->lazy += r->is_lazy;
+	s->relative += r->is_relative;
+	ck_assert(r->has_addend);
+	ck_assert_uint_le(r->off + sizeof x, s->bytes.len);
+	memcpy(&x, s->bytes.data + r->off, sizeof x);
+	ck_assert_uint_eq(x.r_offset, r->address);
+	ck_assert_int_eq(x.r_addend, r->addend);
+	ck_assert_uint_eq(ELF64_R_SYM(x.r_info), r->symbol);
+	ck_assert_uint_eq(ELF64_R_TYPE(x.r_info), r->type);
+}
+
+START_TEST(relocations_are_where_they_say)
+{
+	struct seen s = { .bytes = load_module(_i) };
+	struct mpk_error err = { 0 };
+	struct mpk_linking l;
+	struct mpk_elf elf;
+
+	ck_assert_ok(mpk_elf_open(s.bytes, 0, &elf, &err), err);
+	s.elf = &elf;
+	ck_assert_ok(mpk_linking_open(&elf, &l, &err), err);
+	ck_assert_ok(mpk_linking_relocations(&l, take_seen, &s, &err), err);
+	/* those of the C library's start, and what is imported: at once where that was asked for, and through data without a PLT */
+	ck_assert_uint_gt(s.count, 5);
+	ck_assert_uint_ge(s.relative, 3);
+	if (strstr(libraries[_i], "noplt") || strstr(libraries[_i], "system"))
+		ck_assert_uint_eq(s.lazy, 0);
+	mpk_elf_close(&elf);
 }
 END_TEST
 
@@ -207,6 +253,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, NULL, clear);
 	tcase_add_loop_test(tc, agrees_with_libelf, 0, LIBRARIES);
 	tcase_add_loop_test(tc, every_import_has_a_slot, 0, LIBRARIES);
+	tcase_add_loop_test(tc, relocations_are_where_they_say, 0, LIBRARIES);
 	tcase_add_loop_test(tc, symbols_that_are_not_loaded, 0, LIBRARIES);
 	tcase_add_loop_test(tc, damaged_libraries_are_refused_or_read, 0, LIBRARIES);
 	suite_add_tcase(s, tc);

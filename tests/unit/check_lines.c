@@ -97,6 +97,36 @@ START_TEST(commands)
 }
 END_TEST
 
+static void count_take(const char *text, size_t len, void *takes)
+{
+	(void)text;
+	ck_assert_uint_gt(len, 0);
+	++*(size_t *)takes;
+}
+
+/* A long text is passed on in pieces, so that it is not held in memory; a short one in one. */
+START_TEST(pieces)
+{
+	static char text[1 << 20];
+	size_t takes = 0;
+	struct mpk_lines lines = { .take = count_take, .arg = &takes };
+
+	memset(text, 'a', sizeof text);
+	for (size_t i = 99; i < sizeof text; i += 100)
+		text[i] = '\n';
+	mpk_lines_put(text, 1000, &lines);
+	ck_assert_uint_eq(takes, 1);
+	ck_assert(mpk_lines_end(&lines));
+	ck_assert_uint_eq(takes, 1);
+	takes = 0;
+	lines = (struct mpk_lines){ .take = count_take, .arg = &takes };
+	mpk_lines_put(text, sizeof text, &lines);
+	ck_assert_uint_gt(takes, 4);
+	ck_assert_uint_lt(takes, sizeof text / 1000);
+	ck_assert(mpk_lines_end(&lines)); /* the last line has no end */
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("lines");
@@ -106,6 +136,7 @@ int main(void)
 	tcase_add_test(c, long_names);
 	tcase_add_test(c, widths);
 	tcase_add_test(c, commands);
+	tcase_add_test(c, pieces);
 	suite_add_tcase(s, c);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);

@@ -2,6 +2,7 @@
 /* device nodes of a tree: kernels called alone, tensors on devices, over and over, textures */
 #include "device_fake.h"
 #include "elf/image.h"
+#include "executor/executor.h"
 #include "globals.h"
 #include "harness.h"
 #include "io/mapping.h"
@@ -106,6 +107,40 @@ START_TEST(cuda_a_thousand_times)
 	ck_assert_uint_eq(fake->calls("cuLaunchKernel"), 1000);
 	ck_assert_msg(fake->misuses(&first) == 0, "%s", first);
 	file_close(&f);
+}
+END_TEST
+
+/* Random numbers for a device are drawn on the host and sent there. */
+START_TEST(random_numbers_on_a_device)
+{
+	static const struct mpk_dldevice cuda = { MPK_DL_CUDA, 0 };
+	struct mpk_runtime *runtime = NULL;
+	struct mpk_error err = { 0 };
+	struct mpk_value result = { 0 };
+	struct mpk_tensor *host = tensor_of(64, 100), *sent = NULL;
+	const float *got = host->dl.data;
+	int differ = 0;
+
+	fake = open_fake("libcuda.so.1");
+	ck_assert_ok(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &runtime, &err), err);
+	ck_assert_ok(mpk_executors_add(runtime, &err), err);
+	ck_assert_ok(mpk_devices_send(mpk_runtime_devices(runtime), host, cuda, &sent, &err), err);
+	struct mpk_value values[] = { mpk_value_of_float(-2), mpk_value_of_float(3),
+				      mpk_value_of_tensor(sent) };
+
+	ck_assert_ok(mpk_function_call(global_named(runtime, "tvm.contrib.random.uniform"),
+				       &(struct mpk_args){ values, NULL, 3 }, &result, &err),
+		     err);
+	ck_assert_ok(mpk_devices_fetch(mpk_runtime_devices(runtime), &sent->dl, host, &err), err);
+	for (int i = 0; i < 64; i++) {
+		ck_assert(got[i] >= -2 && got[i] < 3);
+		differ += got[i] != got[0];
+	}
+	ck_assert_int_gt(differ, 60);
+	mpk_tensor_drop(sent);
+	mpk_tensor_drop(host);
+	mpk_runtime_destroy(runtime);
+	ck_assert_uint_eq(fake->live(), 0);
 }
 END_TEST
 
@@ -291,6 +326,7 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, cuda_a_thousand_times);
 	tcase_add_test(tc, scratch_of_a_device);
+	tcase_add_test(tc, random_numbers_on_a_device);
 	tcase_add_test(tc, opencl_again_and_again);
 	tcase_add_test(tc, defaults_follow_the_tree);
 	tcase_add_test(tc, textures_by_name);

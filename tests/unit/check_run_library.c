@@ -61,6 +61,18 @@ START_TEST(results_outlive_functions_and_models)
 		in[i] = &arrays[i].tensor;
 	}
 	ck_ok(mpkr_call(f, in, n, results, 3, &count, &err));
+	for (size_t i = 0; i < count; i++) {
+		/* DLPack 1.0, which the header names: rows follow each other, the last extent is the fastest */
+		ck_assert_uint_eq(results[i]->version.major, 1);
+		ck_assert_uint_eq(results[i]->version.minor, 0);
+		ck_assert_uint_eq(results[i]->flags, 0);
+		ck_assert_uint_eq(results[i]->tensor.byte_offset, 0);
+		ck_assert_int_eq(results[i]->tensor.device.device_type, 1);
+		for (int32_t k = results[i]->tensor.ndim, stride = 1; k-- > 0;) {
+			ck_assert_int_eq(results[i]->tensor.strides[k], stride);
+			stride *= (int32_t)results[i]->tensor.shape[k];
+		}
+	}
 	/* neither a later call nor another session writes to them */
 	ck_ok(mpkr_session(f, &other, &err));
 	for (size_t i = 0; i < n; i++)

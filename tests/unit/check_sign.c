@@ -188,6 +188,49 @@ START_TEST(keys_of_openssl)
 }
 END_TEST
 
+/* The example of RFC 8410, 10.3, and the same key with its public one, as some programs write it. libcrypto reads neither:
+ * it would leave the text in memory. What is nearly one of them is for libcrypto to judge. */
+START_TEST(keys_of_rfc_8410)
+{
+	static const char *const forms[] = {
+		"MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC",
+		"MFECAQEwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC"
+		"\ngSEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=",
+	};
+	static const char begin[] = "-----BEGIN PRIVATE KEY-----\n",
+			  end[] = "\n-----END PRIVATE KEY-----\n";
+	static const uint8_t public_key[] = { 0x19, 0xbf, 0x44, 0x09, 0x69, 0x84, 0xcd, 0xfe,
+					      0x85, 0x41, 0xba, 0xc1, 0x67, 0xdc, 0x3b, 0x96,
+					      0xc8, 0x50, 0x86, 0xaa, 0x30, 0xb6, 0xb6, 0xcb,
+					      0x0c, 0x5c, 0x38, 0xad, 0x70, 0x31, 0x66, 0xe1 };
+	struct mpk_secret_key key;
+	char text[300];
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(forms); i++) {
+		(void)snprintf(text, sizeof text, "a comment\n%s%s%s", begin, forms[i], end);
+		ck_assert_msg(mpk_secret_key_parse(mpk_span_str(text), &key, &err) == MPK_OK, "%s",
+			      err.text);
+		ck_assert_mem_eq(key.public_key.bytes, public_key, sizeof public_key);
+		ck_assert_uint_eq(key.seed[0], 0xd4);
+		ck_assert_uint_eq(key.seed[31], 0x42);
+	}
+	/* cut, of another kind, without its end */
+	(void)snprintf(text, sizeof text,
+		       "%sMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVg=%s",
+		       begin, end);
+	ck_assert_int_eq(mpk_secret_key_parse(mpk_span_str(text), &key, &err), MPK_E_SYNTAX);
+	(void)snprintf(text, sizeof text,
+		       "%sMC4CAQAwBQYDK2VuBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC%s",
+		       begin, end);
+	ck_assert_int_eq(mpk_secret_key_parse(mpk_span_str(text), &key, &err), MPK_E_SYNTAX);
+	ck_assert_ptr_nonnull(strstr(err.text, "X25519"));
+	(void)snprintf(text, sizeof text, "%s%s", begin, forms[0]);
+	ck_assert_int_eq(mpk_secret_key_parse(mpk_span_str(text), &key, &err), MPK_E_SYNTAX);
+	(void)snprintf(text, sizeof text, "%s%s%s", end + 1, forms[0], begin);
+	ck_assert_int_eq(mpk_secret_key_parse(mpk_span_str(text), &key, &err), MPK_E_SYNTAX);
+}
+END_TEST
+
 static void make_ssh_keys(void)
 {
 	run("ssh-keygen -q -t ed25519 -N '' -C 'a comment' -f ssh && "
@@ -352,6 +395,7 @@ int main(void)
 	tcase_add_test(t, base64_is_strict);
 	tcase_add_test(t, vectors_of_rfc_8032);
 	tcase_add_test(t, keys_of_openssl);
+	tcase_add_test(t, keys_of_rfc_8410);
 	tcase_add_test(t, keys_of_openssh);
 	tcase_add_test(t, damaged_keys);
 	tcase_add_test(t, no_keys);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* key.c - secret and public keys from files: PEM, and OpenSSH's own forms
  *
- * The lines that enclose a key say which form it has. PEM is read by libcrypto, OpenSSH's forms here: they are
- * a few strings with their lengths (PROTOCOL.key), and a secret key with a password is refused.
+ * The lines that enclose a key say which form it has. PEM is read by libcrypto, but for the two usual forms of a secret key.
+ * OpenSSH's forms are read here: they are a few strings with their lengths (PROTOCOL.key), and a secret key with a
+ * password is refused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -178,6 +179,43 @@ static enum mpk_code check_type(const struct crypto *c, const void *key, struct 
 			name ? name : "something else");
 }
 
+#define MPK_PEM_BEGIN "-----BEGIN PRIVATE KEY-----"
+#define MPK_PEM_END "-----END PRIVATE KEY-----"
+
+/* The seed in the two forms of RFC 8410, section 7: without the public key and with it. libcrypto leaves lines of the text in
+ * memory that it has freed, which a process that is forked later has, too; so it gets only what is in neither form.
+ * Returns  whether the text has one of them */
+static bool read_pkcs8(struct mpk_span text, uint8_t seed[MPK_ED25519_KEY_BYTES])
+{
+	static const uint8_t alone[] = { 0x30, 0x2e, 2,    1,    0, 0x30, 5, 6,
+					 3,    0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20 };
+	static const uint8_t both[] = { 0x30, 0x51, 2,    1,    1, 0x30, 5, 6,
+					3,    0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20 };
+	enum {
+		HEAD = sizeof alone,
+		ALONE = HEAD + MPK_ED25519_KEY_BYTES,
+		BOTH = ALONE + 3 + MPK_ED25519_KEY_BYTES
+	};
+	const uint8_t *begin = memmem(text.data, text.len, MPK_PEM_BEGIN, strlen(MPK_PEM_BEGIN));
+	const uint8_t *end = memmem(text.data, text.len, MPK_PEM_END, strlen(MPK_PEM_END));
+	uint8_t bytes[BOTH];
+	size_t len = 0;
+	bool is_one;
+
+	if (!begin || !end || end < begin + strlen(MPK_PEM_BEGIN))
+		return false;
+	begin += strlen(MPK_PEM_BEGIN);
+	is_one = mpk_base64_read(mpk_span_of(begin, (size_t)(end - begin)), bytes, sizeof bytes,
+				 &len) &&
+		 ((len == ALONE && memcmp(bytes, alone, HEAD) == 0) ||
+		  (len == BOTH && memcmp(bytes, both, HEAD) == 0 &&
+		   memcmp(bytes + ALONE, "\x81\x21\0", 3) == 0));
+	if (is_one)
+		memcpy(seed, bytes + HEAD, MPK_ED25519_KEY_BYTES);
+	explicit_bzero(bytes, sizeof bytes);
+	return is_one;
+}
+
 static enum mpk_code ed25519_pem(struct mpk_span text, bool is_secret,
 				 uint8_t out[MPK_ED25519_KEY_BYTES], struct mpk_error *err)
 {
@@ -188,6 +226,8 @@ static enum mpk_code ed25519_pem(struct mpk_span text, bool is_secret,
 
 	if (!c)
 		return MPK_E_LOAD;
+	if (is_secret && read_pkcs8(text, out))
+		return MPK_OK;
 	memcpy(&password, &ask, sizeof password);
 	void *bio = text.len <= INT_MAX ? c->bio_of(text.data, (int)text.len) : NULL;
 	MPK_TRY_ALLOC(bio, err);

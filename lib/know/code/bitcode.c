@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LLVM bitcode, of any target. A linker or a compiler takes it, and no driver. */
+/* bitcode.c - LLVM bitcode for any target. Linkers and compilers read it; drivers do not. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
-/* What names it best: of GPUs the one processor that its code is for, else the triple. */
+/* Returns the processor of GPU code, if there is only one; else the triple. */
 static struct mpk_span target_of(const struct mpk_bitcode *b)
 {
 	bool is_gpu = mpk_span_starts(b->triple, "nvptx") || mpk_span_starts(b->triple, "amdgcn");
@@ -46,7 +46,7 @@ static enum mpk_code read_bitcode(struct mpk_code_info *info, void *content,
 	return MPK_OK;
 }
 
-/* Code for a linker, whatever it is for. */
+/* Bitcode is code for a linker, whatever its target. */
 static enum mpk_code bitcode_targets(struct mpk_span bytes, struct mpk_arena *arena,
 				     struct mpk_code_target **out, size_t *count,
 				     struct mpk_error *err)
@@ -145,7 +145,7 @@ static void bitcode_put_json(const struct mpk_code_info *info, struct mpk_json *
 
 /* --- verification ------------------------------------------------------------------------------ */
 
-/* Bodies, too, which a listing passes over. */
+/* Also reads the bodies of functions, which a listing skips. */
 static void bitcode_verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };

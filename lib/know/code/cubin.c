@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cubins: CUDA machine code for one architecture. */
+/* cubin.c - cubins: CUDA machine code for one architecture. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda.c - NVIDIA's architectures, toolkits and drivers: which code runs where
  *
- * The rules are those of the CUDA C++ Programming Guide, "Application Compatibility": a cubin runs
- * on devices of its own major compute capability from its own minor on, those for "a" targets on
- * exactly that one, those for "f" targets on their family; PTX is compiled by any driver that knows
- * its version, for any later device. What NVIDIA's pages have as tables is in cuda.def, with the
- * pages named.
- */
+ * The rules are those of the CUDA C++ Programming Guide, "Application Compatibility". A cubin runs
+ * on devices of the same major compute capability and the same or a later minor one; a cubin for an
+ * "a" target on exactly that device, for an "f" target on its family. A driver that knows the
+ * version of some PTX compiles it for any later device. Tables of NVIDIA's pages are in cuda.def,
+ * which names the pages. */
 #include "code/cuda.h"
 
 #include <stdio.h>
@@ -31,7 +30,7 @@ const struct mpk_cuda_driver mpk_cuda_drivers[] = {
 	{ { 0, 0 }, { 0, 0 }, 0 },
 };
 
-/* Major and minor, not one number: 12.10 would be greater than 12.9. */
+/* Compares two numbers, because 12.10 is later than 12.9. */
 int mpk_cuda_compare(struct mpk_cuda_version a, struct mpk_cuda_version b)
 {
 	if (a.major != b.major)
@@ -39,16 +38,16 @@ int mpk_cuda_compare(struct mpk_cuda_version a, struct mpk_cuda_version b)
 	return a.minor < b.minor ? -1 : a.minor > b.minor;
 }
 
-/* "NVCC, Compression": images packed with zstd need a driver of CUDA 12.4. */
+/* "NVCC, Compression": images compressed with zstd need a driver of CUDA 12.4. */
 static const struct mpk_cuda_version zstd_since = { 12, 4 };
 
-/* ELF ABI versions of cubins (formats/cubin/FORMAT.md 1): from 8 on they are of CUDA 13, and within
- * a major release alone new cubins run on old drivers ("CUDA Compatibility, Minor Version"). For Blackwell CUDA 12.8
- * wrote this version already: there the note of the tools decides. */
+/* ELF ABI versions of cubins (formats/cubin/FORMAT.md 1). From 8 on, CUDA 13 made the cubin; old
+ * drivers run new cubins only within a major release ("CUDA Compatibility, Minor Version"). For
+ * Blackwell CUDA 12.8 wrote 8 already: there the note of the toolkit decides. */
 enum { ABI_CUDA_13 = 8, SM_OF_BOTH = 100 };
 
-/* Tile IR specification, "Supported Architectures": portable to all that have it, which are those from Ampere on; a
- * driver takes the versions up to its own. */
+/* Tile IR specification, "Supported Architectures": it runs on all devices from Ampere on; a driver
+ * accepts versions up to its own. */
 enum { TILE_SINCE = 80 };
 
 /* --- rules ------------------------------------------------------------------------------ */
@@ -61,7 +60,7 @@ static bool is_tegra(unsigned sm)
 	return false;
 }
 
-/* Families: 10.0 with 10.3, 12.0 with 12.1, and Tegra's 11.0 by itself. */
+/* Families: 10.0 and 10.3; 12.0 and 12.1; Tegra's 11.0. */
 static enum mpk_cuda_fit binary_fit(unsigned code, unsigned device)
 {
 	if (code == device)
@@ -90,8 +89,8 @@ static enum mpk_cuda_fit device_fit(const struct mpk_code_target *image, unsigne
 	return fit;
 }
 
-/* The newest PTX that a driver takes; a newer driver than is known here takes all,
- * and gives 0.0 */
+/* Returns the newest PTX version that a driver accepts; 0.0 for a driver newer than the table,
+ * which accepts all. */
 static struct mpk_cuda_version cuda_ptx_of(struct mpk_cuda_version driver)
 {
 	const struct mpk_cuda_driver *d = mpk_cuda_drivers;
@@ -131,7 +130,7 @@ bool mpk_cuda_asks_toolkit(const struct mpk_code_target *image)
 	       image->sm >= SM_OF_BOTH && !image->toolkit;
 }
 
-/* Whether code counts among the code that runs there. */
+/* Restricts code that runs to the code that the caller asked for. */
 static enum mpk_cuda_fit wanted_fit(const struct mpk_code_target *image,
 				    const struct mpk_cuda_place *place, enum mpk_cuda_fit fit)
 {
@@ -189,8 +188,7 @@ size_t mpk_cuda_choose(const struct mpk_code_target *images, size_t count,
 	return chosen;
 }
 
-/* Devices of one or two major versions beyond the table's last are unknown so far; others cannot
- * exist. */
+/* Devices may exist up to two major versions after the last in the table; later ones cannot. */
 enum { MAJORS_AHEAD = 2 };
 
 unsigned mpk_cuda_device_parse(const char *text)
@@ -210,7 +208,7 @@ unsigned mpk_cuda_device_parse(const char *text)
 		major = major < 100 ? major * 10 + minor : 0;
 		end += 2;
 	} else if (*end == 'a' || *end == 'f') {
-		end++; /* "sm_90a" names the device sm_90 by its features */
+		end++; /* "sm_90a" means the device sm_90 */
 	}
 	if (*end || major > 999)
 		return 0;
@@ -240,7 +238,7 @@ size_t mpk_cuda_device_near(const char *text, unsigned out[2])
 	return n;
 }
 
-/* Returns a driver's own number: the newest row of a branch that is not above it. */
+/* Converts a driver's own version: the newest row whose branch is not above it. */
 static bool parse_branch(unsigned long branch, struct mpk_cuda_version *out)
 {
 	bool found = false;
@@ -272,9 +270,9 @@ bool mpk_cuda_driver_parse(const char *text, struct mpk_cuda_version *out)
 	return true;
 }
 
-/* --- which architectures PTX, a cubin or a fatbin is for, from headers alone ------------------ */
+/* --- the architectures that PTX, a cubin or a fatbin is for, from headers only ------------------ */
 
-/* Unpacks nothing and reads no kernel, so that listing a large library is quick and a program
+/* Decompresses nothing and reads no kernel, so that listing a large library is fast, and a program
  * that only runs models needs neither LZ4 nor zstd. */
 
 void mpk_cuda_target_name(enum mpk_code_target_kind kind, unsigned sm, char suffix, char *out,
@@ -327,7 +325,7 @@ static enum mpk_code ptx_targets(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* "Cuda compilation tools, release 13.0, V13.0.88" */
+/* Parses "Cuda compilation tools, release 13.0, V13.0.88". */
 unsigned mpk_cuda_toolkit_of(const struct mpk_cubin *c)
 {
 	static const char before[] = "release ";
@@ -372,11 +370,11 @@ static enum mpk_code cubin_targets(struct mpk_span bytes, struct mpk_arena *aren
 struct target_list {
 	struct mpk_code_target *items;
 	size_t count, cap;
-	unsigned
-		toolkit; /* that the ABI of an image tells: one run of nvcc makes all; 0: none does */
+	unsigned toolkit; /* the toolkit that the ABI of an image implies: one run of nvcc makes all
+			  * images; 0: no image implies it */
 };
 
-/* Reads what the entries announce, because drivers choose by that. */
+/* Uses what the entries say about their images, because drivers choose by that. */
 static enum mpk_code add_target(const struct mpk_fatbin_entry *e, void *arg, struct mpk_error *err)
 {
 	struct target_list *list = arg;
@@ -420,9 +418,9 @@ static enum mpk_code fatbin_targets(struct mpk_span bytes, struct mpk_arena *are
 	return code;
 }
 
-/* --- any of the three ------------------------------------------------------------------ */
+/* --- PTX, a cubin or a fatbin --------------------------------------------------------- */
 
-/* Recognised as the table of formats does it: a text is PTX by its first word. */
+/* Recognises the format as the table of formats does: PTX by its first word. */
 enum mpk_code mpk_cuda_images(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_code_target **out, size_t *count, struct mpk_error *err)
 {

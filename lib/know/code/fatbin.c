@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fatbins: CUDA images for several architectures in one piece. An image, unpacked where it is
- * packed, is read as the PTX or cubin that its entry announces. */
+/* fatbin.c - fatbins: CUDA images for several architectures in one file. An image is decompressed
+ * and then read as the PTX or cubin that its entry says it is. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -11,7 +11,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
-/* Words of documents for the kinds of entries and of compression. */
+/* Names for the kinds of entries and of compression, used in JSON. */
 static const char *const kinds[] = {
 	[MPK_FATBIN_PTX] = "ptx",     [MPK_FATBIN_ELF] = "cubin",   [MPK_FATBIN_LTO] = "lto",
 	[MPK_FATBIN_TILE] = "tileir", [MPK_FATBIN_OTHER] = "other",
@@ -22,7 +22,7 @@ static const char *const packings[] = {
 	[MPK_FATBIN_ZSTD] = "zstd",
 };
 
-/* LTO IR and unknown kinds have no reader. */
+/* LTO IR and unknown kinds cannot be read. */
 const struct mpk_code_format *mpk_cuda_entry_format(const struct mpk_fatbin_entry *e)
 {
 	if (e->kind == MPK_FATBIN_PTX)
@@ -32,9 +32,9 @@ const struct mpk_code_format *mpk_cuda_entry_format(const struct mpk_fatbin_entr
 	return e->kind == MPK_FATBIN_ELF ? &mpk_format_cubin : NULL;
 }
 
-/* Records a fault with its image and reads the others: a driver takes any one of them. Only
- * missing memory ends the reading. nvcc masks LTO IR after packing it, so an image without a
- * reader stays as stored where it does not unpack. */
+/* Notes a fault of an image and reads the others: a driver may use any one of them. Only missing
+ * memory ends the reading. nvcc masks LTO IR after compressing it, so an image that has no reader
+ * and does not decompress stays as stored. */
 static enum mpk_code fatbin_read_image(const struct mpk_fatbin_entry *e, uint64_t *left,
 				       struct mpk_fatbin_unpacked *last, struct mpk_arena *arena,
 				       struct mpk_code_info *out, struct mpk_error *err)
@@ -42,7 +42,7 @@ static enum mpk_code fatbin_read_image(const struct mpk_fatbin_entry *e, uint64_
 	const struct mpk_code_format *format = mpk_cuda_entry_format(e);
 	struct mpk_error problem;
 
-	if (!format) /* nothing in it tells, or is read */
+	if (!format) /* the image itself does not say, or is not read */
 		mpk_cuda_target_name(mpk_cuda_entry_kind(e), e->sm, *mpk_fatbin_suffix(e),
 				     out->target, sizeof out->target);
 	if (mpk_fatbin_unpack(e, left, last, arena, &out->bytes, &problem) != MPK_OK) {
@@ -55,8 +55,8 @@ static enum mpk_code fatbin_read_image(const struct mpk_fatbin_entry *e, uint64_
 	if (!format)
 		return MPK_OK;
 	MPK_TRY(mpk_code_info_read_as(format, arena, out, err));
-	/* Code for a family looks like code for its first member: before CUDA 13 only the entry
-	 * tells. */
+	/* Code for a family looks like code for its first member: before CUDA 13 only the entry shows the
+	 * difference. */
 	if (e->kind == MPK_FATBIN_ELF && e->family_specific && !out->problem && out->sm == e->sm)
 		mpk_cuda_target_name(MPK_TARGET_BINARY, e->sm, 'f', out->target,
 				     sizeof out->target);
@@ -65,8 +65,8 @@ static enum mpk_code fatbin_read_image(const struct mpk_fatbin_entry *e, uint64_
 		       : MPK_OK;
 }
 
-/* Lists the kernels of one image, as all have the same, but for Tile IR, which has those for tiles alone; with a broken
- * image that cannot be known. */
+/* Lists the kernels of one image, because all images have the same, except Tile IR, which has only
+ * tile kernels. If an image is broken, the list is not known. */
 static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				 struct mpk_error *err)
 {
@@ -97,7 +97,7 @@ static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, stru
 
 /* --- text --------------------------------------------------------------------------- */
 
-/* "sm_90a cubin", "compute_90 PTX" */
+/* Appends "sm_90a cubin", "compute_90 PTX". */
 static void put_entry(const struct mpk_fatbin_entry *e, struct mpk_strbuf *out)
 {
 	char name[24];
@@ -150,7 +150,7 @@ static void fatbin_put_lines(const struct mpk_code_info *info, const char *inden
 
 /* --- JSON --------------------------------------------------------------------------- */
 
-/* Every image with its own reading, in the order of the file. */
+/* Writes every image with its own kernels, in file order. */
 static void fatbin_put_json(const struct mpk_code_info *info, struct mpk_json *j,
 			    struct mpk_json_at *at)
 {
@@ -195,7 +195,7 @@ static void verify_image(const struct mpk_code_info *image, const struct mpk_fat
 			     what, image->sm, e->sm);
 }
 
-/* A fatbin with only LTO IR is for the linker: no driver takes it. */
+/* A fatbin with only LTO IR is for the linker: no driver runs it. */
 static void fatbin_verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
 	const struct mpk_fatbin *f = info->content;
@@ -227,7 +227,7 @@ const struct mpk_code_format mpk_format_fatbin = {
 	.is_file = true,
 	.verifies_broken = true,
 	.claims = { { "cuda", "fatbin" } },
-	.tolerated = { { "cuda", "cubin" } }, /* TVM labels fatbins so */
+	.tolerated = { { "cuda", "cubin" } }, /* TVM writes fatbins under this name */
 	.read = read_fatbin,
 	.targets = mpk_cuda_images,
 	.content_bytes = sizeof(struct mpk_fatbin),

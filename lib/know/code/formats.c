@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of code formats, and nothing else: a test links another one in its place. */
+/* formats.c - the table of code formats, in a file of its own because a test links another table */
 #include "code/format.h"
 
 const struct mpk_code_format *const mpk_code_formats[] = {

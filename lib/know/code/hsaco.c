@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Code objects: machine code for one AMD GPU, with the figures that the compiler noted. */
+/* hsaco.c - code objects: machine code for one AMD GPU, with the figures that the compiler stored. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +20,8 @@ static const void *hsaco_kernel_of(const struct mpk_code_info *info, size_t kern
 	return &a->kernels[kernel];
 }
 
-/* The runtime fills in hidden arguments, so only visible ones are parameters. max_threads is
- * flat: the code object has a product, not a shape. */
+/* The runtime sets hidden arguments, so only the visible ones are parameters. max_threads has one
+ * dimension: the code object stores a product. */
 static enum mpk_code read_object(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				 struct mpk_error *err)
 {
@@ -49,7 +49,7 @@ static enum mpk_code read_object(struct mpk_code_info *info, void *content, stru
 	return MPK_OK;
 }
 
-/* Reads only the header: a list of targets needs no notes. */
+/* Reads only the header: the target does not depend on notes. */
 static enum mpk_code hsaco_targets(struct mpk_span bytes, struct mpk_arena *arena,
 				   struct mpk_code_target **out, size_t *count,
 				   struct mpk_error *err)
@@ -77,7 +77,7 @@ static uint64_t hsaco_param_bytes(const struct mpk_code_info *info, size_t kerne
 	return k->args[i].bytes;
 }
 
-/* The type that OpenCL's compiler notes, "float*", in the words of a declaration. */
+/* Parses the type that OpenCL's compiler stores, "float*", like a declaration. */
 static bool hsaco_read_type(const struct mpk_amdgpu_arg *a, struct mpk_source_code_param *out)
 {
 	char text[TYPE_BYTES];
@@ -86,11 +86,12 @@ static bool hsaco_read_type(const struct mpk_amdgpu_arg *a, struct mpk_source_co
 		return false;
 	(void)snprintf(text, sizeof text, MPK_SPAN_FMT " a", MPK_SPAN_ARG(a->type_name));
 	mpk_source_code_param_read(mpk_span_str(text), out);
-	out->name = out->class_name = (struct mpk_span){ 0 }; /* views of text */
+	out->name = out->class_name = (struct mpk_span){ 0 }; /* they are views of text, which ends
+							       * here */
 	return true;
 }
 
-/* Arguments passed by value that are no pointers; pointers are buffers. */
+/* Sets the type of an argument that is passed by value and is not a pointer. */
 static void value_param(const struct mpk_amdgpu_arg *a, struct mpk_code_param *out)
 {
 	struct mpk_source_code_param type;
@@ -106,8 +107,8 @@ static void value_param(const struct mpk_amdgpu_arg *a, struct mpk_code_param *o
 	}
 }
 
-/* The kinds are those of LLVM's AMDGPU documentation, "AMDHSA Code Object Kernel Argument
- * Metadata", .value_kind. */
+/* The values of .value_kind are in LLVM's AMDGPU documentation, "AMDHSA Code Object Kernel Argument
+ * Metadata". */
 static void hsaco_param(const struct mpk_code_info *info, size_t kernel, size_t i,
 			struct mpk_code_param *out)
 {
@@ -132,7 +133,7 @@ static void hsaco_param(const struct mpk_code_info *info, size_t kernel, size_t 
 	}
 }
 
-/* For the checks of a manifest. A bare size says nothing about a type. */
+/* Used by the checks of a manifest. A size alone implies no type. */
 static bool hsaco_param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
 			      struct mpk_dtype *out)
 {
@@ -165,7 +166,7 @@ static struct mpk_figure_value hsaco_bytes_of(uint64_t n)
 	return mpk_figure_told(n != MPK_AMDGPU_UNTOLD_BYTES, n);
 }
 
-/* Both kinds of registers together, because other GPUs have one kind. */
+/* Adds spills of both kinds of registers, because other GPUs have one kind. */
 static struct mpk_figure_value spills_of(const void *kernel)
 {
 	const struct mpk_amdgpu_kernel *k = kernel;
@@ -174,7 +175,7 @@ static struct mpk_figure_value spills_of(const void *kernel)
 	return mpk_figure_told(told, (uint64_t)k->sgpr_spills + k->vgpr_spills);
 }
 
-/* No figure contains what calls add at run time. */
+/* The figure does not include what calls add at run time. */
 static struct mpk_figure_value stack_of(const void *kernel)
 {
 	const struct mpk_amdgpu_kernel *k = kernel;
@@ -253,7 +254,7 @@ static void hsaco_put_kernel_json(const struct mpk_code_info *info, size_t kerne
 	mpk_json_text(j, at, "target", info->target);
 }
 
-/* Without its symbol, the size is unknown. */
+/* Without a symbol the size is not known. */
 static struct mpk_figure_value code_of(const void *kernel)
 {
 	const struct mpk_amdgpu_kernel *k = kernel;
@@ -261,7 +262,7 @@ static struct mpk_figure_value code_of(const void *kernel)
 	return k->code.len ? mpk_figure_of(k->code.len) : (struct mpk_figure_value){ 0 };
 }
 
-/* The compiler's number of vector registers includes the accumulators: it is what a wave gets. */
+/* The compiler's number of vector registers includes accumulators: it is what a wave is allocated. */
 static const struct mpk_fact hsaco_kernel_facts[] = {
 	{ MPK_FACT(TOLD, "parameter_bytes", struct mpk_amdgpu_kernel, kernarg_bytes) },
 	{ MPK_FACT(TOLD, "sgprs", struct mpk_amdgpu_kernel, sgprs,

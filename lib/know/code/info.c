@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info.c - what all formats share: reading by a row, names of kernels, findings. Rows are known
- * only through pointers, so that a row may use this file in turn: a fatbin reads its images with
- * it. */
+/* info.c - for all formats: reading code by its row, names of kernels, findings. Rows are used only
+ * through pointers, so that a row may call this file: a fatbin reads its images with it. */
 #include "code/info.h"
 
 #include <stdarg.h>
@@ -53,8 +52,8 @@ bool mpk_names_find(const struct mpk_names *names, struct mpk_span name, size_t 
 	return true;
 }
 
-/* There may be as many images as kernels, each with its own kernel: a look-up cannot try every
- * image. */
+/* A kernel of an image. There may be as many images as kernels, each with another kernel, so a
+ * look-up cannot search every image. */
 struct mpk_image_kernel {
 	struct mpk_span name;
 	size_t image, kernel;
@@ -70,7 +69,7 @@ static int info_by_name(const void *a, const void *b)
 	return order ? order : (x->kernel > y->kernel) - (x->kernel < y->kernel);
 }
 
-/* Returns the first of a name, if any. */
+/* Returns the first kernel of a name; the end of the list if there is none. */
 static size_t first_image_kernel(const struct mpk_code_info *info, struct mpk_span name)
 {
 	const struct mpk_image_kernel key = { .name = name };

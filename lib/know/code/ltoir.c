@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVVM IR for link-time optimisation, as nvcc -dlto writes it into .ltoir files: what its header says. */
+/* ltoir.c - NVVM IR for link-time optimisation, as nvcc -dlto writes it to .ltoir files; only its
+ * header is read. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -12,7 +13,7 @@ static char suffix_of(const struct mpk_ltoir *l)
 	return l->arch_specific ? 'a' : '\0';
 }
 
-/* Kernels are in what is masked: the list is not complete. */
+/* The kernels are in the masked part, so the list is not complete. */
 static enum mpk_code read_ltoir(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				struct mpk_error *err)
 {

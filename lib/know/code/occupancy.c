@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Occupancy: the limits of each architecture as rows, and the least of them as the answer. */
+/* occupancy.c - occupancy: the limits of each architecture as rows; the smallest result counts. */
 #include "code/occupancy.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 enum {
 	WARP = 32,
 	NVIDIA_BLOCK = 1024, /* threads of a block, from compute capability 2.0 on */
-	REGISTER_UNIT = 256, /* registers are given to a warp in units of this many */
+	REGISTER_UNIT = 256, /* a warp is allocated registers in units of this many */
 	AMD_BLOCK = 1024,    /* work items of a work group */
 	AMD_SGPR_UNIT = 16,
 	KIB = 1024,
@@ -19,20 +19,21 @@ enum {
 
 /* --- NVIDIA --- */
 
-/* One compute capability. Sources: CUDA C++ Programming Guide, release 13.0, "Compute Capabilities", tables of
- * technical specifications; for 3.5 to 6.2 the same chapter of release 11.8. */
+/* One compute capability. Sources: CUDA C++ Programming Guide, release 13.0, "Compute
+ * Capabilities", tables of technical specifications; for 3.5 to 6.2 the same chapter of release
+ * 11.8. */
 struct nvidia_row {
 	unsigned sm;                  /* 90 for 9.0 */
-	uint16_t warps, blocks;       /* that a multiprocessor holds */
+	uint16_t warps, blocks;       /* most warps and blocks of a multiprocessor */
 	uint16_t registers_kib;       /* 32-bit registers of a multiprocessor, in units of 1024 */
-	uint16_t block_registers_kib; /* that one block may have */
-	uint16_t shared_kib;          /* of a multiprocessor */
-	uint16_t
-		block_shared_kib; /* that one block may have, when it asks for more than the usual 48 */
-	uint8_t reserved_kib;     /* that the driver takes of each block */
-	uint8_t partitions;       /* that share out the registers */
-	uint16_t shared_unit;     /* bytes */
-	uint16_t barriers;        /* of a multiprocessor; 0: as many as all its blocks can have */
+	uint16_t block_registers_kib; /* most of them for one block */
+	uint16_t shared_kib;          /* shared memory of a multiprocessor */
+	uint16_t block_shared_kib; /* most of it for one block that asks for more than the usual 48
+				   * KiB */
+	uint8_t reserved_kib;      /* taken by the driver for each block */
+	uint8_t partitions;        /* parts that divide the registers */
+	uint16_t shared_unit;      /* allocation unit of shared memory in bytes */
+	uint16_t barriers; /* barriers of a multiprocessor; 0: as many as its blocks can use */
 };
 
 static const struct nvidia_row nvidia_rows[] = {
@@ -80,14 +81,15 @@ static const struct nvidia_row *nvidia_row_of(const char *target)
 	return NULL;
 }
 
-/* Registers belong to a partition: a warp gets all of its own from one, and a block has its warps in all of them. */
+/* A warp gets all its registers from one partition, and a block has warps in all partitions. */
 static uint64_t blocks_by_registers(const struct nvidia_row *row, uint32_t registers,
 				    uint32_t warps, unsigned partitions)
 {
 	uint64_t warp_registers = round_up((uint64_t)registers * WARP, REGISTER_UNIT);
 	uint32_t most = row->sm < 70 ? 255 : 256;
 
-	/* The hardware rounds a block's warps up to the partitions before it compares with what a block may have. */
+	/* The hardware rounds the warps of a block up to a multiple of the partitions before it compares
+	 * with the limit of a block. */
 	if (registers > most ||
 	    warp_registers * round_up(warps, partitions) > (uint64_t)row->block_registers_kib * KIB)
 		return 0;
@@ -113,7 +115,7 @@ static bool nvidia_compute(const struct nvidia_row *row, const struct mpk_occupa
 		[MPK_OCCUPANCY_BARRIERS] = UINT64_MAX,
 	};
 
-	/* CUDA keeps the Pascal family alike: what no GP10x can launch, GP100 does not launch. */
+	/* CUDA treats the Pascal family alike: GP100 does not launch what no GP10x can launch. */
 	if (row->sm == 60 && !blocks_by_registers(row, need->registers, warps, 4))
 		limits[MPK_OCCUPANCY_REGISTERS] = 0;
 	if (shared > ((uint64_t)row->block_shared_kib + row->reserved_kib) * KIB)
@@ -134,17 +136,18 @@ static bool nvidia_compute(const struct nvidia_row *row, const struct mpk_occupa
 
 /* --- AMD --- */
 
-/* One family. Sources: LLVM's AMDGPU target (getTotalNumVGPRs, getVGPRAllocGranule), whose table the HIP runtime asks;
- * numbers of waves, SIMD units and scalar registers: HIP's hipOccupancyMaxActiveBlocksPerMultiprocessor. Vector
- * registers are counted for a wave of 64 lanes up to gfx9, of 32 lanes from gfx10 on. */
+/* A family of AMD GPUs. Sources: LLVM's AMDGPU target (getTotalNumVGPRs, getVGPRAllocGranule),
+ * whose table the HIP runtime uses; waves, SIMD units and scalar registers: HIP's
+ * hipOccupancyMaxActiveBlocksPerMultiprocessor. Vector registers are counted for waves of 64 lanes
+ * up to gfx9, of 32 lanes from gfx10 on. */
 struct amd_row {
-	const char *prefix; /* of names; the first row that fits */
-	uint16_t waves;     /* of a SIMD unit */
-	uint16_t simds;     /* of a compute unit */
+	const char *prefix; /* prefix of target names; the first row that fits counts */
+	uint16_t waves;     /* most waves of a SIMD unit */
+	uint16_t simds;     /* SIMD units of a compute unit */
 	uint16_t vgprs, vgpr_unit;
-	uint16_t sgprs; /* of a SIMD unit; 0: each wave has its own */
+	uint16_t sgprs; /* scalar registers of a SIMD unit; 0: each wave has its own */
 	uint16_t lds_kib;
-	uint8_t lanes; /* of a wave, unless the code says otherwise */
+	uint8_t lanes; /* lanes of a wave, unless the code says otherwise */
 };
 
 static const struct amd_row amd_rows[] = {
@@ -178,7 +181,7 @@ static bool amd_compute(const struct amd_row *row, const struct mpk_occupancy_ne
 			struct mpk_occupancy *out)
 {
 	uint32_t lanes = need->wavefront ? need->wavefront : row->lanes;
-	/* a register of 64 lanes takes the place of two of 32 */
+	/* a register of 64 lanes takes the space of two of 32 */
 	unsigned halves = row->lanes == 32 && lanes == 64 ? 2 : 1;
 	uint64_t by_vgprs =
 		row->vgprs / halves / round_up(need->registers, row->vgpr_unit / halves);
@@ -255,8 +258,8 @@ uint32_t mpk_occupancy_best_block(const char *target, const struct mpk_occupancy
 	return best;
 }
 
-/* Whether so many registers a thread, or bytes of shared memory a block, let more warps run than
- * now, by what limits those. */
+/* Whether this many registers a thread, or bytes of shared memory a block, allow more warps than
+ * now. */
 static bool holds_more(const char *target, const struct mpk_occupancy_need *need,
 		       const struct mpk_occupancy *now, uint64_t amount, struct mpk_occupancy *then)
 {
@@ -278,8 +281,8 @@ void mpk_occupancy_next(const char *target, const struct mpk_occupancy_need *nee
 	if (!mpk_occupancy_compute(target, need, &now))
 		return;
 	if (now.limit == MPK_OCCUPANCY_REGISTERS || now.limit == MPK_OCCUPANCY_SHARED) {
-		/* Less never holds fewer blocks, so the most that holds one more is found by halving: a file may claim
-		 * billions. */
+		/* Fewer registers or bytes never allow fewer blocks, so the largest number that allows one more
+		 * block is found by halving: a file may state billions. */
 		bool of_registers = now.limit == MPK_OCCUPANCY_REGISTERS;
 		const uint64_t claimed = of_registers ? need->registers : need->shared_bytes;
 		uint64_t low = of_registers ? 1 : 0, high = claimed;
@@ -344,10 +347,10 @@ bool mpk_occupancy_of_kernel(const char *target, struct mpk_occupancy_need *need
 							: required    ? MPK_BLOCK_REQUIRED
 								      : MPK_BLOCK_BOUND };
 
-	/* AMD's compilers write the device's own limit where a kernel has no bound. */
+	/* AMD's compilers store the limit of the device if a kernel has no bound. */
 	if (bound >= most)
 		bound = 0;
-	/* A kernel without registers still takes the least that a warp is given. */
+	/* A kernel without registers still gets the smallest allocation. */
 	if (!need->registers)
 		need->registers = 1;
 	if (!need->threads)
@@ -355,7 +358,7 @@ bool mpk_occupancy_of_kernel(const char *target, struct mpk_occupancy_need *need
 	if (!need->threads) {
 		k.block_from = MPK_BLOCK_BEST;
 		need->threads = mpk_occupancy_best_block(target, need, 0, &k.now);
-		/* No size can be launched; the least tells why. */
+		/* No block size can be launched; the smallest one shows why. */
 		if (!need->threads)
 			need->threads = k.now.warp_lanes ? k.now.warp_lanes : 1;
 	}

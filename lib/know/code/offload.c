@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clang's containers of device code, compressed or not, and single images that it packed. The
- * bytes of an image tell its kind; the container names only a device. */
+/* offload.c - Clang's containers of device code, compressed or not, and single compressed images.
+ * The format of an image comes from its bytes; the container names only a device. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,14 +14,15 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
-/* Bytes of a compressed bundle that are unpacked to see its entries: some hundred. */
+/* Bytes of a compressed bundle that are decompressed to read its list of entries; some hundred are
+ * enough. */
 enum { HEAD_BYTES = 64 << 10 };
 
 struct content {
 	struct mpk_offload list;
 	struct mpk_offload_packed packed;
 	bool is_packed;
-	bool is_frame; /* the packed bytes are a single image, and the list describes it */
+	bool is_frame; /* the compressed bytes are a single image, which the list describes */
 };
 
 static bool is_container(struct mpk_span bytes)
@@ -36,7 +37,8 @@ static const char *offload_packing_of(const struct content *c)
 	return c->packed.method == MPK_OFFLOAD_ZLIB ? "zlib" : "zstd";
 }
 
-/* The format that compilers put there; named directly because the table refers to this row. */
+/* Returns the format of an image. The formats that compilers store there are named here, because
+ * the table contains this row. */
 static const struct mpk_code_format *offload_format_of(struct mpk_span bytes)
 {
 	static const struct mpk_code_format *const formats[] = {
@@ -52,8 +54,8 @@ static const struct mpk_code_format *offload_format_of(struct mpk_span bytes)
 
 /* --- reading -------------------------------------------------------------------------- */
 
-/* A container inside of a container is not opened: nobody makes it, and a file would decide the
- * depth. */
+/* A container inside a container is not opened: no compiler makes one, and the file would decide
+ * the depth. */
 static enum mpk_code offload_read_image(const struct mpk_offload_entry *e, bool placed,
 					struct mpk_arena *arena, struct mpk_code_info *out,
 					struct mpk_error *err)
@@ -97,8 +99,8 @@ static enum mpk_code open_list(struct mpk_code_info *info, struct content *c,
 	if (mpk_offload_read(bytes, arena, &c->list, err) == MPK_OK)
 		return MPK_OK;
 	if (err)
-		err->at.has_offset = false; /* inside of unpacked bytes, which have no offset in
-					     * the file */
+		err->at.has_offset =
+			false; /* the offset is in decompressed bytes, not in the file */
 	return err ? err->code : MPK_E_CORRUPT;
 }
 
@@ -130,7 +132,7 @@ static enum mpk_code read_container(struct mpk_code_info *info, void *content,
 
 /* --- targets ------------------------------------------------------------------------ */
 
-/* Describes an image in two words, by its first bytes, or else by its target. */
+/* Names an image in two words, by its first bytes, or else by its target. */
 static const char *what_is(const struct mpk_offload_entry *e)
 {
 	const struct mpk_code_format *f = offload_format_of(e->data);
@@ -189,7 +191,7 @@ static enum mpk_code list_targets(const struct mpk_offload *list, const uint64_t
 	return MPK_OK;
 }
 
-/* All images are packed together: each has its share of the packed bytes. */
+/* All images are compressed together: each gets a share of the compressed bytes. */
 static void offload_share(uint64_t packed, struct mpk_code_target *t, size_t count)
 {
 	uint64_t sum = 0;
@@ -318,7 +320,7 @@ static void offload_put_json(const struct mpk_code_info *info, struct mpk_json *
 
 /* --- verification ------------------------------------------------------------------- */
 
-/* Compares only the processor: an entry may leave the features open. */
+/* Compares only the processor, because an entry need not name the features. */
 static bool is_for(const struct mpk_code_info *image, const struct mpk_offload_entry *e)
 {
 	size_t len = strcspn(image->target, ":");
@@ -327,7 +329,7 @@ static bool is_for(const struct mpk_code_info *image, const struct mpk_offload_e
 	       (e->arch.len == len || e->arch.data[len] == ':');
 }
 
-/* Loaders choose by the entry. */
+/* The content of an image must match its entry, because loaders choose by the entry. */
 static void verify_image(const struct mpk_code_info *image, const struct mpk_offload_entry *e,
 			 size_t i, const struct mpk_code_verify *v)
 {
@@ -364,7 +366,7 @@ static void offload_verify(const struct mpk_code_info *info, const struct mpk_co
 			     info->bytes.len - used);
 }
 
-/* Findings for a single image come from the check of its own format. */
+/* A single image is verified by the check of its own format. */
 static void verify_frame(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
 	const struct content *c = info->content;
@@ -397,7 +399,7 @@ const struct mpk_code_format mpk_format_offload = {
 	.is_file = true,
 	.verifies_broken = true,
 	.claims = { AMD_CLAIMS },
-	.tolerated = { AMD_CLAIMS }, /* The usual kind is a bare code object. */
+	.tolerated = { AMD_CLAIMS }, /* usually a code object without a container */
 	.read = read_container,
 	.targets = offload_targets,
 	.content_bytes = sizeof(struct content),

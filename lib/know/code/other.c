@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formats that are recognised but not read: machine code that drivers load, and files that are
- * not code but turn up where code was expected. */
+/* other.c - formats that are recognised but not read: machine code that drivers load, and files
+ * that are not code but occur where code was expected. */
 #include <string.h>
 
 #include "ar/ar.h"
@@ -78,7 +78,7 @@ static bool is_json(struct mpk_span bytes)
 	return i < bytes.len && bytes.data[i] == '{';
 }
 
-/* Returns where the text of a file begins: after a byte order mark and blanks. */
+/* Returns the text of a file after a byte order mark and blanks. */
 static struct mpk_span begin_of(struct mpk_span bytes)
 {
 	size_t i = mpk_span_starts(bytes, "\xef\xbb\xbf") ? 3 : 0;
@@ -93,7 +93,7 @@ static bool is_letter(uint8_t c)
 	return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
-/* No language of kernels begins with a tag. */
+/* Kernels in no language begin with a tag. */
 static bool is_markup(struct mpk_span bytes)
 {
 	struct mpk_span s = begin_of(bytes);
@@ -101,7 +101,7 @@ static bool is_markup(struct mpk_span bytes)
 	return s.len > 1 && s.data[0] == '<' && (is_letter(s.data[1]) || strchr("!?/", s.data[1]));
 }
 
-/* Words after "#" that are directives in no language of kernels. */
+/* Whether the text after "#" is a directive in no language of kernels. */
 static bool is_heading(struct mpk_span line)
 {
 	static const char *const directives[] = { "define", "else",   "elif",      "endif",
@@ -116,12 +116,12 @@ static bool is_heading(struct mpk_span line)
 	for (size_t k = 0; k < MPK_ARRAY_COUNT(directives); k++)
 		if (mpk_span_starts(line, directives[k]))
 			return false;
-	/* A bare "#" is a directive, and so is "# 1 "file"", which a preprocessor leaves. */
+	/* A "#" alone is a directive, and so is "# 1 "file"", which a preprocessor writes. */
 	return line.len && line.data[0] >= ' ' && (line.data[0] < '0' || line.data[0] > '9');
 }
 
-/* A text that begins with a heading, as Markdown does, or with a comment of a shell or Python. A
- * manifest may begin so, too; the table after it decides. */
+/* Whether a text begins with a heading of Markdown, or with a comment of a shell or Python. A
+ * manifest may begin in the same way: the table after it decides. */
 static bool is_prose(struct mpk_span bytes)
 {
 	struct mpk_span s = begin_of(bytes);

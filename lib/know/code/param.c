@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* param.c - parameters of kernels, combined from the code and the symbol
+/* param.c - parameters of kernels, from the code and from the symbol
  *
- * Machine code knows sizes and order, and sometimes which are pointers; a mangled C++ name knows
- * types but no sizes of classes. So the format's row fills what it knows, and the symbol fills
- * the gaps if both agree in number and in every size. Otherwise the symbol belongs to another
+ * Machine code has sizes and order, and sometimes shows which are pointers; a mangled C++ name has
+ * types, but no sizes of classes. So the format's row sets what the code shows. The symbol adds the
+ * rest, if the number of parameters and every size agree. If not, the symbol belongs to another
  * function and is ignored. */
 #include "code/info.h"
 
@@ -13,8 +13,7 @@
 #include "itanium/itanium.h"
 #include "sourcecode/sourcecode.h"
 
-/* Fills gaps with the symbol's types; a symbol with another number of types is of another
- * function. */
+/* Sets the type from the symbol, if the code does not show it. */
 static void fill_gap(struct mpk_code_param *p, const struct mpk_itanium_type *t)
 {
 	bool known = mpk_itanium_dtype(t, &p->dtype);
@@ -22,7 +21,7 @@ static void fill_gap(struct mpk_code_param *p, const struct mpk_itanium_type *t)
 	if (t->pointers) {
 		p->kind = MPK_CODE_PARAM_BUFFER;
 		p->read_only = t->is_const && t->pointers == 1;
-		/* A pointer to pointers: the type of the last says nothing about the first. */
+		/* A pointer to pointers: the last type is not that of its elements. */
 		if (t->pointers > 1)
 			p->dtype = (struct mpk_dtype){ 0 };
 	} else {
@@ -30,13 +29,13 @@ static void fill_gap(struct mpk_code_param *p, const struct mpk_itanium_type *t)
 
 		p->kind = known && t->lanes == 1 ? MPK_CODE_PARAM_NUMBER : MPK_CODE_PARAM_VALUE;
 		mpk_source_code_param_read(t->name, &class);
-		if (class.dtype.lanes > 1) /* "float2" is a class there. */
+		if (class.dtype.lanes > 1) /* "float2" is a class in CUDA. */
 			p->dtype = class.dtype;
 	}
 }
 
-/* Pointers have 8 bytes on every GPU that is read here. A type without a dtype, such as a class,
- * may have any size. */
+/* Whether a type of the symbol may have the size in the code. Pointers have 8 bytes on every GPU
+ * that is read here. A type without a dtype, such as a class, may have any size. */
 static bool param_fits(const struct mpk_code_param *p, const struct mpk_itanium_type *t)
 {
 	struct mpk_dtype dtype;
@@ -46,8 +45,8 @@ static bool param_fits(const struct mpk_code_param *p, const struct mpk_itanium_
 	return !mpk_itanium_dtype(t, &dtype) || p->bytes * 8 == (uint64_t)dtype.bits * dtype.lanes;
 }
 
-/* An unmangled name is no error: C functions have none. All sizes are compared before anything
- * is filled, so that a half-fitting symbol changes nothing. */
+/* A symbol that is not mangled is not an error: C functions have one. All sizes are compared before
+ * anything is set, so that a symbol that fits in part changes nothing. */
 static enum mpk_code ask_symbol(struct mpk_span symbol, struct mpk_code_param *list, size_t count,
 				struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -70,7 +69,7 @@ static enum mpk_code ask_symbol(struct mpk_span symbol, struct mpk_code_param *l
 	return MPK_OK;
 }
 
-/* Machine code knows the size of a value: 8 bytes may be an address, unless the type is a
+/* Machine code gives the size of a value: one of 8 bytes may be an address, unless the type is a
  * vector. */
 static void param_measure(struct mpk_code_param *p)
 {
@@ -80,7 +79,7 @@ static void param_measure(struct mpk_code_param *p)
 	p->holds_address = !p->dtype.bits;
 }
 
-/* All formats use this function, so that two of them cannot disagree about a symbol. */
+/* All formats use this function, so they treat a symbol alike. */
 enum mpk_code mpk_code_info_params(const struct mpk_code_info *info, size_t kernel,
 				   struct mpk_arena *arena, const struct mpk_code_param **out,
 				   struct mpk_error *err)
@@ -108,15 +107,14 @@ static bool passes_number(struct mpk_dtype t, struct mpk_dtype *out)
 	if (t.lanes != 1 || (t.bits != 32 && t.bits != 64) ||
 	    (t.code != MPK_DTYPE_INT && t.code != MPK_DTYPE_UINT && t.code != MPK_DTYPE_FLOAT))
 		return false;
-	/* A caller's integers are int64; an unsigned one of that width is passed with the same
-	 * bits. */
+	/* Integers of callers are int64; an unsigned one of 64 bits is passed with the same bits. */
 	if (t.code == MPK_DTYPE_UINT && t.bits == 64)
 		t.code = MPK_DTYPE_INT;
 	*out = t;
 	return true;
 }
 
-/* The type that a launch function passes: a handle, or a number of 32 or 64 bits. */
+/* Returns the type that a launch function passes: a handle, or a number of 32 or 64 bits. */
 bool mpk_code_info_argument(const struct mpk_code_param *p, struct mpk_dtype *out)
 {
 	struct mpk_dtype handle = { MPK_DTYPE_HANDLE, 64, 1 };
@@ -128,7 +126,7 @@ bool mpk_code_info_argument(const struct mpk_code_param *p, struct mpk_dtype *ou
 		return true;
 	case MPK_CODE_PARAM_NUMBER:
 		return passes_number(p->dtype, out);
-	case MPK_CODE_PARAM_UNKNOWN: /* 8 bytes are an address far more often than a number. */
+	case MPK_CODE_PARAM_UNKNOWN: /* 8 bytes are far more often an address than a number. */
 		*out = p->dtype.bits   ? p->dtype
 		       : p->bytes == 8 ? handle
 				       : (struct mpk_dtype){ MPK_DTYPE_INT, 32, 1 };
@@ -140,10 +138,10 @@ bool mpk_code_info_argument(const struct mpk_code_param *p, struct mpk_dtype *ou
 	return false;
 }
 
-/* --- what recognisers are written with -------------------------------------------------------- */
+/* --- helpers for recognising formats --------------------------------------------------------- */
 
-/* Separate from recognise.c, which knows the table of rows: an application that recognises CUDA
- * code links only this, without readers of other formats. */
+/* In this file and not in recognise.c, which uses the table of all rows: an application that
+ * recognises CUDA code links only this file. */
 
 enum { BEGINNING = 65536 }; /* bytes */
 
@@ -154,7 +152,7 @@ static struct mpk_span beginning(struct mpk_span s)
 
 bool mpk_code_is_text(struct mpk_span bytes)
 {
-	/* A terminator, or padding; a large file of zeros is not searched for its end. */
+	/* A NUL at the end, or padding. A large file of zeros is not searched for the end of its text. */
 	while (bytes.len && bytes.len <= BEGINNING && bytes.data[bytes.len - 1] == '\0')
 		bytes.len--;
 	bytes = beginning(bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PTX, CUDA's assembly text. Its shared memory is declared variable by variable. A kernel uses
- * the sum of its own and of those outside of all kernels, so both are kept as sums. */
+/* ptx.c - PTX, CUDA's assembly text. Shared memory is declared variable by variable. A kernel uses
+ * the sum of its own variables and of those outside of all kernels, so both sums are kept. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "text/phrase.h"
 
 struct shared {
-	uint64_t bytes; /* static */
-	bool dynamic;   /* some of it gets its size at launch */
+	uint64_t bytes; /* static bytes */
+	bool dynamic;   /* some memory gets its size at launch */
 };
 
 struct content {
@@ -79,7 +79,7 @@ static uint64_t ptx_param_bytes(const struct mpk_code_info *info, size_t kernel,
 	return k->params[i].bytes;
 }
 
-/* A pointer and a 64-bit number are both .u64; tables have far more pointers. */
+/* A pointer and a 64-bit number are both .u64; kernel tables have far more pointers. */
 static bool ptx_param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
 			    struct mpk_dtype *out)
 {
@@ -106,7 +106,7 @@ static bool ptx_param_dtype(const struct mpk_code_info *info, size_t kernel, siz
 	return false;
 }
 
-/* "vadd_param_0" is a compiler's name, not a person's. */
+/* "vadd_param_0" is a name that a compiler made. */
 static bool is_numbered(struct mpk_span name, struct mpk_span kernel)
 {
 	static const char middle[] = "_param_";
@@ -128,7 +128,7 @@ static void ptx_param(const struct mpk_code_info *info, size_t kernel, size_t i,
 	if (p->pointer) {
 		out->kind = MPK_CODE_PARAM_BUFFER;
 	} else if (!ptx_param_dtype(info, kernel, i, &t)) {
-		/* An array of bytes is a struct; .b32 and the like hide a number's type. */
+		/* An array of bytes is a struct; types like .b32 do not show a number's type. */
 		bool is_struct = p->bytes > 8 || (mpk_span_is(p->type, "b8") && p->bytes > 1);
 
 		out->kind = is_struct ? MPK_CODE_PARAM_VALUE : MPK_CODE_PARAM_UNKNOWN;

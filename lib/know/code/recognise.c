@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recognise.c - the format of bytes, whether a module may claim it, and its devices; asks the
- * rows of the table
+/* recognise.c - the format of bytes, whether a module may name it, and its devices, all from the
+ * table of rows
  *
- * Only formats with a `targets` function in their row know devices. A fatbin has many: binaries
- * are listed before PTX, because a driver takes a fitting binary first and compiles PTX when
- * there is none. */
+ * Only formats with a `targets` function know devices. A fatbin has many: binaries are listed
+ * before PTX, because a driver prefers a binary that fits, and compiles PTX if none does. */
 #include "code/info.h"
 
 #include "base/strbuf.h"
@@ -41,7 +40,7 @@ const struct mpk_code_format *mpk_code_format_claimed(struct mpk_span kind, stru
 	return NULL;
 }
 
-/* Returns the claim under which modules of the kind hold code of the format. */
+/* Returns the claim of a module of this kind that holds code in the format. */
 static const struct mpk_code_claim *claim_for(struct mpk_span kind, const struct mpk_code_format *f)
 {
 	for (size_t k = 0; k < MPK_CODE_CLAIMS && f->claims[k].kind; k++)
@@ -87,7 +86,7 @@ bool mpk_code_format_fits(struct mpk_span kind, struct mpk_span format,
 	return !claimed || recognise_fits(claimed, kind, format, f);
 }
 
-/* Without a format: whether the kind holds such code at all. */
+/* If the module names no format: whether its kind holds such code at all. */
 static enum mpk_code recognise_check_kind(struct mpk_span kind, const struct mpk_code_format *f,
 					  bool *known, struct mpk_error *err)
 {
@@ -163,7 +162,7 @@ enum mpk_code mpk_code_format_check(struct mpk_span bytes, struct mpk_span kind,
 
 /* --- devices ------------------------------------------------------------------------ */
 
-/* Recognises by bytes; claims do not matter here. */
+/* Recognises the format by the bytes; the module's kind does not matter here. */
 enum mpk_code mpk_code_targets(struct mpk_span bytes, struct mpk_arena *arena,
 			       const struct mpk_code_target **out, size_t *count,
 			       struct mpk_error *err)
@@ -179,7 +178,7 @@ enum mpk_code mpk_code_targets(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* Asks about the kind, not the code: whether its modules can have targets at all. */
+/* Answers for the kind, not for particular code. */
 bool mpk_code_kind_has_targets(struct mpk_span kind)
 {
 	for (size_t i = 0; mpk_code_formats[i]; i++) {
@@ -192,15 +191,15 @@ bool mpk_code_kind_has_targets(struct mpk_span kind)
 	return false;
 }
 
-/* A lone PTX text is named by its version; among others it comes last, because it serves when no
- * binary fits. */
+/* A single PTX text is named by its version. Among other images PTX comes last, because it is used
+ * if no binary fits. */
 static bool is_alone(const struct mpk_code_target *targets, size_t count)
 {
 	return count == 1 && targets[0].kind == MPK_TARGET_PTX;
 }
 
-/* PTX is named by its version, which a driver must know; its minimal target is usually one of
- * the architectures before it. */
+/* PTX is named by its version, which a driver must support; its target is usually one of the
+ * architectures before it. */
 static void put_ptx(const struct mpk_code_target *t, bool first, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "%sPTX %u.%u", first ? "" : " + ", t->ptx_major, t->ptx_minor);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show.c - what a kernel costs, said once; a run of code as one line of text and as JSON, whatever its format
+/* show.c - the figures of a kernel, and code in any format as one line of text and as JSON
  *
- * What all formats have is printed here, and the row's own functions add the rest. A run that does
- * not read still has its format and its size, and says why it does not read: whoever lists a module
- * sees both.
- */
+ * Fields that all formats have are printed here; functions of the row add the others. Code that
+ * does not read is printed with its format, its size and the reason. */
 #include "code/show.h"
 
 #include <inttypes.h>
@@ -12,7 +10,7 @@
 #include "code/work.h"
 #include "text/phrase.h"
 
-/* --- figures: text, JSON, tables, differences and limits are made from their rows --------------- */
+/* --- figures, whose rows texts, JSON, tables, differences and limits are made from --------------- */
 
 enum { COUNT, BYTES, PERCENT };
 enum { FACT, COST, GAIN };
@@ -37,7 +35,7 @@ const struct mpk_figure_row *mpk_figure_row(enum mpk_figure figure)
 	return &rows[figure];
 }
 
-/* A figure that only one side has is no difference: another compiler version may not write it. */
+/* A figure that only one side has is not a difference: another compiler version may not store it. */
 bool mpk_figures_differ(const struct mpk_figures *a, const struct mpk_figures *b,
 			enum mpk_figure figure)
 {
@@ -57,7 +55,7 @@ void mpk_figure_put(enum mpk_figure figure, struct mpk_figure_value value, struc
 		mpk_strbuf_puts(out, "unknown");
 }
 
-/* The sign of percent once is enough, as people write it. */
+/* Appends the percent sign once. */
 void mpk_figure_put_change(enum mpk_figure figure, struct mpk_figure_value before,
 			   struct mpk_figure_value after, struct mpk_strbuf *out)
 {
@@ -70,7 +68,7 @@ void mpk_figure_put_change(enum mpk_figure figure, struct mpk_figure_value befor
 	mpk_figure_put(figure, after, out);
 }
 
-/* From zero there is no percentage, and an unknown number has none. */
+/* A growth from zero has no percentage, and neither has an unknown number. */
 void mpk_figure_put_percent(struct mpk_figure_value before, struct mpk_figure_value after,
 			    struct mpk_strbuf *out)
 {
@@ -79,8 +77,7 @@ void mpk_figure_put_percent(struct mpk_figure_value before, struct mpk_figure_va
 				  100 * ((double)after.number / (double)before.number - 1));
 }
 
-/* Names the format in each of the three cases, so that a reader of the listing need not know
- * which applies. */
+/* All three cases name the format, so that readers of a listing always find it. */
 void mpk_code_info_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	const struct mpk_code_format *f = info->format;
@@ -107,8 +104,8 @@ static bool has_same_kernels(const struct mpk_code_info *a, const struct mpk_cod
 	return true;
 }
 
-/* Prints offset and size also for unreadable code, so that it can be found in the file.
- * @same    the number of an image that has the same kernels; SIZE_MAX: none */
+/* Writes offset and size also for unreadable code, so that it can be found in the file.
+ * @same    index of an image that has the same kernels; SIZE_MAX: none */
 static void put_info_json(const struct mpk_code_info *info, size_t same, struct mpk_json *j,
 			  struct mpk_json_at *at)
 {
@@ -138,8 +135,8 @@ void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j,
 	put_info_json(info, SIZE_MAX, j, at);
 }
 
-/* Of the images before it only few are looked at: those of one container mostly have all the same kernels, and
- * a container that has thousands of images with others would take quadratic time. */
+/* Compares with few images before it: the images of a container mostly have the same kernels, and
+ * thousands of images with other kernels would take quadratic time. */
 void mpk_code_image_json(const struct mpk_code_info *container, size_t image, struct mpk_json *j,
 			 struct mpk_json_at *at)
 {
@@ -162,7 +159,7 @@ void mpk_code_params_json(const struct mpk_code_info *info, size_t kernel, struc
 		info->format->params_json(info, kernel, j, at);
 }
 
-/* The figures that rows of the format's facts have. */
+/* Sets the figures that are among the format's facts. */
 static bool read_figures(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out)
 {
 	const struct mpk_code_format *f = info->format;
@@ -180,7 +177,7 @@ static bool read_figures(const struct mpk_code_info *info, size_t kernel, struct
 	return any;
 }
 
-/* Of figures that are read already; *out is zeroed where false is returned. */
+/* The figures are read already. *out is zeroed if false is returned. */
 static bool occupancy_of(const struct mpk_code_info *info, size_t kernel,
 			 const struct mpk_figures *figures, struct mpk_occupancy_kernel *out)
 {

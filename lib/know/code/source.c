@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels as source text, a row a language. Nothing is preprocessed, so that a list of kernels is
- * never complete: macros may make more, and may make parameters. */
+/* source.c - kernels as source text, with a row for each language. Texts are not preprocessed, so a
+ * list of kernels is never complete: macros may define more kernels, and more parameters. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,7 @@ static enum mpk_code source_read_source(struct mpk_code_info *info, void *conten
 	MPK_TRY(mpk_source_code_read(info->bytes, language_of(info), arena, s, err));
 	info->source->index.bytes = s->plain;
 
-	/* Before copies are dropped: comparing two versions of a source is about all of its
-	 * texts. */
+	/* Taken before copies are dropped: a comparison of two versions of a source uses all its texts. */
 	struct mpk_span *texts = mpk_arena_array(arena, s->kernel_count, sizeof *texts);
 
 	MPK_TRY_ALLOC(texts, err);
@@ -62,7 +61,7 @@ static enum mpk_code source_read_source(struct mpk_code_info *info, void *conten
 		memcpy(kernels[i].block, s->kernels[i].group, sizeof kernels[i].block);
 	}
 
-	/* "#ifdef A", a kernel, "#else", another of its name: one of them exists in any case. */
+	/* "#ifdef A", a kernel, "#else", another kernel of its name: one of them always exists. */
 	size_t count = s->kernel_count;
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
 
@@ -80,14 +79,14 @@ static enum mpk_code source_read_source(struct mpk_code_info *info, void *conten
 	return MPK_OK;
 }
 
-/* A macro may make a kernel of that name. */
+/* A macro may define a kernel of this name. */
 static bool may_define(const struct mpk_code_info *info, struct mpk_span name)
 {
 	return mpk_source_code_may_define(&info->source->index, name);
 }
 
-/* As mpk_source_code_param. Parameters are read in order, so each search continues where the
- * last ended. */
+/* As mpk_source_code_param. Parameters are read in order, so each search continues where the last
+ * one ended. */
 static struct mpk_span text_of_param(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
 	struct mpk_code_source *s = info->source;
@@ -110,7 +109,7 @@ static struct mpk_source_code_resolved source_resolve(const struct mpk_code_info
 {
 	struct mpk_source_code_resolved r;
 
-	/* Without memory nothing is known of it. */
+	/* If memory is out, nothing is known of it. */
 	(void)mpk_source_code_resolve(text, language_of(info), &info->source->index, &r);
 	return r;
 }
@@ -143,7 +142,7 @@ static void source_param(const struct mpk_code_info *info, size_t kernel, size_t
 	struct mpk_source_code_resolved r;
 	struct mpk_source_code_param p;
 
-	/* Declarations may span lines. */
+	/* A declaration may extend over several lines. */
 	out->text = mpk_span_trim(text_of_param(info, kernel, i));
 	mpk_source_code_param_read(out->text, &p);
 	r = source_resolve(info, out->text);
@@ -161,7 +160,7 @@ static void source_put_text(const struct mpk_code_info *info, struct mpk_strbuf 
 	mpk_strbuf_printf(out, "%s, ", mpk_source_code_language_name(language_of(info)));
 	mpk_put_count(out, info->kernel_count, "kernel");
 	if (language_of(info) == MPK_SOURCE_CODE_CUDA) {
-		/* Only a text in CUDA C++ has options for its compiler. */
+		/* Only CUDA C++ has options for its compiler. */
 		struct mpk_span words[MPK_SOURCE_CODE_NVRTC_MAX];
 		size_t count;
 
@@ -182,7 +181,7 @@ static void source_put_kernel_text(const struct mpk_code_info *info, size_t kern
 			  mpk_source_code_language_name(language_of(info)), k->line);
 	mpk_put_count(out, k->param_count, "parameter");
 
-	/* " (A: float32*, n: int32)"; only the name of a parameter whose type is unknown. */
+	/* Appends " (A: float32*, n: int32)"; only the name of a parameter whose type is not known. */
 	static const char *const kinds[] = {
 		[MPK_CODE_PARAM_UNKNOWN] = "",      [MPK_CODE_PARAM_BUFFER] = "*",
 		[MPK_CODE_PARAM_IMAGE] = "image",   [MPK_CODE_PARAM_NUMBER] = "",
@@ -234,14 +233,15 @@ static int by_hash(const void *left, const void *right)
 				  : (a->kernel > b->kernel) - (a->kernel < b->kernel);
 }
 
-/* Whether the words of the text tell the symbol that a compiler gives to the kernel. */
+/* Returns false if the words of the text do not determine the symbol that a compiler gives to the
+ * kernel. */
 static bool make_symbol(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
 {
 	return mpk_source_code_symbol(source_kernel_of(info, kernel), &info->source->index, out) &&
 	       mpk_strbuf_status(out, NULL) == MPK_OK;
 }
 
-/* Without memory for them no symbol is known. */
+/* If memory is out, no symbol is known. */
 static void make_symbols(const struct mpk_code_info *info)
 {
 	struct mpk_code_source *s = info->source;
@@ -264,7 +264,7 @@ static void make_symbols(const struct mpk_code_info *info)
 	s->symbol_count = n;
 }
 
-/* A table names kernels by symbols, a text by its own names. */
+/* A kernel table has symbols, a text has the kernels' own names. */
 static bool source_find_symbol(const struct mpk_code_info *info, struct mpk_span symbol,
 			       size_t *kernel)
 {
@@ -289,7 +289,7 @@ static bool source_find_symbol(const struct mpk_code_info *info, struct mpk_span
 	return false;
 }
 
-/* Returns the first type that OpenCL C refuses, and with it the whole text. */
+/* Finds the first type for which OpenCL C refuses the whole text. */
 static void verify_types(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
 	for (size_t k = 0; k < info->kernel_count; k++)
@@ -308,8 +308,8 @@ static void verify_types(const struct mpk_code_info *info, const struct mpk_code
 		}
 }
 
-/* Lists what makes a compiler at run time refuse the text, the first of each sort: TVM's texts
- * have a program for each kernel, which may all say the same. */
+/* Reports why a compiler refuses the text at run time, the first of each kind only: TVM's texts
+ * have a program for each kernel, and all may have the same fault. */
 static void verify_opencl(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
 	struct mpk_span text = info->source->index.bytes, header = mpk_source_code_includes(text);
@@ -359,7 +359,7 @@ static bool source_has_word(struct mpk_span text, const char *const *words, size
 	return false;
 }
 
-/* "[[buffer(0)]]" names a binding; most other attributes name what a thread knows of itself. */
+/* "[[buffer(0)]]" is a binding; most other attributes name built-in values of a thread. */
 static bool binds(struct mpk_span attribute, struct mpk_span text)
 {
 	static const char *const never[] = { "texture", "sampler", "threadgroup" };
@@ -375,7 +375,7 @@ static bool binds(struct mpk_span attribute, struct mpk_span text)
 	return address || source_has_word(text, memory, MPK_ARRAY_COUNT(memory));
 }
 
-/* Metal takes buffers, and values of its own. */
+/* Runtimes pass only buffers to Metal; other parameters are built-in values. */
 static struct mpk_span metal_unpassable(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
 	struct mpk_span text = mpk_span_trim(text_of_param(info, kernel, i)), attribute = { 0 };
@@ -394,7 +394,7 @@ static struct mpk_span metal_unpassable(const struct mpk_code_info *info, size_t
 	return text;
 }
 
-/* WGSL's entry points take only built-in values, or structs of them. */
+/* Entry points of WGSL have only built-in values, or structs of them. */
 static struct mpk_span wgsl_unpassable(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
 	static const char *const types[] = { "f16",   "f32",   "i32",   "u32",   "bool",  "array",
@@ -411,7 +411,7 @@ static struct mpk_span wgsl_unpassable(const struct mpk_code_info *info, size_t 
 	return text;
 }
 
-/* Metal and WGSL declare other parameters than TVM's tables: buffers and builtins. */
+/* Metal and WGSL declare parameters that TVM's tables do not list: bindings and built-in values. */
 const struct mpk_code_format mpk_format_metal = {
 	SOURCE(MPK_SOURCE_CODE_METAL),
 	.word = "metal",
@@ -447,7 +447,7 @@ static bool may_hold(const struct mpk_code_info *info, struct mpk_span name)
 	return mpk_source_code_may_hold(&info->source->index, name);
 }
 
-/* The text could be in any of these languages, or in none. */
+/* The text may be in any of these languages, or in none. */
 const struct mpk_code_format mpk_format_text = {
 	.name = "text of an unknown language",
 	.is_text = true,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SPIR-V modules. TVM's runtimes look for entry points of one execution model each. */
+/* spirv.c - SPIR-V modules. Each of TVM's runtimes looks for entry points of one execution model. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ enum { GL_COMPUTE = 5, KERNEL = 6 };
 
 struct content {
 	struct mpk_spirv spirv;
-	const struct mpk_spirv_param **params; /* a list for each entry point */
+	const struct mpk_spirv_param **params; /* for each entry point the list of its parameters */
 };
 
 static const struct mpk_spirv *spirv_of(const struct mpk_code_info *info)
@@ -38,7 +38,7 @@ static enum mpk_code read_spirv(struct mpk_code_info *info, void *content, struc
 		kernels[i].name = mpk_span_str(s->entries[i].name);
 		memcpy(kernels[i].block, s->entries[i].local_size, sizeof kernels[i].block);
 
-		/* The parameters of compute shaders; those of OpenCL kernels are not read. */
+		/* Only compute shaders have parameters here; those of OpenCL kernels are not read. */
 		struct mpk_code_kernel *kernel = &kernels[i];
 		bool known = false;
 
@@ -64,7 +64,7 @@ static void spirv_param(const struct mpk_code_info *info, size_t kernel, size_t 
 							   : MPK_CODE_PARAM_VALUE;
 }
 
-/* Buffers are bound, and each push constant is passed as a number. */
+/* Runtimes bind buffers, and pass each push constant as a number: other push constants are refused. */
 static struct mpk_span unpassable(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
 	struct mpk_code_param p = { 0 };
@@ -155,7 +155,8 @@ static void spirv_verify(const struct mpk_code_info *info, const struct mpk_code
 {
 	const struct mpk_spirv *s = spirv_of(info);
 	uint32_t wanted = mpk_span_is(v->kind, "opencl") ? KERNEL : GL_COMPUTE;
-	bool is_ours = v->kind.len; /* Another runtime that launches it checks its own rules. */
+	bool is_ours = v->kind.len; /* A module without a kind is launched by another runtime, which
+				     * has its own rules. */
 
 	if (s->major != 1 || s->minor > 6)
 		mpk_code_say(v, MPK_WARNING, info->off,

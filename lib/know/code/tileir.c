@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytecode of CUDA Tile IR: a driver compiles it for whatever device there is. */
+/* tileir.c - bytecode of CUDA Tile IR, which a driver compiles for its device. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -11,7 +11,8 @@
 
 struct content {
 	struct mpk_tileir ir;
-	const struct mpk_tileir_function **kernels; /* as many as it has */
+	const struct mpk_tileir_function **kernels; /* the functions that are kernels; as many as
+						     * info has kernels */
 };
 
 static enum mpk_code read_tileir(struct mpk_code_info *info, void *content, struct mpk_arena *arena,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work.c - what instructions do, as text and JSON, and put together by source line
+/* work.c - what the instructions of kernels do: as text, as JSON, and by source line
  *
- * A format counts the instructions of any piece of its code, and says which pieces are of which line. */
+ * A format counts the instructions in any part of its code, and says which parts belong to which
+ * line. */
 #include "code/work.h"
 
 #include <inttypes.h>
@@ -20,10 +21,10 @@ static const char *const access_spaces[] = {
 	[MPK_SPACE_LOCAL] = "local",
 };
 
-/* Bytes of each width; 0: of none in particular. */
+/* Bytes of an access of each width; 0: of no particular width. */
 static const uint8_t access_bytes[MPK_WIDTHS] = { 1, 2, 4, 8, 16, 32, 0 };
 
-/* The counts that are not accesses of memory, in the order in which they are said. */
+/* The counts other than memory accesses, in the order of their output. */
 static const struct {
 	size_t off;
 	const char *what;
@@ -212,7 +213,7 @@ enum mpk_code mpk_code_rows_read(const struct mpk_code_info *info, struct mpk_ar
 	return MPK_OK;
 }
 
-/* The first row that begins behind a byte. */
+/* Returns the first row that begins after an offset. */
 static size_t row_after(const struct mpk_code_rows *rows, uint64_t off)
 {
 	return mpk_first_from(rows->items, rows->count, sizeof *rows->items,
@@ -261,14 +262,15 @@ static void free_rows(struct mpk_dwarf_row **rows)
 	free(*rows);
 }
 
-/* The rows of a kernel, cut at its ends and where the next begins, from malloc. */
+/* Returns the rows of a kernel, each cut where the next begins and at the ends of the kernel;
+ * malloc'ed. */
 static enum mpk_code rows_of_kernel(const struct mpk_code_rows *rows, uint64_t from, uint64_t to,
 				    struct mpk_dwarf_row **out, size_t *count,
 				    struct mpk_error *err)
 {
 	size_t first = row_after(rows, from), end = row_after(rows, to - 1);
 
-	/* one that began before may reach into it */
+	/* a row that begins before the kernel may extend into it */
 	first -= first > 0;
 	*out = malloc((end - first + 1) * sizeof **out);
 	*count = 0;

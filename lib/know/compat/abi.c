@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* abi.c - the tables of abi.def, and questions about them */
+/* abi.c - the tables of abi.def, and look-ups in them */
 #include "compat/dso.h"
 
 #include <elf.h>
@@ -72,7 +72,7 @@ static bool has_word(const char *words, const char *word, size_t len)
 	return false;
 }
 
-/* Up to four numbers; false: it is a name. */
+/* Reads up to four numbers. Returns false if the text is a name. */
 static bool parse_version(const char *text, unsigned long out[4])
 {
 	char *end = (char *)(uintptr_t)text;
@@ -98,7 +98,7 @@ static bool is_at_most(const unsigned long a[4], const unsigned long b[4])
 	return true;
 }
 
-/* The row of a family on a machine; NULL: the policy says nothing of it. */
+/* Returns the row for a family of versions on a machine; NULL: the policy has none. */
 static const struct mpk_policy *row_of(const struct mpk_policy *policy, const char *machine,
 				       const char *family, size_t len)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dso.c - a shared library as a loader sees it: names, symbols, versions, and the loaders it
- * registers
+/* dso.c - a shared library as a loader sees it: names, symbols, versions, and the loaders of
+ * modules that it registers
  *
- * A runtime registers its loaders by name when it is loaded, and loading it is what --check must
- * not do. The names are string constants, so they are searched for in what is mapped: a text of one
- * of the two forms, ended by a NUL and not preceded by anything readable. A library that only
- * mentions such names in its messages has none.
- */
+ * A runtime registers its loaders by name when it is loaded, but --check must not load it. The
+ * names are string constants, so the loaded segments are searched for them: one of two prefixes,
+ * letters, then a NUL, with nothing readable before it. A library that only mentions such names in
+ * its messages registers none. */
 #include "compat/dso.h"
 
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 #include "base/vec.h"
 #include "elf/symbols.h"
 
-/* --- loaders ---------------------------------------------------------------------------- */
+/* --- loaders of modules --------------------------------------------------------------------- */
 
 static const char *const prefixes[] = { "ffi.Module.load_from_bytes.", "module.loadbinary_" };
 
@@ -32,8 +31,8 @@ static bool dso_is_text(uint8_t c)
 	return c > ' ' && c < 0x7f;
 }
 
-/* The end of a name that is alone: letters, then a NUL. What is in a longer text (a message
- * that quotes such a name) has something readable in front; "runtime." is part of the older names. */
+/* Reads a name: letters after the prefix, then a NUL. In a longer text, such as a message that
+ * quotes the name, something readable comes before it. "runtime." is part of the older names. */
 static bool take_kind(struct mpk_span bytes, size_t at, size_t prefix, struct mpk_span *kind)
 {
 	static const char runtime[] = "runtime.";
@@ -51,8 +50,8 @@ static bool take_kind(struct mpk_span bytes, size_t at, size_t prefix, struct mp
 	return true;
 }
 
-/* Compilers merge equal strings, but a library made of several objects may have one twice. Few
- * kinds: a list is searched. */
+/* Compilers merge equal strings, but a library made of several objects may have one twice. There
+ * are few kinds, so the list is searched. */
 static enum mpk_code add_kind(struct kinds *kinds, struct mpk_span kind, struct mpk_error *err)
 {
 	for (size_t i = 0; i < kinds->count; i++)
@@ -63,7 +62,7 @@ static enum mpk_code add_kind(struct kinds *kinds, struct mpk_span kind, struct 
 	return MPK_OK;
 }
 
-/* memmem from match to match: linear in the bytes. */
+/* Uses memmem from match to match, so the time is linear in the bytes. */
 static enum mpk_code find_kinds(struct mpk_span bytes, struct kinds *kinds, struct mpk_error *err)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(prefixes); i++) {
@@ -81,8 +80,8 @@ static enum mpk_code find_kinds(struct mpk_span bytes, struct kinds *kinds, stru
 	return MPK_OK;
 }
 
-/* Constants stand in segments that are loaded and cannot be executed; older linkers put them into
- * the segment with the code. Debug information and the like is passed by. */
+/* Constants are in loaded segments that are not executable; older linkers put them into the segment
+ * with the code. Sections that are not loaded, such as debug information, are skipped. */
 static enum mpk_code scan(const struct mpk_elf *e, struct kinds *kinds, struct mpk_error *err)
 {
 	struct mpk_span bytes;
@@ -95,8 +94,8 @@ static enum mpk_code scan(const struct mpk_elf *e, struct kinds *kinds, struct m
 	return MPK_OK;
 }
 
-/* Read on demand and not with the rest: it goes through all bytes that are mapped, tens of
- * megabytes for a runtime. */
+/* Called on demand only, because it reads all loaded bytes, which are tens of megabytes for a
+ * runtime. */
 enum mpk_code mpk_dso_read_loaders(struct mpk_dso *dso, struct mpk_arena *arena,
 				   struct mpk_error *err)
 {
@@ -114,7 +113,8 @@ enum mpk_code mpk_dso_read_loaders(struct mpk_dso *dso, struct mpk_arena *arena,
 
 /* --- definitions --------------------------------------------------------------------------- */
 
-/* The types and bindings that a reference is bound to; a symbol without a place is none. */
+/* Whether the dynamic linker binds a reference to a symbol of this type and binding. A symbol
+ * of value 0 in a section is not a definition. */
 static bool is_definition(const struct mpk_symbol *s)
 {
 	bool has_type = s->type == STT_NOTYPE || s->type == STT_OBJECT || s->type == STT_FUNC ||
@@ -123,11 +123,11 @@ static bool is_definition(const struct mpk_symbol *s)
 	return s->defined && has_type &&
 	       (s->bind == STB_GLOBAL || s->bind == STB_WEAK || s->bind == STB_GNU_UNIQUE) &&
 	       s->visibility != STV_HIDDEN && s->visibility != STV_INTERNAL && s->name[0] &&
-	       /* an absolute symbol of value 0 is one */
+	       /* an absolute symbol of value 0 is a definition */
 	       (s->value || s->type == STT_TLS || !s->section);
 }
 
-/* A library without dynamic symbols has no names. */
+/* A library without dynamic symbols defines nothing. */
 static enum mpk_code dso_read_symbols(struct mpk_dso *d, struct mpk_arena *arena,
 				      struct mpk_error *err)
 {
@@ -149,7 +149,7 @@ static enum mpk_code dso_read_symbols(struct mpk_dso *d, struct mpk_arena *arena
 		d->hash = NULL;
 	}
 
-	/* Without a table of hashes: all names, and the way from one symbol to the next of its
+	/* Without a hash table: a map from each name to a symbol, and from each symbol to the next of its
 	 * name. */
 	struct mpk_symbol s;
 	size_t last;
@@ -164,7 +164,7 @@ static enum mpk_code dso_read_symbols(struct mpk_dso *d, struct mpk_arena *arena
 			continue;
 		added = mpk_strmap_put(&d->names, mpk_span_str(s.name), i, &last);
 		MPK_TRY_ALLOC(added >= 0, err);
-		/* the map keeps the last symbol of a name; the others follow it */
+		/* the map has the last symbol of a name; the others follow through next_of_name */
 		if (!added) {
 			d->next_of_name[i] = d->next_of_name[last];
 			d->next_of_name[last] = (uint32_t)i;
@@ -184,8 +184,8 @@ static size_t next_symbol(const struct mpk_dso *d, const char *name, size_t afte
 	return mpk_strmap_find(&d->names, mpk_span_str(name), &first) ? first : 0;
 }
 
-/* Versions in which a symbol was before there was any are 1 and 2; later ones are only found by a reference without
- * a version when there is one that is not hidden. */
+/* Indices 1 and 2 are symbols from before the first version. A reference without a version finds a
+ * symbol with a later index only if the symbol is not hidden. */
 enum { FIRST_LATER_VERSION = 3 };
 
 bool mpk_dso_binds(const struct mpk_dso *dso, const char *symbol, const struct mpk_version *version)
@@ -224,9 +224,10 @@ bool mpk_dso_defines(const struct mpk_dso *dso, const char *symbol)
 	return false;
 }
 
-/* --- the rest --------------------------------------------------------------------------- */
+/* --- other entries of the dynamic section --------------------------------------------------- */
 
-/* A library without a soname is known by its file name. DT_RPATH counts only where there is no DT_RUNPATH. */
+/* A library without a soname is known by its file name. DT_RPATH counts only if there is no
+ * DT_RUNPATH. */
 static enum mpk_code read_texts(struct mpk_dso *out, struct mpk_error *err)
 {
 	const uint64_t df_1_nodeflib = 0x800;
@@ -255,7 +256,7 @@ static enum mpk_code dso_read_all(uint64_t base, bool is_host, struct mpk_arena 
 	if (!mpk_span_starts(out->bytes, ELFMAG))
 		return mpk_fail(err, MPK_E_CORRUPT, "this is no ELF file");
 	MPK_TRY(mpk_elf_open_mapped(out->bytes, base, &out->elf, NULL, err));
-	/* Position-independent programs are of this type, too. */
+	/* Position-independent programs are ET_DYN, too. */
 	if (out->elf.header.e_type != ET_DYN && !(is_host && out->elf.header.e_type == ET_EXEC))
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "this ELF file is no shared library");
 	out->machine = out->elf.header.e_machine;
@@ -266,7 +267,7 @@ static enum mpk_code dso_read_all(uint64_t base, bool is_host, struct mpk_arena 
 	return mpk_elf_needed(&out->elf, arena, &out->needed, &out->needed_count, err);
 }
 
-/* The error names the file, as the user has named another one. */
+/* The error gets the path, because it is not the file that the user named. */
 static enum mpk_code read_path(const char *path, bool is_host, struct mpk_arena *arena,
 			       struct mpk_dso *out, struct mpk_error *err)
 {
@@ -274,7 +275,8 @@ static enum mpk_code read_path(const char *path, bool is_host, struct mpk_arena 
 
 	*out = (struct mpk_dso){ .path = path, .map.fd = -1 };
 	MPK_TRY(mpk_mapping_open(path, &out->map, err));
-	/* no input: a file that names large libraries may not unpack the more for it */
+	/* this file does not count as input: an input that names large libraries must not be allowed to
+	 * unpack more */
 	mpk_account_close(out->map.input_bytes);
 	out->map.input_bytes = 0;
 	out->bytes = out->map.bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* globals.c - the global functions that a TVM has, and those that a library registers
+/* globals.c - the global functions of TVM releases, and those that a library registers
  *
- * The table is made (globals.def); which option of TVM's build brings what the wheels lack is read in its
- * CMake files. */
+ * The table globals.def is generated. The option of TVM's build that brings the functions missing
+ * in the wheels is taken from TVM's CMake files. */
 #include "compat/release.h"
 
 #include <stdio.h>
@@ -27,17 +27,17 @@ enum {
 	C27 = 1 << 9,
 };
 
-/* Functions that are in the same places. */
+/* Functions that the same wheels have. */
 static const struct group {
 	uint16_t where;
-	const char *names; /* each has a blank on both sides */
+	const char *names; /* each name has a blank on both sides */
 } groups[] = {
 #define G(where, names) { where, names },
 #include "compat/globals.def"
 #undef G
 };
 
-/* Where a release's functions come from. */
+/* The wheels whose functions a release has. */
 static const struct wheel {
 	unsigned minor;
 	uint16_t libraries, python, cuda;
@@ -48,7 +48,7 @@ static const struct wheel {
 	{ 27, T27, P27, C27 },
 };
 
-/* Beginnings of names, and what TVM's build needs to register such. */
+/* Prefixes of names, and the option of TVM's build that registers such functions. */
 static const struct {
 	const char *prefix, *option;
 } options[] = {
@@ -154,28 +154,31 @@ enum mpk_global_state mpk_release_global(const struct mpk_release *release, stru
 					: MPK_GLOBAL_MISSING;
 }
 
-/* --- what a library registers
+/* --- the functions that a library registers
  *
- * TVM and its like register functions in initializers: those point at the names and call what registers, or call
- * functions of one file that do. Two calls deep every name of TVM's wheels is found (tests/interop), and none that
- * other code only looks up, as the compiler does those that it writes into programs. Compilers load two pointers at
- * once from where the dynamic linker puts them, too. */
+ * TVM and libraries of tvm-ffi register functions in initializers. An initializer points at the
+ * names and calls the function that registers, or calls functions of its source file that do so.
+ * Two calls deep, every name of TVM's wheels is found (tests/interop), and no name that other code
+ * only looks up, such as the names in programs that the compiler writes. Compilers may load two
+ * pointers at once from where the dynamic linker stores them. */
 
 enum { DEPTH = 3, NAME_MAX_BYTES = 128 };
 
-/* A word that is an address once the library is loaded. */
+/* A word that the dynamic linker sets to an address. */
 struct pointer {
 	uint64_t address, to;
 };
 
 struct walk {
 	const struct mpk_reach *reach;
-	struct pointer *pointers; /* by address */
+	struct pointer *pointers; /* sorted by address */
 	size_t pointer_count, pointer_cap;
 	struct mpk_strmap *names;
 	struct mpk_strmap
-		exported; /* functions that it exports, and calls by their symbols: their pieces */
-	uint8_t *depths;  /* of each piece: calls from an initializer, and one; 0: not reached */
+		exported; /* functions that the library exports and calls by their symbols: their
+			   * pieces */
+	uint8_t *
+		depths; /* for each piece: 1 + number of calls from an initializer; 0: not reached */
 	size_t *queue, queued;
 	size_t piece;
 	bool failed;
@@ -307,7 +310,8 @@ static enum mpk_code read_names(const struct mpk_reach *reach, struct mpk_strmap
 	return code;
 }
 
-/* The older registry took names as std::string, whose texts compilers may turn into code. */
+/* The older registry took names as std::string, whose texts compilers may turn into code: only
+ * libraries of tvm-ffi are searched. */
 static bool is_of_tvm_ffi(const struct mpk_dso *dso)
 {
 	if (mpk_dso_defines(dso, "TVMFFIFunctionSetGlobal"))

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* release.c - what each release of TVM and tvm-ffi loads, defines and fills
+/* release.c - what each release of TVM and tvm-ffi loads and defines, and which pointers it sets
  *
- * Tables, each with its source: the sources of the tags, and what wheels were seen to do. They
- * answer the question of --check without the runtime being there. A release that is newer than the
- * tables is not guessed at: MPK_RELEASE_NEWEST ends them.
- */
+ * Each table names its source: source code of the tags, or observed behaviour of wheels. With them
+ * --check needs no installed runtime. Releases after MPK_RELEASE_NEWEST are not guessed. */
 #include "compat/release.h"
 
 #include <stdio.h>
@@ -15,7 +13,7 @@
 
 /* --- releases --------------------------------------------------------------------------- */
 
-/* The submodule 3rdparty/tvm-ffi of each tag; the newest wheels ask for newer ones. */
+/* The version of the submodule 3rdparty/tvm-ffi at each tag; the newest wheels require later ones. */
 static const struct {
 	unsigned minor, ffi_patch;
 	bool has_wheel;
@@ -32,8 +30,8 @@ static const char *const names[] = {
 };
 _Static_assert(MPK_ARRAY_COUNT(names) == MPK_RELEASE_NEWEST + 1, "a name for each release");
 
-/* Releases before 0.21 read the legacy container, 0.21 the hybrid one, later ones what tvm-ffi
- * writes. */
+/* Releases before 0.21 read the legacy container, 0.21 reads the hybrid one, later releases read
+ * that of tvm-ffi. */
 static struct mpk_release release_of(unsigned minor)
 {
 	struct mpk_release r = { .minor = minor, .name = names[minor], .reads = MPK_GEN_CURRENT };
@@ -53,7 +51,7 @@ static struct mpk_release release_of(unsigned minor)
 	return r;
 }
 
-/* "0.22", "v0.22.0", "22": people type all three. What follows the minor number is ignored. */
+/* Accepts "0.22", "v0.22.0" and "22". Anything after the minor number is ignored. */
 bool mpk_release_parse(const char *text, struct mpk_release *out)
 {
 	unsigned long minor;
@@ -76,11 +74,11 @@ bool mpk_release_parse(const char *text, struct mpk_release *out)
 	return true;
 }
 
-/* --- loaders ---------------------------------------------------------------------------- */
+/* --- loaders of modules --------------------------------------------------------------------- */
 
-/* Who registers [runtime.]module.loadbinary_KIND or ffi.Module.load_from_bytes.KIND, and under which
- * option of CMake; NULL: in every build. Kinds that are written but that nobody reads (aocl, sdaccel,
- * hex, nki) are not here. */
+/* Releases that register [runtime.]module.loadbinary_KIND or ffi.Module.load_from_bytes.KIND, and
+ * the option of CMake for it; NULL: every build does. Kinds that TVM writes and never reads (aocl,
+ * sdaccel, hex, nki) are left out. */
 static const struct {
 	const char *kind;
 	struct mpk_loader_info info;
@@ -125,12 +123,12 @@ static const struct {
 	{ "mrvl_hw", { "USE_MRVL", 19, 23 } },
 };
 
-/* In the wheels of 0.25 to 0.27; Python opens it and goes on without it when that fails. */
+/* In the wheels of 0.25 to 0.27. Python opens the library, and ignores a failure. */
 static const struct mpk_sidecar sidecars[] = {
 	{ "cuda", "libtvm_runtime_cuda.so", { "libcuda.so.1", "libcudart.so.13", NULL } },
 };
 
-/* A loader in a library of its own, which is loaded beside the runtime. */
+/* A loader may be in a separate library that is loaded with the runtime. */
 const struct mpk_sidecar *mpk_release_sidecar(struct mpk_span kind)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(sidecars); i++)
@@ -139,8 +137,8 @@ const struct mpk_sidecar *mpk_release_sidecar(struct mpk_span kind)
 	return NULL;
 }
 
-/* Loaders under an option of CMake are there in some builds only. For releases with wheels it is
- * known which. */
+/* A loader under an option of CMake is in some builds only. For releases with wheels it is known
+ * whether the wheel has it. */
 static enum mpk_loader_state state_of(const struct mpk_release *release, struct mpk_span kind,
 				      const struct mpk_loader_info *info)
 {
@@ -153,8 +151,7 @@ static enum mpk_loader_state state_of(const struct mpk_release *release, struct 
 	return mpk_release_sidecar(kind) ? MPK_LOADER_SIDECAR : MPK_LOADER_WHEEL;
 }
 
-/* A kind that no row names has never been loadable: MPK_LOADER_NONE is another answer than "not
- * in this release". */
+/* No release ever loads a kind without a row: MPK_LOADER_NONE, which is not "not in this release". */
 enum mpk_loader_state mpk_release_loader(const struct mpk_release *release, struct mpk_span kind,
 					 struct mpk_loader_info *info)
 {
@@ -163,7 +160,7 @@ enum mpk_loader_state mpk_release_loader(const struct mpk_release *release, stru
 		if (!mpk_span_is(kind, loaders[i].kind))
 			continue;
 		*info = loaders[i].info;
-		/* tvm-ffi has none of its own: all are TVM's */
+		/* tvm-ffi has no loaders; they are TVM's */
 		return release->minor == MPK_TVM_FFI ? MPK_LOADER_OTHER
 						     : state_of(release, kind, info);
 	}
@@ -172,8 +169,8 @@ enum mpk_loader_state mpk_release_loader(const struct mpk_release *release, stru
 
 /* --- symbols ---------------------------------------------------------------------------- */
 
-/* What libtvm_ffi.so of 0.1.0 and later defines; since: the first of 0.1.0, 0.1.8, 0.1.11, 0.1.12,
- * 0.1.15 that has it. */
+/* Symbols of libtvm_ffi.so from 0.1.0 on; since: the first of the releases 0.1.0, 0.1.8, 0.1.11,
+ * 0.1.12, 0.1.15 that has it. */
 static const struct {
 	const char *name;
 	unsigned since;
@@ -230,7 +227,7 @@ static const struct {
 	{ "TVMFFITypeRegisterMethod", 0 },
 };
 
-/* What libtvm_runtime.so defines for compiled code (include/tvm/runtime/c_backend_api.h,
+/* Symbols that libtvm_runtime.so defines for compiled code (include/tvm/runtime/c_backend_api.h,
  * c_runtime_api.h of the releases). */
 static const struct {
 	const char *name;
@@ -255,14 +252,14 @@ static const struct {
 	{ "TVMSynchronize", 2, 20 },
 };
 
-/* A symbol that a release lacks means that a library does not load with it. */
+/* A library that needs a symbol which the release lacks does not load. */
 bool mpk_release_symbol(const struct mpk_release *release, const char *name)
 {
 	for (size_t i = 0; release->reads == MPK_GEN_CURRENT && i < MPK_ARRAY_COUNT(ffi_symbols);
 	     i++)
 		if (strcmp(name, ffi_symbols[i].name) == 0)
 			return release->ffi_patch >= ffi_symbols[i].since;
-	/* what 0.21 had of tvm-ffi is not known name by name */
+	/* the symbols of the tvm-ffi in 0.21 are not known one by one */
 	if (release->reads == MPK_GEN_HYBRID && strncmp(name, "TVMFFI", 6) == 0)
 		return true;
 	for (size_t i = 0; release->minor && i < MPK_ARRAY_COUNT(tvm_symbols); i++)
@@ -272,8 +269,8 @@ bool mpk_release_symbol(const struct mpk_release *release, const char *name)
 	return false;
 }
 
-/* What libtvm_runtime.so fills of the pointers of a module: measured with a library that has all, with 0.25, 0.26 and
- * 0.27. tvm-ffi alone fills none. */
+/* Pointers of a module that libtvm_runtime.so sets, measured with 0.25, 0.26 and 0.27 and a library
+ * that has all pointers. tvm-ffi alone sets none. */
 static const struct {
 	const char *name;
 	unsigned first, last;
@@ -289,7 +286,7 @@ static const struct {
 	{ "TVMFFIHandleInitOnce", 26, MPK_RELEASE_NOW },
 };
 
-/* Pointers that nobody fills stay NULL, and a call through one ends the process. */
+/* A pointer that is not set stays NULL, and a call through it ends the process. */
 bool mpk_release_fills(const struct mpk_release *release, const char *name)
 {
 	if (release->reads != MPK_GEN_CURRENT)
@@ -301,7 +298,7 @@ bool mpk_release_fills(const struct mpk_release *release, const char *name)
 	return false;
 }
 
-/* prefix, then a capital: "cuLaunchKernel" and no "cut" */
+/* Whether a capital follows the prefix: "cuLaunchKernel", not "cut". */
 static bool has_prefix(const char *name, const char *prefix)
 {
 	size_t len = strlen(prefix);
@@ -309,8 +306,8 @@ static bool has_prefix(const char *name, const char *prefix)
 	return strncmp(name, prefix, len) == 0 && name[len] >= 'A' && name[len] <= 'Z';
 }
 
-/* Where the names of a nested name begin in a mangled one, of a function, a variable, a table or a guard; NULL: it is
- * none */
+/* Returns the beginning of the nested name in a mangled symbol of a function, a variable, a table
+ * or a guard; NULL: it has none. */
 static const char *cxx_scope(const char *name)
 {
 	if (strncmp(name, "_Z", 2) != 0)
@@ -322,9 +319,8 @@ static const char *cxx_scope(const char *name)
 	return *name == 'N' ? name + 1 + strspn(name + 1, "rVKRO") : NULL;
 }
 
-/* "TVMFFI" is before "TVM", which it begins with; a prefix counts only with a capital after it,
- * so that "cu" is not found in "cudaMalloc". C++ symbols of TVM are recognised by their
- * namespaces. */
+/* "TVMFFI" is before "TVM", its prefix. A prefix counts only if a capital follows, so that "cu"
+ * does not match "cudaMalloc". C++ symbols of TVM are recognised by their namespaces. */
 const char *mpk_symbol_owner(const char *name)
 {
 	static const struct {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scope.c - which libraries a process would have after dlopen, and where they would be found
+/* scope.c - which libraries a process has after dlopen, and where they are found
  *
- * The rules are those of ld.so(8): the directories of DT_RPATH, those that are given, those of DT_RUNPATH, then
- * /etc/ld.so.cache, then those that are built in. Nothing is loaded, as that would run constructors
- * of strange libraries: files are opened and read. A candidate of another machine, class or byte
- * order is passed over, as the dynamic linker does.
+ * The rules are those of ld.so(8): first the directories of DT_RPATH, then those of the caller,
+ * those of DT_RUNPATH, /etc/ld.so.cache, and the built-in ones. Nothing is loaded, because that
+ * would run constructors of unknown libraries: files are opened and read. A file for another
+ * machine, class or byte order is skipped, as the dynamic linker skips it.
  *
- * Each library is read once and kept in a list, in the order in which dlopen would load it; what it
- * needs is appended, so that the walk is breadth first and ends when no new name appears.
- */
+ * Each library is read once and kept in a list, in the order in which dlopen would load it. The
+ * libraries that it needs are appended, so the walk is breadth first and ends when no new name
+ * appears. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,21 +28,20 @@
 #include "io/mapping.h"
 #include "io/path.h"
 
-/* --- What the dynamic linker does not find when it relocates a library and what was loaded for it.
+/* --- The references that the dynamic linker cannot bind when it relocates a library and the
+ * libraries loaded for it.
  *
- * By the steps of glibc: elf/dl-version.c compares versions, elf/dl-reloc.c goes through the
- * relocations, and elf/dl-lookup.c looks for their symbols. It looks in everything that the
- * process has and that is loaded now, so what counts is whether anything of it has a definition,
- * not which is the first. Symbols that are in the table and in no relocation
- * (std::ios_base_library_init, which GCC 13 leaves there) are not looked for.
- */
+ * The steps are those of glibc: elf/dl-version.c compares versions, elf/dl-reloc.c walks the
+ * relocations, and elf/dl-lookup.c looks up their symbols in everything that the process has
+ * loaded. So it matters whether any library has a definition, not which is the first. A symbol that
+ * is in no relocation (std::ios_base_library_init, which GCC 13 adds) is not looked up. */
 
-/* Of each symbol what relocations want it. */
+/* Which relocations refer to a symbol. */
 enum { EAGER = 1, LAZY = 2 };
 
 struct binding {
 	const struct mpk_scope *scope;
-	uint8_t *marks; /* of the symbols of a library */
+	uint8_t *marks; /* marks of the symbols of a library */
 	size_t mark_count;
 	bool binds_now;
 	struct mpk_unbound *items;
@@ -59,8 +58,8 @@ static void bind_take_relocation(void *arg, const struct mpk_relocation *r)
 		b->marks[r->symbol] |= r->is_lazy && !b->binds_now ? LAZY : EAGER;
 }
 
-/* A library that has lost its versions is taken as it is, unless the reference names just it: there glibc ends the
- * process (check_match in elf/dl-lookup.c). */
+/* Whether a library was linked with versions and has none now. glibc accepts it, unless the
+ * reference names this library: then it ends the process (check_match in elf/dl-lookup.c). */
 static bool has_lost_version(const struct mpk_dso *d, const char *name,
 			     const struct mpk_version *version)
 {
@@ -70,7 +69,7 @@ static bool has_lost_version(const struct mpk_dso *d, const char *name,
 
 enum bound { BOUND, UNBOUND, LOST };
 
-/* What the process has comes first, as in the dynamic linker's search. */
+/* The libraries of the process come first, as in the dynamic linker's search. */
 static enum bound find_definition(const struct mpk_scope *scope, const char *name,
 				  const struct mpk_version *version)
 {
@@ -92,7 +91,7 @@ static enum bound find_definition(const struct mpk_scope *scope, const char *nam
 	return UNBOUND;
 }
 
-/* Hidden symbols are those of the library itself, which are not looked for. */
+/* Hidden symbols belong to the library itself and are not looked up. */
 static bool is_looked_for(const struct mpk_symbol *s)
 {
 	return !s->defined && !s->common && s->name[0] && s->bind != STB_LOCAL &&
@@ -103,7 +102,7 @@ static enum mpk_code bind_one(struct binding *b, const struct mpk_dso *d, struct
 {
 	struct mpk_symbol s;
 
-	/* Of a library whose tables do not read, which other checks tell, all that is undefined. */
+	/* If the tables do not read, which other checks report, all undefined symbols count. */
 	struct mpk_error problem = { 0 };
 	struct mpk_linking l;
 	enum mpk_code code = mpk_linking_open(&d->elf, &l, &problem);
@@ -177,7 +176,7 @@ struct comparison {
 	size_t count, cap;
 };
 
-/* Version names are few: a list is searched. */
+/* A library has few version names, so the list is searched. */
 static bool has_version(const struct mpk_dso *d, const char *version)
 {
 	for (size_t i = 0; i < d->versions.count; i++)
@@ -230,7 +229,7 @@ enum mpk_code mpk_scope_versions(const struct mpk_scope *scope, const struct mpk
 #define CACHE "/etc/ld.so.cache"
 #define CACHE_MAGIC "glibc-ld.so.cache1.1"
 
-/* A cache's header and rows, as glibc's sysdeps/generic/dl-cache.h lays them out. */
+/* The header and the rows of a cache, as in glibc's sysdeps/generic/dl-cache.h. */
 enum { CACHE_HEADER = 48, CACHE_ROW = 24, ROW_KEY = 4, ROW_VALUE = 8 };
 
 static const char *const system_dirs[] = {
@@ -248,8 +247,7 @@ static const char *const system_dirs[] = {
 	"/usr/local/lib",
 };
 
-/* Reads no more than the first 20 bytes: e_machine ends there, and it is at the same place in
- * both classes. */
+/* Reads only the first 20 bytes, up to e_machine, whose offset is the same in both classes. */
 static bool scope_fits(const char *path, const GElf_Ehdr *like)
 {
 	uint8_t head[20];
@@ -268,11 +266,11 @@ static bool scope_fits(const char *path, const GElf_Ehdr *like)
 					   : mpk_load_u16(head + 18));
 }
 
-/* A name that is too long for a path cannot be opened by the dynamic linker, either. */
+/* A name that is too long for a path is skipped: the dynamic linker cannot open it, either. */
 static enum mpk_code try_dir(const char *dir, const char *name, const GElf_Ehdr *like,
 			     struct mpk_arena *arena, const char **out, struct mpk_error *err)
 {
-	char path[PATH_MAX]; /* a longer one cannot be opened */
+	char path[PATH_MAX]; /* a longer path cannot be opened */
 	bool ends = *dir && dir[strlen(dir) - 1] == '/';
 	int len = snprintf(path, sizeof path, "%s%s%s", dir, ends ? "" : "/", name);
 
@@ -282,18 +280,18 @@ static enum mpk_code try_dir(const char *dir, const char *name, const GElf_Ehdr 
 	return *out ? MPK_OK : mpk_fail_nomem(err);
 }
 
-/* A string of the cache, which counts from its header; NULL: it does not end. */
+/* Returns a string of the cache, whose offset counts from the header; NULL: it has no end. */
 static const char *cache_text(struct mpk_span cache, const uint8_t *row, size_t field)
 {
 	return mpk_elf_string(cache, mpk_load_u32(row + field));
 }
 
-/* Rows of the cache are sorted by name for a binary search. A linear one needs no trust in that
- * order: the file is read as it is. */
+/* The rows of the cache are sorted by name. They are searched in order, because the file's order is
+ * not trusted. */
 static enum mpk_code search_cache(struct mpk_span file, const char *name, const GElf_Ehdr *like,
 				  struct mpk_arena *arena, const char **out, struct mpk_error *err)
 {
-	/* old caches stand in front of the newer one */
+	/* an old cache comes before the newer one in the file */
 	const uint8_t *begin = memmem(file.data, file.len, CACHE_MAGIC, strlen(CACHE_MAGIC));
 	struct mpk_span cache;
 	size_t rows;
@@ -317,7 +315,8 @@ static enum mpk_code search_cache(struct mpk_span file, const char *name, const 
 	return MPK_OK;
 }
 
-/* musl's loader is the C library, too, and takes these names as its own. NULL: this is another one. */
+/* musl's dynamic linker is also the C library, and these names mean itself. Returns NULL for other
+ * names. */
 static const char *own_library(const char *name)
 {
 #ifndef __GLIBC__
@@ -337,8 +336,7 @@ static const char *own_library(const char *name)
 	return NULL;
 }
 
-/* With musl there is no cache, and its own names come first. The built-in directories are last,
- * as in ld.so. */
+/* musl has no cache, and its own names come first. The built-in directories come last, as in ld.so. */
 static enum mpk_code search_system(const char *name, const GElf_Ehdr *like, struct mpk_arena *arena,
 				   const char **out, struct mpk_error *err)
 {
@@ -359,7 +357,7 @@ static enum mpk_code search_system(const char *name, const GElf_Ehdr *like, stru
 	return code;
 }
 
-/* A name with a slash is a path and is not searched for (ld.so(8)). */
+/* A name with a slash is a path, which is not searched (ld.so(8)). */
 enum mpk_code mpk_search_find(const struct mpk_search *search, const char *name,
 			      const GElf_Ehdr *like, struct mpk_arena *arena, const char **out,
 			      struct mpk_error *err)
@@ -376,7 +374,7 @@ enum mpk_code mpk_search_find(const struct mpk_search *search, const char *name,
 
 /* --- DT_RPATH and DT_RUNPATH ----------------------------------------------------------------- */
 
-/* One directory of the list, $ORIGIN or ${ORIGIN} at its beginning replaced. */
+/* Returns a directory of the list, with $ORIGIN or ${ORIGIN} at its beginning replaced. */
 static char *expand(struct mpk_span dir, const char *path, struct mpk_arena *arena)
 {
 	static const char *const words[] = { "$ORIGIN", "${ORIGIN}" };
@@ -405,9 +403,8 @@ static enum mpk_code list_dirs(const char *list, const char *path, struct mpk_ar
 	MPK_TRY_ARRAY(dirs, arena, most, err);
 	*out = dirs;
 
-	/* Appends what a list names: each directory that is there once, as a file may name
-	 * thousands that are not, or one again and again in other words, and every name would be
-	 * looked for in all of them. */
+	/* Appends the directories of a list that exist, each once. A file may name thousands that do not
+	 * exist, or one in many spellings, and every library would be searched in all of them. */
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap known = { 0 };
 
 	for (size_t len, found; *list; list += len + (list[len] == ':')) {
@@ -450,8 +447,9 @@ static enum mpk_code try_dirs(const char *const *dirs, size_t count, const char 
 	return MPK_OK;
 }
 
-/* The folders of DT_RPATH are those of whoever was loaded for whom, those of DT_RUNPATH are for one library alone.
- * @by      NULL: the process */
+/* Searches for a library. DT_RPATH applies to the library that has it and to all that it loads,
+ * DT_RUNPATH only to the library that has it.
+ * @by      the library that needs it; NULL: the process */
 static enum mpk_code find_for(struct mpk_scope *scope, struct mpk_dso *by, const char *name,
 			      const char **out, struct mpk_span *bytes, struct mpk_error *err)
 {
@@ -487,10 +485,10 @@ static enum mpk_code find_for(struct mpk_scope *scope, struct mpk_dso *by, const
 		       : search_system(name, like, arena, out, err);
 }
 
-/* --- what is loaded ------------------------------------------------------------------------- */
+/* --- the libraries that are loaded ----------------------------------------------------------- */
 
-/* Whether a need of that name is met by it: by DT_SONAME, or by the name that it was found by.
- * By DT_SONAME, or by the name that it was found by, which is what a second DT_NEEDED is compared with. */
+/* Whether a library is the one of this name: by DT_SONAME, or by the name under which it was found,
+ * which a later DT_NEEDED is compared with, too. */
 static bool dso_is(const struct mpk_dso *d, const char *name)
 {
 	return (d->soname && strcmp(d->soname, name) == 0) ||
@@ -510,10 +508,10 @@ static bool is_assumed(const struct mpk_scope *scope, const char *name)
 	for (size_t i = 0; i < scope->assumed_count; i++)
 		if (strcmp(scope->assumed[i], name) == 0)
 			return true;
-	return strncmp(name, "ld-linux", 8) == 0; /* whatever loads libraries is there */
+	return strncmp(name, "ld-linux", 8) == 0; /* the dynamic linker itself is always loaded */
 }
 
-/* NULL in *out: it is missing, or does not read. */
+/* *out is NULL if the library is missing or does not read. */
 static enum mpk_code open_one(struct mpk_scope *scope, struct mpk_dso *by, const char *name,
 			      struct mpk_dso **out, struct mpk_error *err)
 {
@@ -536,8 +534,8 @@ static enum mpk_code open_one(struct mpk_scope *scope, struct mpk_dso *by, const
 	return problem.code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-/* Beyond the limits a name counts as found or assumed: a hostile library must not keep the
- * search going. */
+/* Beyond the limits a name counts as found or assumed, so that a hostile library cannot keep the
+ * search running. */
 static enum mpk_code need_one(struct mpk_scope *scope, struct mpk_dso *by, const char *name,
 			      enum mpk_scope_state *state, struct mpk_error *err)
 {
@@ -575,10 +573,10 @@ static enum mpk_code need_one(struct mpk_scope *scope, struct mpk_dso *by, const
 	return MPK_OK;
 }
 
-/* What was read is appended, so that one pass reaches the needs of needs.
- * @from    the first of them
- * @gap     receives the first that is missing, when its name is NULL
- * @keeps   whether all are listed in the scope */
+/* Libraries that were read are appended to the list, so one pass reaches all indirect needs.
+ * @from    the first library whose needs are searched
+ * @gap     receives the first missing library, if its name is NULL
+ * @keeps   whether all missing ones are listed in the scope */
 static enum mpk_code need_all(struct mpk_scope *scope, struct mpk_dso *from, bool keeps,
 			      struct mpk_scope_gap *gap, struct mpk_error *err)
 {

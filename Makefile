@@ -234,7 +234,7 @@ $(O)/%.legacy.o: %.c $(O)/flags
 
 # The page of minspect --html: style and script in one file, and their hashes, which its policy names.
 PAGE_CSS := lib/show/page/web/page.css
-PAGE_JS  := $(addprefix lib/show/page/web/,$(addsuffix .js,base model weights rows table code machine map dashboard node fold plan graph profile memory compare graphdiff search panels page))
+PAGE_JS  := $(addprefix lib/show/page/web/,$(addsuffix .js,base model weights rows table code machine map dashboard node fold plan graph profile memory compare releases graphdiff search panels page))
 $(O)/gen/page/page.html: lib/show/page/web/page.html $(PAGE_CSS) $(PAGE_JS) scripts/page
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D) && sh scripts/page lib/show/page/web/page.html $(PAGE_CSS) $(PAGE_JS) > $@

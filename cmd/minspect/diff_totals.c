@@ -197,6 +197,7 @@ static void put_line(const char *title, bool is_markdown, struct mpk_strbuf *lin
 void minspect_totals_put(const struct minspect_diff_totals *t, bool is_markdown,
 			 struct mpk_strbuf *out)
 {
+	enum { WORST_SHOWN = 3 };
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
 	size_t shown = 0;
 
@@ -216,9 +217,41 @@ void minspect_totals_put(const struct minspect_diff_totals *t, bool is_markdown,
 	put_moves("stack or spills", t->spills_more, "more", t->spills_less, "less", &line);
 	put_moves("occupancy", t->occupancy_less, "less", t->occupancy_more, "more", &line);
 	put_line("figures", is_markdown, &line, out);
-	for (; shown < MINSPECT_WORST && t->worst[shown].weight; shown++)
+	for (; shown < WORST_SHOWN && t->worst[shown].weight; shown++)
 		mpk_strbuf_printf(&line, "%s%s", shown ? "; " : "", t->worst[shown].text);
 	if (t->worse_count > shown)
 		mpk_strbuf_printf(&line, " and %zu more", t->worse_count - shown);
 	put_line("worse", is_markdown, &line, out);
+}
+
+static void put_pair(const char *name, const char *first, size_t a, const char *second, size_t b,
+		     struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *o = mpk_json_object(j, at, name);
+
+	mpk_json_u64(j, o, first, a);
+	mpk_json_u64(j, o, second, b);
+}
+
+void minspect_totals_json(const struct minspect_diff_totals *t, struct mpk_json *j,
+			  struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, "devices"), *o;
+
+	for (size_t i = 0; i < t->device_count; i++) {
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "name", t->devices[i].name);
+		mpk_json_u64(j, o, "added", t->devices[i].added);
+		mpk_json_u64(j, o, "removed", t->devices[i].removed);
+	}
+	o = mpk_json_object(j, at, "kernels");
+	mpk_json_u64(j, o, "added", t->added);
+	mpk_json_u64(j, o, "removed", t->removed);
+	mpk_json_u64(j, o, "changed", t->changed);
+	put_pair("spills", "more", t->spills_more, "less", t->spills_less, j, at);
+	put_pair("occupancy", "less", t->occupancy_less, "more", t->occupancy_more, j, at);
+	list = mpk_json_array(j, at, "worse");
+	for (size_t i = 0; i < MINSPECT_WORST && t->worst[i].weight; i++)
+		mpk_json_text(j, list, NULL, t->worst[i].text);
+	mpk_json_u64(j, at, "worse_count", t->worse_count);
 }

@@ -8,8 +8,9 @@
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "compare/differ.h"
+#include "text/json.h"
 
-enum { MINSPECT_WORST = 3, MINSPECT_TOTAL_DEVICES = 64 };
+enum { MINSPECT_WORST = 10, MINSPECT_TOTAL_DEVICES = 64 };
 
 /* A device for which libraries gained or lost code. */
 struct minspect_total_device {
@@ -45,5 +46,10 @@ enum mpk_code minspect_totals_add(struct minspect_diff_totals *t, const struct m
  * @is_markdown  write them as list items for a pull request */
 void minspect_totals_put(const struct minspect_diff_totals *t, bool is_markdown,
 			 struct mpk_strbuf *out);
+
+/* minspect_totals_json - add "devices", "kernels", "spills", "occupancy", "worse" and
+ * "worse_count" to an object */
+void minspect_totals_json(const struct minspect_diff_totals *t, struct mpk_json *j,
+			  struct mpk_json_at *at);
 
 #endif

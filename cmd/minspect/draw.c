@@ -13,6 +13,7 @@
 #include "io/output.h"
 #include "map/map.h"
 #include "minspect/document.h"
+#include "minspect/draw_sets.h"
 #include "minspect/model_memory.h"
 #include "model/device_code.h"
 #include "model/node_info.h"
@@ -26,13 +27,19 @@
  * many bytes. */
 static const uint64_t KEPT_MOST = UINT64_C(160) << 20;
 
+/* A page, and the two releases that it compares. */
+struct drawing {
+	struct mpk_page page;
+	struct minspect_drawn_sets sets;
+};
+
 static enum mpk_code add_to_page(const struct minspect_options *o, struct minspect_look *l,
 				 struct mpk_error *err)
 {
 	/* Findings are part of the page, so every file is verified, which reads all of it: hence
 	 * the progress line. */
 	const struct mpk_verify_file file = { .map = &l->file->map, .tap = &mpk_progress_tap };
-	struct mpk_page *page = l->user;
+	struct mpk_page *page = &((struct drawing *)l->user)->page;
 
 	/* the page is written after its inputs are closed */
 	MPK_TRY(mpk_output_check_path(o->html, err));
@@ -43,11 +50,7 @@ static enum mpk_code add_to_page(const struct minspect_options *o, struct minspe
 	MPK_TRY(mpk_device_keep(l->view, KEPT_MOST, err));
 	page->of_set = l->file->borrows_map || l->folder_len;
 	page->archive_bytes = l->file->borrows_map ? l->file->map.bytes.len : 0;
-
-	enum mpk_code code = mpk_page_add(page, l->view, &file, err);
-
-	mpk_device_forget(l->view);
-	return code;
+	return mpk_page_add(page, l->view, &file, err);
 }
 
 /* For two libraries or two files of weights, the page shows their differences: the first is the
@@ -58,10 +61,13 @@ static enum mpk_code draw_differences(const struct minspect_options *o, struct m
 {
 	struct mpk_weightfile older_weights = { 0 };
 	struct mpk_diff diff = { 0 };
-	struct mpk_page *page = l->user;
+	struct drawing *d = l->user;
+	struct mpk_page *page = &d->page;
 	struct minspect_file older;
 	enum mpk_code code;
 
+	if (d->sets.are_two)
+		return weights ? MPK_OK : minspect_drawn_sets_add(&d->sets, l, err);
 	/* both may have the same name, and the first has no predecessor to compare with */
 	if (o->file_count != 2 || page->file_count < 2 || strcmp(l->file->name, o->files[1]) != 0)
 		return MPK_OK;
@@ -91,6 +97,7 @@ static int draw_add_file(const struct minspect_options *o, struct minspect_look 
 
 	if (code == MPK_OK)
 		code = draw_differences(o, l, NULL, &err);
+	mpk_device_forget(l->view);
 	mpk_progress_end();
 	return code == MPK_OK ? MPK_EXIT_OK : minspect_report(l, &err);
 }
@@ -104,7 +111,8 @@ static int draw_weights(const struct minspect_options *o, struct minspect_look *
 	minspect_weights_begin("reading", f);
 	code = mpk_output_check_path(o->html, &err);
 	if (code == MPK_OK)
-		code = mpk_page_add_weights(l->user, f, &mpk_progress_tap, &err);
+		code = mpk_page_add_weights(&((struct drawing *)l->user)->page, f,
+					    &mpk_progress_tap, &err);
 	if (code == MPK_OK)
 		code = draw_differences(o, l, f, &err);
 	mpk_progress_end();
@@ -174,35 +182,50 @@ static enum mpk_code add_given(const struct minspect_options *o, struct read_fil
 	return minspect_disasm_take(&page->disasm, err);
 }
 
-static int draw_page(const struct minspect_options *o, struct mpk_page *page)
+static int draw_page(const struct minspect_options *given_o, struct drawing *d)
 {
 	static const struct minspect_action action = { .look = draw_add_file,
 						       .weights = draw_weights,
 						       .takes_libraries = true,
 						       .is_verbatim = true };
 	MPK_CLEANUP(read_files_fini) struct read_files given = { 0 };
+	struct minspect_options o = *given_o;
 	struct mpk_error err = { 0 };
 	int status;
 
-	if (add_given(o, &given, page, &err) != MPK_OK)
+	if (add_given(&o, &given, &d->page, &err) != MPK_OK ||
+	    minspect_drawn_sets_begin(&o, &d->sets, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	status = minspect_each(o, &action, page);
-	return status == MPK_EXIT_OK ? save_page(o->html, page) : status;
+	status = minspect_each(&o, &action, d);
+	if (status != MPK_EXIT_OK)
+		return status;
+	if (d->sets.are_two && minspect_drawn_sets_put(&d->sets, &d->page.json, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	return save_page(o.html, &d->page);
+}
+
+static void drawing_fini(struct drawing *d)
+{
+	mpk_page_fini(&d->page);
+	minspect_drawn_sets_fini(&d->sets);
 }
 
 int minspect_html(const struct minspect_options *o)
 {
-	MPK_CLEANUP(mpk_page_fini) struct mpk_page page;
+	MPK_CLEANUP(drawing_fini)
+	struct drawing d = {
+		.sets = { .older.map.fd = -1, .newer.map.fd = -1, .archive.map.fd = -1 }
+	};
 	int status;
 
+	/* Several files are shown side by side; a single file fills the page. */
+	mpk_page_init(&d.page, o->file_count > 1);
 	if (o->json)
 		return mpk_diag_usage("html writes a page; --json goes with every other action");
 	if (strcmp(o->html, "-") == 0 && isatty(STDOUT_FILENO))
 		return mpk_diag_usage("a page is for a browser, not for a terminal; give -o FILE");
-	/* Several files are shown side by side; a single file fills the page. */
-	mpk_page_init(&page, o->file_count > 1);
-	status = minspect_extents(o, &page.arena, &page.memory);
-	status = status ? status : draw_page(o, &page);
+	status = minspect_extents(o, &d.page.arena, &d.page.memory);
+	status = status ? status : draw_page(o, &d);
 	minspect_disasm_end();
 	return status;
 }

@@ -85,6 +85,7 @@ void mpk_page_init(struct mpk_page *page, bool several)
 void mpk_page_fini(struct mpk_page *page)
 {
 	mpk_templates_destroy(page->templates);
+	mpk_totals_fini(&page->totals);
 	mpk_json_fini(&page->json);
 	mpk_strbuf_fini(&page->rest);
 	mpk_strbuf_fini(&page->plain);
@@ -152,15 +153,20 @@ void mpk_page_shared_text(struct mpk_page *page, struct mpk_json *j, struct mpk_
 		mpk_json_null(j, row, NULL);
 }
 
-/* Puts "kernels", the counts of --functions over all files, and "spills", the first rows of
- * --spills. */
+/* Puts "kernels", the counts of --functions over all files, "totals", the lines of the listing of a
+ * set, and "spills", the first rows of --spills. */
 static void page_count(struct mpk_page *page)
 {
 	const struct mpk_templates_form form = { .table = page->templates,
 						 .many = page->file_count > 1,
 						 .top = SPILLS_MOST };
-	struct mpk_strbuf line = { 0 };
+	struct mpk_strbuf line = { 0 }, totals = { 0 };
 
+	if (page->totals.count && page->file_count > 1) {
+		mpk_answer_totals.text(&page->totals, (struct mpk_style){ .unicode = true },
+				       &totals);
+		mpk_json_take(&page->json, page->json.root, "totals", &totals);
+	}
 	if (!page->templates || !mpk_templates_rows(page->templates))
 		return;
 	mpk_answer_templates.line(&form, (struct mpk_style){ 0 }, &line);
@@ -403,14 +409,16 @@ static void put_map_node(struct mpk_page *page, const struct mpk_map *map, size_
 
 	put_map_row(page, n, list);
 	for (size_t i = n->first; i; i = map->nodes[i].next)
-		if (count++ < page->map_most)
+		/* what has no name of its own, such as headers, is not one of the smaller ones */
+		if (strcmp(map->nodes[i].kind, "rest") == 0 || count++ < page->map_most)
 			put_map_node(page, map, i, list);
 		else
 			rest.bytes += map->nodes[i].bytes;
 	if (count > page->map_most) {
 		char name[40];
+		size_t left = count - page->map_most;
 
-		(void)snprintf(name, sizeof name, "%zu smaller ones", count - page->map_most);
+		(void)snprintf(name, sizeof name, "%zu smaller one%s", left, left == 1 ? "" : "s");
 		rest.name = mpk_span_str(name);
 		put_map_row(page, &rest, list);
 	}
@@ -496,6 +504,7 @@ static enum mpk_code count_kernels(struct mpk_page *page, const struct mpk_view 
 	struct mpk_kernel_list list;
 
 	MPK_TRY_ALLOC(page->templates, err);
+	MPK_TRY(mpk_totals_add(&page->totals, view, err));
 	MPK_TRY(mpk_kernel_list_read(view, MPK_KERNELS_OF_FILE, 0, &scratch, &list, err));
 	return mpk_templates_add(page->templates, view, &list, err);
 }

@@ -14,6 +14,7 @@
 #include "disasm/listing.h"
 #include "extract/extract.h"
 #include "list/templates.h"
+#include "list/totals.h"
 #include "model/device_code.h"
 #include "model/view.h"
 #include "program/memory.h"
@@ -78,6 +79,7 @@ struct mpk_page {
 	bool several;           /* there are several files, or members of archives */
 	size_t file_count;
 	struct mpk_templates *templates; /* kernels of all files, counted as in --functions */
+	struct mpk_totals totals;        /* bytes of all files by device */
 	/* texts that many rows share, by number; malloc'ed, like numbers */
 	struct mpk_span *strings;
 	size_t string_count, string_cap;

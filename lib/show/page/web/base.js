@@ -98,6 +98,11 @@ function copyButton(text, what) {
   return button;
 }
 
+// A file's name as a shell takes it.
+function shell(name) {
+  return /^[\w@%+=:,./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
+}
+
 // A command to paste, with its button. Lines break between its words, not behind their dashes.
 function command(text, what) {
   const words = text.split(" ").flatMap((word, i) => [i ? " " : "", el("span", {}, word)]);

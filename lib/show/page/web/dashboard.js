@@ -17,11 +17,30 @@ function setOf() {
 
 const set = setOf();
 
+const MANY_FILES = 100; // a map of more begins with groups of them
+
+// Many files by their folders, or by what is alike in their names: "copy_#.cubin, 833 files". As they are where that is no help.
+function grouped(nodes) {
+  if (nodes.length <= MANY_FILES) return nodes;
+  const by = (keyOf) => {
+    const groups = new Map();
+    for (const node of nodes) {
+      const key = keyOf(node.name);
+      if (!groups.has(key)) groups.set(key, []);
+      groups.get(key).push(node);
+    }
+    return groups.size > 1 && groups.size <= Math.max(MANY_FILES, nodes.length / 20) ? groups : null;
+  };
+  const groups = by((name) => (name.includes("/") ? `${name.slice(0, name.indexOf("/"))}/` : name)) || by((name) => basename(name).replace(/[0-9a-f]{12,}/gi, "#").replace(/\d+/g, "#"));
+  if (!groups) return nodes;
+  return [...groups].map(([name, some]) => (some.length === 1 ? some[0] : { kind: "files", name: `${name}, ${plural(some.length, "file")}`, bytes: bytesOf(some), plain: 0, children: some }));
+}
+
 // One map over all of them: each file with what it has in it.
 function setMap() {
   if (set.map) return set.map;
   const own = (node, file) => { const waiting = [node]; while (waiting.length) { const next = waiting.pop(); next.owner = file; waiting.push(...next.children); } return node; };
-  set.map = { kind: "set", name: set.title, bytes: set.bytes, plain: 0, children: files.map((file) => own({ ...sizeMap(file), name: file.short, kind: "file" }, file)) };
+  set.map = { kind: "set", name: set.title, bytes: set.bytes, plain: 0, children: grouped(files.map((file) => own({ ...sizeMap(file), name: file.short, kind: "file" }, file))) };
   return set.map;
 }
 
@@ -64,7 +83,7 @@ function matrix() {
   };
   const SHOWN = 40;
   const total = (of) => of.reduce((all, n) => all + n, 0);
-  return el("section", {}, heading("GPU code by library and device"), el("p", { class: "note" }, `${unit[1]} as stored, before the archive packs it; a number leads to the kernels.`),
+  return el("section", {}, heading("GPU code by library and device"), el("p", { class: "note" }, `${unit[1]} as stored${set && set.stored ? ", before the archive packs it" : ""}; a number leads to the kernels.`),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "GPU code by library and device" },
       el("table", { class: "matrix" },
         el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Library"), ...columns.map((column) => el("th", { scope: "col", title: column.targets.join(", ") }, el("span", {}, column.name))), el("th", { scope: "col" }, el("span", {}, "all")))),
@@ -75,7 +94,10 @@ function matrix() {
 
 // --- which devices run it -----------------------------------------------------------------------------
 
-const libraries = (count) => (count === 1 ? "1 library" : `${count.toLocaleString("en")} libraries`);
+// What a set is of: libraries, or files of GPU code.
+function libraries(count) {
+  return files.every((file) => file.about.container !== "gpu-code") ? (count === 1 ? "1 library" : `${count.toLocaleString("en")} libraries`) : plural(count, "file");
+}
 
 // Devices that the same files run on are one line: [{ devices, yes, ptx, part, no: files }], those that most run on first.
 function runsOf() {
@@ -96,6 +118,7 @@ function runsOf() {
 }
 
 const DEVICES_SHOWN = 14;
+const NAMED_MOST = 12; // of more files that do not run on a device three names say nothing
 
 function someFiles(list) {
   return [...list.slice(0, 3).flatMap((file, i) => [i ? ", " : "", el("button", { type: "button", class: "link", onclick: () => open.file(file) }, file.short)]), list.length > 3 ? ` and ${list.length - 3} more` : ""];
@@ -109,11 +132,11 @@ function runsPanel() {
     const kind = runs === all ? "fine" : runs ? "warning" : group.part.length ? "warning" : "error";
     const missing = [...group.part, ...group.no];
     return el("tr", {}, el("td", {}, chip(runs === all ? "runs" : runs || group.part.length ? "in part" : "no code", kind)), el("th", { scope: "row", title: group.devices.length > DEVICES_SHOWN ? group.devices.join(" ") : null }, group.devices.slice(0, DEVICES_SHOWN).join(" "), group.devices.length > DEVICES_SHOWN ? ` and ${group.devices.length - DEVICES_SHOWN} more` : ""),
-      el("td", {}, all === 1 && files.length === 1 ? "" : `${runs} of ${libraries(all)}`, group.ptx.length ? `, ${runs === group.ptx.length ? "" : `${group.ptx.length} `}as PTX, which the driver compiles at the first start` : "",
-        missing.length && runs ? el("span", { class: "without" }, "; not ", ...someFiles(missing)) : "", group.part.length ? el("span", { class: "without" }, `; in part ${libraries(group.part.length)}`) : ""));
+      el("td", {}, all === 1 && files.length === 1 ? "" : `${runs.toLocaleString("en")} of ${libraries(all)}`, group.ptx.length ? `, ${runs === group.ptx.length ? "" : `${group.ptx.length.toLocaleString("en")} `}as PTX, which the driver compiles at the first start` : "",
+        missing.length && missing.length <= NAMED_MOST && runs ? el("span", { class: "without" }, "; not ", ...someFiles(missing)) : "", group.part.length ? el("span", { class: "without" }, `; in part ${libraries(group.part.length)}`) : ""));
   };
   return el("section", {}, heading("Which devices run it"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Which devices run it" }, el("table", { class: "runs" }, el("thead", { class: "hidden" }, el("tr", {}, ...["Verdict", "Devices", "Libraries"].map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, ...groups.map(row)))),
-    el("p", { class: "note" }, "For a driver, and all reasons: ", el("code", {}, `minspect check --device-arch DEVICE ${set ? set.name : files[0].name}`)));
+    el("p", { class: "note" }, "For a driver, and all reasons: ", el("code", {}, `minspect check --device-arch DEVICE ${shell(set ? set.name : files[0].name)}`)));
 }
 
 // --- what spills, what needs most ---------------------------------------------------------------------
@@ -142,7 +165,7 @@ function spillsPanel() {
   return el("section", { id: "spills" }, heading("Kernels that keep values in memory", page.with_stack.toLocaleString("en")),
     plainTable("Kernels with a stack", [["Kernel"], ["Stack, bytes", true], ["Registers", true], ["Spills"], ["Devices"]],
       list.map((row) => [kernelLink(row.name, holderOf(row.name)), row.stack_bytes, row.registers, row.spills, row.targets.slice(0, 3).join(", ") + (row.devices > 3 ? ` and ${row.devices - 3} more` : "")])),
-    el("p", { class: "note" }, page.with_stack > list.length ? `and ${(page.with_stack - list.length).toLocaleString("en")} more: ` : "What is known of each: ", el("code", {}, `minspect functions --spills ${set ? set.name : files[0].name}`)));
+    el("p", { class: "note" }, page.with_stack > list.length ? `and ${(page.with_stack - list.length).toLocaleString("en")} more: ` : "What is known of each: ", el("code", {}, `minspect functions --spills ${shell(set ? set.name : files[0].name)}`)));
 }
 
 function hungryPanel() {
@@ -192,17 +215,18 @@ function setFigures(panel) {
     set.stored ? figure(bytes(set.stored), "in the archive", goTo(".set-map")) : null,
     figure(bytes(set.bytes), set.stored ? "unpacked" : "in all", goTo(".set-map")),
     counted(files.length, "file", goTo(".files-of-set")),
-    kernels && !cut ? counted(kernels.toLocaleString("en"), "kernel", goTo(".kernels-of-set")) : null,
+    kernels && !cut ? counted(kernels, "kernel", goTo(".kernels-of-set")) : null,
     devices ? counted(devices, "device", goTo(".matrix-of-set")) : null,
-    page.with_stack ? figure(page.with_stack.toLocaleString("en"), "with a stack", goTo("#spills")) : null,
+    page.with_stack ? figure(page.with_stack.toLocaleString("en"), `kernel${page.with_stack === 1 ? "" : "s"} with a stack`, goTo("#spills")) : null,
     errors || !warnings ? counted(errors, "error", goTo(".findings-of-set"), errors ? "error" : "fine") : counted(warnings, "warning", goTo(".findings-of-set"), "warning")].filter(Boolean));
 }
 
 function summaryOfSet() {
   const withCode = files.filter((file) => file.gpu_code.length).length;
   const cut = files.reduce((sum, file) => sum + (file.cut_rows || 0), 0);
-  return [el("p", { class: "lead" }, [`${plural(files.length, "file")}, ${bytes(set.bytes)}`, set.stored ? `${bytes(set.stored)} in ${set.title}` : "", withCode ? `${withCode} with GPU code` : ""].filter(Boolean).join("; "), page.kernels ? `. ${page.kernels[0].toUpperCase()}${page.kernels.slice(1)}.` : "."),
-    cut ? el("p", { class: "cut" }, `${plural(cut, "row")} of kernels and parts have no room on this page; the numbers above count them. A page of one file has all: `, el("code", {}, `minspect html '${files[0].name}' -o PAGE`)) : null];
+  return [el("p", { class: "lead" }, [`${plural(files.length, "file")}, ${bytes(set.bytes)}${set.stored ? " unpacked" : ""}`, withCode ? `${withCode.toLocaleString("en")} with GPU code` : ""].filter(Boolean).join("; "), page.kernels ? `. ${page.kernels[0].toUpperCase()}${page.kernels.slice(1)}.` : "."),
+    ...(page.totals || "").trim().split("\n").filter(Boolean).map((text) => el("p", { class: "by-device" }, text.trim())),
+    cut ? el("p", { class: "cut" }, `${plural(cut, "row")} of kernels and parts have no room on this page; the numbers above count them. A page of one file has all: `, el("code", {}, `minspect html ${shell(files[0].name)} -o PAGE`)) : null];
 }
 
 function filesPanel() {

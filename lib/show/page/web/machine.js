@@ -128,7 +128,7 @@ function tie(panes) {
 function codePanel(file, open) {
   const all = listings(file);
   const said = file.code_problems.map((text) => el("p", { class: "cut" }, text));
-  if (file.code_is_cut) said.push(el("p", { class: "cut" }, "There is no room for all of it. The rest: ", el("code", {}, `minspect disasm NAME ${file.name}`)));
+  if (file.code_is_cut) said.push(el("p", { class: "cut" }, "There is no room for all of it. The rest: ", el("code", {}, `minspect disasm NAME ${shell(file.name)}`)));
   if (!all.length) return el("div", {}, heading("Machine code"), ...said);
   const list = el("div", { class: "rows", "data-rows": "", role: "listbox", "aria-label": "Functions and kernels" });
   const stage = el("div", { class: "text-stage" });

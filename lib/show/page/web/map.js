@@ -33,19 +33,31 @@ function squarify(items, x, y, width, height, place) {
   }
 }
 
-const KIND_NAMES = { function: "function", section: "section", debug: "debug information", host: "host code", executor: "executor", device: "device code", gpu: "code of a device", data: "data", extern: "other runtime", source: "source", unknown: "unknown kind", blob: "module blob", tensor: "tensor", text: "text", code: "code", kernel: "kernel", rest: "the rest", file: "file", set: "all files" };
+const KIND_NAMES = { function: "function", section: "section", debug: "debug information", host: "host code", executor: "executor", device: "device code", gpu: "code of a device", data: "data", extern: "other runtime", source: "source", unknown: "unknown kind", blob: "module blob", tensor: "tensor", text: "text", code: "code", kernel: "kernel", rest: "the rest", file: "file", files: "files", set: "all files" };
 
 const SMALLEST = 4; // pixels: below that a rectangle cannot be seen
+const BOXES = 400; // of one box that are drawn at once
+
+const bytesOf = (nodes) => nodes.reduce((sum, node) => sum + node.bytes, 0);
+
+// What is too small to draw, or too much: a box of its own, which opens as any other does. Thousands are boxes of a hundred each.
+function boxOf(nodes) {
+  const groups = [];
+  if (nodes.length > BOXES)
+    for (let at = 0; at < nodes.length; at += 100) {
+      const some = nodes.slice(at, at + 100);
+      groups.push({ name: `${some.length === 1 ? some[0].name : `${bytes(some[0].bytes)} to ${bytes(some[some.length - 1].bytes)}`}`, kind: "rest", bytes: bytesOf(some), plain: 0, children: some });
+    }
+  return { name: plural(nodes.length, "smaller part"), kind: "rest", bytes: bytesOf(nodes), plain: 0, children: groups.length ? groups : nodes };
+}
 
 // Sorted, and what is too small to draw put together.
 function drawable(children, area) {
   const sorted = [...children].filter((child) => child.bytes > 0).sort((a, b) => b.bytes - a.bytes);
   const total = sorted.reduce((sum, child) => sum + child.bytes, 0);
-  const small = sorted.findIndex((child, i) => i >= 400 || (child.bytes * area) / total < SMALLEST * SMALLEST * 4);
+  const small = sorted.findIndex((child, i) => i >= BOXES || (child.bytes * area) / total < SMALLEST * SMALLEST * 4);
   if (small < 0 || sorted.length - small < 2) return sorted;
-  const rest = sorted.slice(small);
-  // a box of its own, which opens as any other does
-  return [...sorted.slice(0, small), { name: `${plural(rest.length, "smaller part")}`, kind: "rest", bytes: rest.reduce((sum, child) => sum + child.bytes, 0), plain: 0, children: rest }];
+  return [...sorted.slice(0, small), boxOf(sorted.slice(small))];
 }
 
 // The map alone. listed is called with what it shows now; whole is the map of a set, whose nodes know their file.
@@ -58,6 +70,8 @@ function mapView(one, open, listed, whole) {
   let trail = [root];
 
   const partOf = (node) => fileOf(node).parts.find((part) => part.module === node.path && (part.title || part.name) === node.name);
+  // the page of a set has the largest only
+  const isCut = (node) => node.kind === "rest" && !node.children.length && / smaller ones?$/.test(node.name);
   const isPart = (node) => node.path && ["tensor", "text", "code"].includes(node.kind);
   const isModule = (node) => node.path && node.kind !== "kernel" && !isPart(node) && fileOf(node) && fileOf(node).byPath.has(node.path);
   const textOf = (node) => { const part = isPart(node) && partOf(node); return part && part.text !== undefined ? part : null; };
@@ -68,7 +82,7 @@ function mapView(one, open, listed, whole) {
   }
 
   function enter(node) {
-    if (node.children.length) return zoom(node);
+    if (node.children.length || isCut(node)) return zoom(node);
     const part = textOf(node), file = fileOf(node);
     if (file && file !== current) showFile(file);
     if (!file) return;
@@ -87,8 +101,9 @@ function mapView(one, open, listed, whole) {
   // seen, and a way for the mouse: whoever walks enters one after the other.
   function cell(path, x, y, w, h) {
     const node = path[path.length - 1], nested = path.length > 1;
-    const inner = node.children.length && w > 90 && h > 60;
-    const opens = node.children.length || node.tensor || isModule(node) || textOf(node) || node.kind === "kernel";
+    // a box of small ones within another would show the same once more, and again in it
+    const inner = node.children.length && w > 90 && h > 60 && !(nested && node.kind === "rest");
+    const opens = node.children.length || isCut(node) || node.tensor || isModule(node) || textOf(node) || node.kind === "kernel";
     const says = saysOf(node);
     const classes = ["cell", `c-${node.kind}`, nested && "leaf", inner && "outer", (w < 24 || h < 18) && "tiny"].filter(Boolean).join(" ");
     const box = nested ? el("div", { class: classes, "aria-hidden": "true", title: titleOf(node) })
@@ -118,7 +133,9 @@ function mapView(one, open, listed, whole) {
     const width = area.clientWidth, height = area.clientHeight;
     squarify(drawable(node.children, width * height), 0, 0, width, height,
       (child, x, y, w, h) => cell([child], x, y, w, h));
-    if (!node.children.length) area.append(empty("Nothing is known of what is in it."));
+    const of = isCut(node) && trail.map(fileOf).find(Boolean);
+    if (isCut(node)) area.append(el("p", { class: "empty" }, "The largest are drawn.", ...(files.length > 1 ? [" A page of one file has more: ", el("code", {}, `minspect html ${shell(of.name)} -o PAGE`)] : [])));
+    else if (!node.children.length) area.append(empty("Nothing is known of what is in it."));
     // what had the focus is gone
     const first = held && area.querySelector("button");
     if (first) first.focus({ preventScroll: true });
@@ -171,7 +188,7 @@ function sizesPanel(file, open) {
   });
   const panel = el("div", { class: "sizes" },
     heading("Where the bytes are"),
-    el("p", { class: "note" }, "The area of a rectangle is its share of the file. Click one to look into it, Esc to go back. As a picture: ", el("code", {}, `minspect svg ${file.name} -o map.svg`)),
+    el("p", { class: "note" }, "The area of a rectangle is its share of the file. Click one to look into it, Esc to go back. As a picture: ", el("code", {}, `minspect svg ${shell(file.name)} -o map.svg`)),
     map, list, duplicates(file), sameKernels(file, open));
   panel.escape = map.escape;
   panel.zoomTo = map.zoomTo;

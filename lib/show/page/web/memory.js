@@ -78,9 +78,9 @@ function callView(file, model, call) {
     factList(fact("The model needs", el("strong", {}, bytes(model.need_bytes)), `: weights ${bytes(model.weight_bytes)}, caches ${bytes(model.cache_bytes)}, inputs and peak of the function that takes most`),
       fact("This call", `at its peak ${bytes(call.peak_bytes)}, inputs ${bytes(call.input_bytes)}, leaves ${bytes(call.result_bytes)} of results`),
       fact("Peak", call.steps && call.steps[call.peak_step] ? [el("code", {}, call.steps[call.peak_step].name), `, step ${(call.peak_step + 1).toLocaleString("en")} of ${call.steps.length.toLocaleString("en")}`] : "no step runs"),
-      extents ? fact("Counted with", extents, free.length ? [". Others: ", el("code", {}, `minspect html --shape ${free[0].name}=2048 '${file.name}' -o PAGE`)] : "") : null,
+      extents ? fact("Counted with", extents, free.length ? [". Others: ", el("code", {}, `minspect html --shape ${free[0].name}=2048 ${shell(file.name)} -o PAGE`)] : "") : null,
       call.unknown ? fact("Not told", call.why || "", ": it is at least that") : null)];
-  if (!call.steps) return [...parts, el("p", { class: "note" }, "Too many steps for a page: ", el("code", {}, `minspect memory '${file.name}'`))];
+  if (!call.steps) return [...parts, el("p", { class: "note" }, "Too many steps for a page: ", el("code", {}, `minspect memory ${shell(file.name)}`))];
   if (!call.steps.length && !call.storages.length) return parts;
   const chart = memoryChart(call, (step, sum) => {
     said.textContent = `${call.steps[step] ? call.steps[step].name : "no step"}, step ${(step + 1).toLocaleString("en")}: ${bytes(sum)}`;

@@ -211,7 +211,7 @@ function sizeMap(file) {
 // Of a device the map of a set has the largest kernels; the others are known by the rows of kernels, and share what is left
 // by the sizes of their code.
 function fillRests(file, section, node) {
-  const rest = node.kind === "gpu" && node.children.find((child) => child.kind === "rest" && /^\d+ smaller ones$/.test(child.name));
+  const rest = node.kind === "gpu" && node.children.find((child) => child.kind === "rest" && /^\d+ smaller ones?$/.test(child.name));
   if (!rest) return node.children.forEach((child) => fillRests(file, section, child));
   const code = page.figures.findIndex((figure) => figure.word === "code_bytes"), target = node.name.split(" ")[0];
   const named = new Set(node.children.map((child) => child.symbol || child.name));

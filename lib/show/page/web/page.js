@@ -2,8 +2,8 @@
 
 // A view that a file has nothing for is not offered for it.
 const TABS = [
+  ["diff", "What differs", () => (page.sets ? releasesPanel() : diffPanel()), () => page.sets !== undefined || (files.length === 2 && page.diff !== undefined)],
   ["files", "All files", () => filesPanel(), () => set !== null || files.length > 2],
-  ["diff", "What differs", () => diffPanel(), () => files.length === 2 && page.diff !== undefined],
   ["graphs", "Graphs of both", () => graphDiffPanel(), () => graphPairs().length > 0],
   ["compare", "Side by side", () => comparePanel(), () => compares],
   ["overview", "Overview", overviewPanel, () => true],
@@ -53,16 +53,23 @@ function showTab(name, focus) {
     if (on) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
   shownTab = name;
+  markFile();
   open.address({});
   if (panel.shown) panel.shown();
   return panel;
 }
 
+// Which file is shown; none where a view has all of them.
+function markFile() {
+  const index = OF_ALL.includes(shownTab) ? -1 : current.index;
+  for (const [i, button] of [...byId("files").querySelectorAll("button")].entries()) button.setAttribute("aria-pressed", String(i === index));
+  if (byId("file-choice")) byId("file-choice").value = String(index);
+}
+
 function showFile(file) {
   current = file;
   byId("last").textContent = String(openTabs(file).length);
-  for (const [i, button] of [...byId("files").querySelectorAll("button")].entries()) button.setAttribute("aria-pressed", String(i === file.index));
-  if (byId("file-choice")) byId("file-choice").value = String(file.index);
+  markFile();
   for (const tab of byId("tabs").children) {
     tab.hidden = !openTabs(file).includes(tab.name);
     const [calls, kernels] = [file.functions.length + file.models.length, file.kernels.length];
@@ -278,13 +285,13 @@ function setUpFiles() {
   if (files.reduce((sum, file) => sum + file.short.length + 4, 0) <= (window.innerWidth < 600 ? 40 : window.innerWidth < 900 ? 24 : 70))
     byId("files").append(...files.map((file) => el("button", { type: "button", "aria-pressed": "false", title: file.name, onclick: () => choose(file) }, file.short)));
   else
-    byId("files").append(el("select", { id: "file-choice", "aria-label": "File", onchange: (event) => choose(files[Number(event.target.value)]) },
-      ...files.map((file) => el("option", { value: file.index }, file.short))));
+    byId("files").append(el("select", { id: "file-choice", "aria-label": "File", onchange: (event) => (event.target.value === "-1" ? showTab(openTabs()[0]) : choose(files[Number(event.target.value)])) },
+      el("option", { value: -1 }, "All files"), ...files.map((file) => el("option", { value: file.index }, file.short))));
 }
 
 function start() {
   const title = set ? set.title : files.map((file) => file.short).join(", ");
-  document.title = `${title} - minspect`;
+  document.title = `${page.sets ? `${basename(page.sets.older.name)} \u2192 ${basename(page.sets.newer.name)}` : title} - minspect`;
   byId("title").textContent = set ? set.title : files.length > 1 ? plural(files.length, "file") : title;
   byId("title").classList.toggle("several", files.length > 1 && (!set || (!set.isArchive && !files[0].in_folder)));
   byId("title").title = files.map((file) => file.name).join("\n");

@@ -15,7 +15,7 @@ function figure(count, name, go, kind) {
 }
 
 function counted(count, word, go, kind) {
-  return figure(count, `${word}${count === 1 ? "" : "s"}`, go, kind);
+  return figure(count.toLocaleString("en"), `${word}${count === 1 ? "" : "s"}`, go, kind);
 }
 
 // Notes are no problem: only errors and warnings are counted.
@@ -60,7 +60,7 @@ function overviewPanel(file, open) {
     el("div", { class: "figures" }, ...figures.filter(Boolean)),
     el("div", { class: "split first" }, el("section", { class: "about", "aria-label": "What it is" }, factList(
       fact("File", el("code", {}, file.name), " ", verdict(file)),
-      file.cut_rows ? fact("Cut", el("span", { class: "cut" }, `${plural(file.cut_rows, "row")} of kernels and parts have no room on this page. All of it: `, el("code", {}, `minspect html '${file.name}' -o PAGE`))) : null,
+      file.cut_rows ? fact("Cut", el("span", { class: "cut" }, `${plural(file.cut_rows, "row")} of kernels and parts have no room on this page. All of it: `, el("code", {}, `minspect html ${shell(file.name)} -o PAGE`))) : null,
       fact("Container", `${containerName(about)}${about.machine ? `, ${about.machine}` : ""}${about.elf ? `, ${about.elf.class}-bit ${about.elf.byte_order} endian` : ""}`),
       ...(file.weights ? weightFacts(file) : [fact("Loads in", about.releases || "not known"),
       about.loaders && about.loaders.length ? fact("Needs loaders for", about.loaders.join(", ")) : null,
@@ -160,7 +160,7 @@ function textsPanel(file, open) {
       const kind = LANGUAGE_NAMES[part.language];
       stage.replaceChildren(
         el("div", { class: "text-head" }, el("h2", {}, part.title), el("span", { class: "note" }, `${part.module}  \u00b7  ${kind}  \u00b7  ${bytes(part.bytes)}  \u00b7  ${plural(linesOf(part.text).length, "line")}`), mark(part) || "", copyButton(part.text, "the text")),
-        part.shown !== undefined ? el("p", { class: "cut" }, `These are the first ${bytes(part.shown)} of ${bytes(part.bytes)}. All of it: `, el("code", {}, `minspect extract ${file.name} -o DIR`)) : "",
+        part.shown !== undefined ? el("p", { class: "cut" }, `These are the first ${bytes(part.shown)} of ${bytes(part.bytes)}. All of it: `, el("code", {}, `minspect extract ${shell(file.name)} -o DIR`)) : "",
         view);
       list.reveal(file.texts.indexOf(part));
       for (const row of list.querySelectorAll("[data-row]")) row.setAttribute("aria-selected", String(row.item === part));

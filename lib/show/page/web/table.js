@@ -289,7 +289,7 @@ function kernelTable(file) {
   table = dataTable({
     what: "kernel", title: "Kernels", items: file.kernels, columns: kernelColumns(file, device), chooser, device, label: (k) => k.title || k.name, hint: (k) => (k.title ? k.name : null),
     on: (k, wanted) => needs(k).some((need) => need.target === wanted), setDevice: (device) => choose(chooser, device),
-    text: (k) => `${k.name} ${k.title || ""} ${k.module}`, head: headOf, address: (k) => addressOf("functions", named("kernels", k)), detail: (k) => itemDetail(k, "kernel"), more: `minspect functions ${file.name}`,
+    text: (k) => `${k.name} ${k.title || ""} ${k.module}`, head: headOf, address: (k) => addressOf("functions", named("kernels", k)), detail: (k) => itemDetail(k, "kernel"), more: `minspect functions ${shell(file.name)}`,
   });
   return table;
 }
@@ -300,7 +300,7 @@ function functionTable(file, kind, what) {
   return dataTable({
     what, title: `${what}s`, items, label: (f) => f.name, text: (f) => `${f.name} ${f.signature || ""}`, head: headOf, address: (f) => addressOf("functions", named(kind, f)),
     columns: [...(sized ? [{ title: "Code", numeric: true, text: (f) => (f.bytes ? bytes(f.bytes) : ""), rank: (f) => Number(f.bytes || 0) }] : []), ...(withModule ? [{ title: "Module", words: true, text: (f) => f.module, rank: (f) => f.module }] : [])],
-    detail: (f) => itemDetail(f, what), more: `minspect functions ${file.name}`,
+    detail: (f) => itemDetail(f, what), more: `minspect functions ${shell(file.name)}`,
   });
 }
 
@@ -313,7 +313,7 @@ function functionsPanel(file) {
     tables[name] = name === "kernels" ? kernelTable(file) : functionTable(file, name, what);
     panel.append(el("section", {}, heading(title, file[name].length.toLocaleString("en")), tables[name]));
   }
-  if (file.cut_rows) panel.append(el("p", { class: "cut" }, "There is no room for more of this library here. All kernels: ", el("code", {}, `minspect functions '${file.name}'`)));
+  if (file.cut_rows) panel.append(el("p", { class: "cut" }, "There is no room for more of this library here. All kernels: ", el("code", {}, `minspect functions ${shell(file.name)}`)));
   panel.tables = tables;
   panel.reveal = (kind, item) => tables[kind].reveal(item);
   panel.revealAll = () => Object.values(tables).forEach((table) => table.revealAll());
@@ -364,7 +364,7 @@ function diffPanel() {
     columns: [{ title: "What", text: (d) => d.what, rank: (d) => d.what }, ...(items.some(place) ? [{ title: "Where", whole: true, text: place, rank: place }] : []),
       ...(items.some((d) => d.target) ? [{ title: "Device", text: (d) => d.target || "", rank: (d) => d.target || "" }] : []),
       { title: "How", text: (d) => excerptEnd(d.text || "", 90), rank: (d) => d.text || "" }],
-    more: `minspect diff ${older.name} ${newer.name}`,
+    more: `minspect diff ${shell(older.name)} ${shell(newer.name)}`,
   });
   const panel = el("div", { class: "diff-panel" }, heading("What differs", items.length),
     factList(fact("Older", el("code", {}, older.name), `  ${bytes(older.bytes)}`), fact("Newer", el("code", {}, newer.name), `  ${bytes(newer.bytes)}, ${growth(older.bytes, newer.bytes)}`)), table);

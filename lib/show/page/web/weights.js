@@ -77,7 +77,7 @@ function tensorsPanel(file) {
   const digits = (n) => String(Number(n.toPrecision(4)));
   const any = (word) => tensors.some((t) => figureOfTensor(t, word));
   const table = dataTable({
-    what: "tensor", title: "Tensors", items: tensors, label: (t) => t.name, text: (t) => `${t.name} ${t.dtype}`, address: () => addressOf("tensors", {}), detail: tensorDetail, more: `minspect ${file.name}`,
+    what: "tensor", title: "Tensors", items: tensors, label: (t) => t.name, text: (t) => `${t.name} ${t.dtype}`, address: () => addressOf("tensors", {}), detail: tensorDetail, more: `minspect ${shell(file.name)}`,
     columns: [{ title: "Type", whole: true, text: (t) => t.dtype, rank: (t) => t.dtype }, { title: "Shape", text: (t) => t.shape.join(" \u00d7 "), rank: elementsOf },
       numeric("Bytes", (t) => t.bytes, bytes), numeric("Share", (t) => t.bytes, (n) => percent(n, file.bytes)),
       ...(tensors.some((t) => t.statistics) ? [numeric("Least", (t) => figureOfTensor(t, "min"), digits), numeric("Greatest", (t) => figureOfTensor(t, "max"), digits), numeric("Mean", (t) => figureOfTensor(t, "mean"), digits)] : []),

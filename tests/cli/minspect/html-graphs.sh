@@ -11,6 +11,29 @@ with zipfile.ZipFile("set.whl", "w", zipfile.ZIP_DEFLATED) as z:
 END
 minspect html set.whl -o set.html
 
+# two releases: the same kernels with spills, one library less and one more
+python3 - <<'END'
+import shutil, zipfile
+for name, files in ("old.whl", {"liba.so": "data/device/sums.sm_90.cubin", "libb.so": "data/gpu/cuda.so", "libgone.so": "data/gpu/hip.so", "libsame.so": "data/relax/gelu_opencl.so"}), \
+        ("new.whl", {"liba.so": "data/device/sums_spill.sm_90.cubin", "libb.so": "data/gpu/hip.so", "libnew.so": "data/gpu/cuda.so", "libsame.so": "data/relax/gelu_opencl.so"}):
+    with zipfile.ZipFile(name, "w", zipfile.ZIP_DEFLATED) as z:
+        for member, path in files.items():
+            z.write(path, f"pkg/{member}")
+END
+minspect html old.whl new.whl -o releases.html
+minspect diff old.whl new.whl >releases.txt || test $? = 1
+
+# a folder of many files
+mkdir cubins
+python3 - <<'END'
+import os, shutil
+for i in range(300):
+    for name in "copy", "scale":
+        os.mkdir(f"cubins/{name}{i:03}{'abcdef0123456789'[i % 16] * 12}")
+        shutil.copy("data/device/two.sm_90.cubin", f"cubins/{name}{i:03}{'abcdef0123456789'[i % 16] * 12}/{name}_{i}.cubin")
+END
+minspect html cubins -o thousands.html
+
 # a model with a profile of a run, and with what is none
 minspect run forward data/relax/gelu.so --input 4x24xf32=rand --profile=times.json >/dev/null
 minspect html data/relax/gelu.so --times times.json -o times.html
@@ -23,4 +46,4 @@ set -- --shape max_batch_size=2 --shape max_total_seq_len=256 --shape page_size=
 minspect memory --json "$@" decoder.so >memory.json
 minspect html "$@" decoder.so -o memory.html
 
-python3 "$ROOT/tests/page/check_page.py" . front transformers graph_differences profiled remembered
+python3 "$ROOT/tests/page/check_page.py" . front releases thousands long_texts transformers graph_differences profiled remembered

@@ -105,7 +105,10 @@ function shell(name) {
 
 // A command to paste, with its button. Lines break between its words, not behind their dashes.
 function command(text, what) {
-  const words = text.split(" ").flatMap((word, i) => [i ? " " : "", el("span", {}, word)]);
+  // of a call with a thousand inputs nobody reads more than its beginning
+  const MOST = 1200, all = text.length > MOST ? text.slice(0, text.lastIndexOf(" ", MOST)) : text;
+  const words = all.split(" ").flatMap((word, i) => [i ? " " : "", el("span", {}, word)]);
+  if (all !== text) words.push(` \u2026 and ${plural(text.slice(all.length).split(" ").length - 1, "more word")}, which the button copies`);
   return el("div", { class: "command" }, el("code", {}, words), copyButton(text, what));
 }
 

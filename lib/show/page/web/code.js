@@ -1,7 +1,7 @@
 // code.js - texts with colours. A text is cut into blocks of lines; a block gets its colours when it
 // comes into view, so that a megabyte opens at once.
 
-const BLOCK = 200; // lines
+const BLOCK = 100; // lines
 
 const words = (text) => new Set(text.split(" "));
 

@@ -120,7 +120,9 @@ function edgeShape(edge, chosen, states) {
   const line = svg("path", { class: `g-edge${edge.source === chosen || edge.target === chosen ? " chosen" : ""}${state || ""}`, d: edge.back ? loop(edge) : curve(edge.path), "marker-end": `url(#${edge.arrow})` });
   if (!edge.label) return line;
   const a = edge.path[0], b = edge.path[1];
-  return svg("g", {}, line, svg("text", { class: "g-label", x: (a.x + b.x) / 2 + 6, y: (a.y + (a.tall || a.height) / 2 + b.y - (b.tall || b.height) / 2) / 2 + 4 }, edge.label));
+  // beside a line that goes down, in one that goes far to the side
+  const far = Math.abs(a.x - b.x) > 80;
+  return svg("g", {}, line, svg("text", { class: "g-label", x: far ? (a.x + b.x) / 2 : Math.max(a.x, b.x) + 6, "text-anchor": far ? "middle" : null, y: (a.y + (a.tall || a.height) / 2 + b.y - (b.tall || b.height) / 2) / 2 + 4 }, edge.label));
 }
 
 // What is around one node, as buttons: the way through the graph without a mouse.

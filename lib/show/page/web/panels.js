@@ -53,7 +53,8 @@ function overviewPanel(file, open) {
     file.kernels.length ? counted(file.kernels.length, "kernel", () => open.tab("functions")) : null,
     devicesOf(file).length ? counted(devicesOf(file).length, "device", () => open.tab("functions")) : null,
     file.weights ? counted(file.tensors.length, "tensor", () => open.tab("tensors")) : null,
-    file.tensors.length ? figure(bytes(weights), "of tensors", () => open.tab("sizes")) : null,
+    file.weights ? figure(shortCount(file.tensors.reduce((sum, tensor) => sum + elementsOf(tensor), 0)), "elements", () => open.tab("tensors")) : null,
+    file.tensors.length && !file.weights ? figure(bytes(weights), "of tensors", () => open.tab("sizes")) : null,
     problemFigure(file, () => open.tab("findings"))];
   const map = mapView(file, open);
   const panel = el("div", { class: "overview" },

@@ -254,6 +254,7 @@ function itemDetail(item, what) {
     el("p", { class: "note" }, [what, item.module, item.member, item.bytes ? bytes(item.bytes) : ""].filter(Boolean).join("  \u00b7  "),
       item.signature || lines ? "" : item.figures?.length ? "  \u00b7  all of it: minspect functions" : "  \u00b7  the file does not tell what it takes"),
     item.doc ? el("p", { class: "doc" }, item.doc) : null,
+    signatureOf(item).length > SIGNATURE_MOST ? el("details", { class: "lines-too" }, el("summary", {}, "All that it takes"), el("pre", { class: "lines-of", tabindex: "0", role: "region", "aria-label": "All that it takes" }, signatureOf(item).split(/, (?=[^,()[\]]+: )/).join(",\n  "))) : null,
     ...(needsTable(item) ? [needsTable(item), lines ? el("details", { class: "lines-too" }, el("summary", {}, "All that its code says"), el("pre", { class: "lines-of" }, lines)) : null] : [lines ? el("pre", { class: "lines-of" }, lines) : null]),
     item.call ? command(item.call, `the command that calls ${item.name}`) : null,
     listingOf(current, item.name) ? el("p", {}, el("button", { type: "button", class: "link", onclick: () => open.code(listingOf(current, item.name)) }, "Machine code")) : null);
@@ -267,8 +268,18 @@ function chips(item) {
   return [item.entry ? chip("entry") : null, item.alias_of ? chip(`is ${item.alias_of}`) : null, item.device && item.device !== "cpu" ? chip(item.device) : null, mark(item)];
 }
 
+const SIGNATURE_MOST = 600; // characters of a signature in a row
+
+// A model may take a thousand weights: a row has the first few, and what comes out.
+function shortSignature(signature) {
+  if (signature.length <= SIGNATURE_MOST) return signature;
+  const parts = signature.split(/, (?=[^,()[\]]+: )/), SHOWN = 6, result = signature.lastIndexOf(") -> ");
+  if (parts.length <= SHOWN) return `${signature.slice(0, SIGNATURE_MOST)}\u2026`;
+  return `${parts.slice(0, SHOWN).join(", ")}, \u2026 and ${plural(parts.length - SHOWN, "more parameter")}${result < 0 ? ")" : signature.slice(result)}`;
+}
+
 function headOf(item) {
-  const signature = signatureOf(item);
+  const signature = shortSignature(signatureOf(item));
   return el("span", { class: "rest" }, signature, " ", ...chips(item));
 }
 

@@ -44,6 +44,23 @@ function weightsMap(file) {
   return root;
 }
 
+// "110 M", as models are named by.
+function shortCount(n) {
+  const [unit, word] = n >= 1e9 ? [1e9, " B"] : n >= 1e6 ? [1e6, " M"] : [1, ""];
+  return unit === 1 ? n.toLocaleString("en") : `${(n / unit).toFixed(n / unit < 10 ? 2 : n / unit < 100 ? 1 : 0)}${word}`;
+}
+
+// Which types its tensors have: "bfloat16: 219 tensors, 210 MiB".
+function typesOfWeights(file) {
+  const types = new Map();
+  for (const tensor of file.tensors) {
+    if (!types.has(tensor.dtype)) types.set(tensor.dtype, { count: 0, bytes: 0 });
+    types.get(tensor.dtype).count++;
+    types.get(tensor.dtype).bytes += tensor.bytes;
+  }
+  return [...types].sort(([, a], [, b]) => b.bytes - a.bytes).map(([type, sum]) => el("li", {}, `${type}: ${plural(sum.count, "tensor")}, ${bytes(sum.bytes)}`));
+}
+
 const elementsOf = (tensor) => tensor.shape.reduce((product, n) => product * Number(n), 1);
 
 function figureOfTensor(tensor, word) {
@@ -94,7 +111,7 @@ function tensorsPanel(file) {
 function weightFacts(file) {
   const { total, types, metadata, shards } = file.weights, NOTES = 40;
   const holds = (sum) => `${plural(sum.tensors, "tensor")}, ${plural(Number(sum.elements), "element")}, ${bytes(sum.bytes)}`;
-  return [fact("Format", file.about.title), fact("Holds", holds(total)),
+  return [fact("Format", file.about.title), fact("Holds", holds(total)), fact("Types", el("ul", { class: "plain" }, ...typesOfWeights(file))),
     ...(types.length > 1 ? types.map((sum) => fact(sum.type, holds(sum))) : []),
     shards.length ? fact("Shards", el("ul", { class: "plain" }, ...shards.map((shard) => el("li", {}, shard.error ? `${shard.name}: ${shard.error.message}` : `${shard.name}, ${bytes(shard.bytes)}`)))) : null,
     ...metadata.slice(0, NOTES).map((note) => fact(note.key, excerptEnd(note.value, 400))), metadata.length > NOTES ? fact("and", `${metadata.length - NOTES} more notes`) : null];

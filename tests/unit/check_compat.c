@@ -406,6 +406,13 @@ START_TEST(symbols)
 			      rows[i].name, rows[i].release);
 	}
 	ck_assert_str_eq(mpk_symbol_owner("cuLaunchKernel"), "the CUDA driver (libcuda.so.1)");
+	ck_assert_str_eq(mpk_symbol_owner("__cudaRegisterFunction"),
+			 "the CUDA runtime (libcudart)");
+	ck_assert_str_eq(mpk_symbol_owner("__hipPushCallConfiguration"),
+			 "the HIP runtime (libamdhip64)");
+	ck_assert_str_eq(mpk_symbol_owner("hipMalloc"), "the HIP runtime (libamdhip64)");
+	ck_assert_str_eq(mpk_symbol_owner("hipblasCreate"), "hipBLAS");
+	ck_assert_str_eq(mpk_symbol_owner("cusolverDnCreate"), "cuSOLVER");
 	ck_assert_str_eq(mpk_symbol_owner("clFinish"), "OpenCL (libOpenCL.so.1)");
 	ck_assert_str_eq(mpk_symbol_owner("_ZN3tvm3ffi5ErrorE"), "tvm-ffi");
 	ck_assert_ptr_null(mpk_symbol_owner("clock"));

@@ -160,6 +160,8 @@ struct mpk_check_result {
 	size_t device_errors; /* errors about devices and drivers that violate no policy */
 	/* errors about registration, where a runtime gets no code from a wrapper */
 	size_t registration_errors;
+	/* the driver does not know the device, or the CUDA runtime that the file needs refuses it */
+	bool driver_refuses;
 	/* errors that violate a requirement (mpk_check_abi, cuda.wants, memory) */
 	size_t policy_errors;
 	const char *const *failing; /* functions of all calls, sorted, each once */

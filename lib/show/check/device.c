@@ -723,16 +723,69 @@ static enum mpk_code judge_driver(struct mpk_check_state *s, struct mpk_error *e
 	return code;
 }
 
+/* Returns the first CUDA release whose drivers a needed library accepts; 0.0 if it is no CUDA runtime.
+ * "CUDA Compatibility, Minor Version Compatibility": the runtime refuses a driver of an earlier
+ * major release, and before CUDA 11 one of any earlier release (cudaErrorInsufficientDriver). The
+ * name may have the digest that auditwheel adds: libcudart-1b2c3d4e.so.12.9.79. */
+static struct mpk_cuda_version driver_of_runtime(const char *library)
+{
+	enum { MAJOR_ALONE_SINCE = 11, MAX = 99 };
+	const char *version = strstr(library, ".so.");
+	unsigned long major, minor = 0;
+	char *end;
+
+	if (strncmp(library, "libcudart", 9) != 0 || (library[9] != '.' && library[9] != '-') ||
+	    !version)
+		return (struct mpk_cuda_version){ 0 };
+	major = strtoul(version + 4, &end, 10);
+	if (*end == '.' && major < MAJOR_ALONE_SINCE)
+		minor = strtoul(end + 1, NULL, 10);
+	if (major > MAX || minor > MAX)
+		return (struct mpk_cuda_version){ 0 };
+	return (struct mpk_cuda_version){ (unsigned)major, (unsigned)minor };
+}
+
+/* Returns the CUDA runtime that the file needs, if there is a driver to compare it with; else NULL. */
+static const char *runtime_of(const struct mpk_check_state *s, struct mpk_cuda_version *since)
+{
+	for (size_t i = 0; i < s->file.needed_count; i++) {
+		*since = driver_of_runtime(s->file.needed[i]);
+		if (since->major && s->there->cuda.driver.major && !s->there->amd)
+			return s->file.needed[i];
+	}
+	return NULL;
+}
+
+/* Notes that nothing of the file runs with the driver. */
+static void refuse(struct mpk_check_state *s)
+{
+	s->result->driver_refuses = true;
+	s->result->device_errors++;
+	s->result->gpu_counts.units_run = s->result->gpu_counts.kernels_run = 0;
+	if (s->result->gpu != MPK_CHECK_GPU_UNASKED && mpk_check_has_code(s, true, false))
+		s->result->gpu = MPK_CHECK_GPU_LACKS;
+}
+
 /* Each GPU needs a minimum driver version, whatever code the file has: an older driver cannot use
  * the GPU. */
 static enum mpk_code check_driver(struct mpk_check_state *s, const char **skipped,
 				  struct mpk_error *err)
 {
 	const struct mpk_cuda_place *p = &s->there->cuda;
-	struct mpk_cuda_version since = driver_for(p->sm);
+	struct mpk_cuda_version since = driver_for(p->sm), needs;
+	const char *runtime;
 
 	MPK_TRY(mpk_check_code_read(s, err));
-	if (!mpk_check_has_code(s, true, false)) {
+	runtime = runtime_of(s, &needs);
+	if (runtime && mpk_cuda_compare(p->driver, needs) < 0) {
+		mpk_check_say(s, MPK_ERROR, NULL,
+			      "it needs %s, the runtime of CUDA, which refuses a driver of CUDA "
+			      "%u.%u: install one of CUDA %u.%u or later",
+			      runtime, p->driver.major, p->driver.minor, needs.major, needs.minor);
+		refuse(s);
+	} else if (!mpk_check_has_code(s, true, false)) {
+		if (runtime)
+			return MPK_OK; /* it is what was compared */
 		*skipped = mpk_check_has_code(s, true, true) ? nothing_of(s)
 							     : "it has no code for a CUDA driver";
 		if (p->driver.major && !s->there->amd && s->result->gpu != MPK_CHECK_GPU_PORTABLE)
@@ -744,10 +797,7 @@ static enum mpk_code check_driver(struct mpk_check_state *s, const char **skippe
 			      "a driver of CUDA %u.%u does not know sm_%u: install one of CUDA "
 			      "%u.%u or later",
 			      p->driver.major, p->driver.minor, p->sm, since.major, since.minor);
-		s->result->device_errors++;
-		s->result->gpu_counts.units_run = s->result->gpu_counts.kernels_run = 0;
-		if (s->result->gpu != MPK_CHECK_GPU_UNASKED)
-			s->result->gpu = MPK_CHECK_GPU_LACKS;
+		refuse(s);
 	} else if (!mpk_check_wanted(s->there, "device")) {
 		return judge_driver(s, err);
 	}

@@ -31,6 +31,8 @@ static enum mpk_check_fit fit_of_result(const struct mpk_check_result *r)
 		return MPK_CHECK_FIT_OTHER;
 	if (r->gpu == MPK_CHECK_GPU_PORTABLE)
 		return MPK_CHECK_FIT_ANY;
+	if (r->driver_refuses)
+		return MPK_CHECK_FIT_NO;
 	if (n->units)
 		return !n->units_run ? MPK_CHECK_FIT_NO
 		       : bad         ? MPK_CHECK_FIT_PART
@@ -63,10 +65,10 @@ static const char *without_symbols(struct mpk_check_set *set, const char *text, 
 				at + strlen(MPK_CHECK_NOWHERE_ELSE));
 }
 
-/* Counts a finding. The same finding for another file or another target adds to the count, not a
- * line. */
+/* Keeps a finding of the last file. The same finding for another file or another target is the
+ * same cause. */
 static enum mpk_code add_cause(struct mpk_check_set *set, const struct mpk_finding *f,
-			       const char *file, struct mpk_error *err)
+			       struct mpk_error *err)
 {
 	bool failed = false;
 	uint64_t symbols = 0;
@@ -90,15 +92,17 @@ static enum mpk_code add_cause(struct mpk_check_set *set, const struct mpk_findi
 			.check = f->check,
 			.text = text,
 			.path = kept(set, f->error.at.path, &failed),
-			.first = file,
 		};
 	}
 	c = &set->causes[at];
-	c->files += c->last != file;
-	c->symbols += symbols;
 	if (c->path && strcmp(c->path, f->error.at.path) != 0)
 		c->path = "";
-	c->last = file;
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(set->findings, set->finding_count, set->finding_cap), err);
+	set->findings[set->finding_count++] = (struct mpk_check_set_finding){
+		.cause = at,
+		.item = set->count - 1,
+		.symbols = symbols,
+	};
 	return failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
@@ -127,7 +131,7 @@ enum mpk_code mpk_check_set_add(struct mpk_check_set *set, const struct mpk_chec
 		.kernel = kept(set, r->gpu_kernel, &failed),
 		.targets = kept(set, r->gpu_targets, &failed),
 		.exports = r->exports,
-		.is_extra = !r->gpu_counts.holes && !r->registration_errors &&
+		.is_extra = !r->gpu_counts.holes && !r->registration_errors && !r->driver_refuses &&
 			    r->there->cuda.wants == MPK_CUDA_ANY,
 		.instead = set->count,
 	};
@@ -137,7 +141,7 @@ enum mpk_code mpk_check_set_add(struct mpk_check_set *set, const struct mpk_chec
 	/* findings that the table of libraries shows are not causes */
 	for (size_t i = 0; i < r->report.count; i++)
 		if (strcmp(r->report.findings[i].check, "device") != 0)
-			MPK_TRY(add_cause(set, &r->report.findings[i], file, err));
+			MPK_TRY(add_cause(set, &r->report.findings[i], err));
 	return MPK_OK;
 }
 
@@ -145,6 +149,7 @@ void mpk_check_set_fini(struct mpk_check_set *set)
 {
 	free(set->items);
 	free(set->causes);
+	free(set->findings);
 	mpk_strmap_fini(&set->by_text);
 }
 
@@ -380,11 +385,30 @@ static enum mpk_code spare(struct mpk_check_set *set, struct mpk_error *err)
 	return failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
+/* Counts the files of each cause. What is found of a release that a better one replaces keeps
+ * nobody from anything. */
+static void count_causes(struct mpk_check_set *set)
+{
+	for (size_t i = 0; i < set->finding_count; i++) {
+		const struct mpk_check_set_finding *f = &set->findings[i];
+		struct mpk_check_set_cause *c = &set->causes[f->cause];
+		const char *file = set->items[f->item].file;
+
+		if (!decides(set, f->item))
+			continue;
+		c->first = c->first ? c->first : file;
+		c->files += c->last != file;
+		c->symbols += f->symbols;
+		c->last = file;
+	}
+}
+
 enum mpk_code mpk_check_set_sum(struct mpk_check_set *set, struct mpk_error *err)
 {
 	MPK_TRY(find_alternatives(set, err));
 	MPK_TRY(find_in_folders(set, err));
 	MPK_TRY(spare(set, err));
+	count_causes(set);
 	set->devices = mpk_arena_array(set->arena, set->device_count, sizeof *set->devices);
 	MPK_TRY_ALLOC(set->devices, err);
 	for (size_t i = 0; i < set->device_count; i++)
@@ -482,10 +506,11 @@ static const char *libraries(size_t n)
 static void put_one_device(const struct mpk_check_set *set, size_t i, struct mpk_strbuf *out)
 {
 	const struct mpk_check_set_device *d = &set->devices[i];
+	bool has_driver = set->places[i].cuda.driver.major && set->places[i].device;
 	size_t all = d->yes + d->part + d->no;
 
 	mpk_strbuf_puts(out, is_missed(d) ? "does not run on " : "runs on ");
-	put_place(set, i, out);
+	mpk_check_put_device(&set->places[i], out);
 	mpk_strbuf_puts(out, !is_missed(d) && d->part ? " in part: " : ": ");
 	if (!all) {
 		mpk_strbuf_puts(out,
@@ -494,8 +519,10 @@ static void put_one_device(const struct mpk_check_set *set, size_t i, struct mpk
 		return;
 	}
 	if (d->no)
-		mpk_strbuf_printf(out, "%zu of %zu %s %s no code for it", d->no, all,
-				  libraries(all), d->no == 1 ? "has" : "have");
+		mpk_strbuf_printf(out,
+				  has_driver ? "%zu of %zu %s %s nothing that runs there"
+					     : "%zu of %zu %s %s no code for it",
+				  d->no, all, libraries(all), d->no == 1 ? "has" : "have");
 	if (d->part)
 		mpk_strbuf_printf(out, "%s%zu of %zu %s %s kernels that do not run there",
 				  d->no ? ", " : "", d->part, all, libraries(all),
@@ -637,9 +664,11 @@ static void put_row(const struct mpk_check_set *set, size_t i, struct mpk_table 
 	mpk_table_cell(t, "%s", item->fit == MPK_CHECK_FIT_NO ? "no" : "partly");
 	mpk_table_cell(t, "%zu of %zu", n->units_run, n->units);
 	mpk_table_cell(t, "%zu of %zu", n->kernels_run, n->kernels);
-	mpk_table_cell(t, "only %s",
-		       mpk_escape_to(mpk_span_str(item->targets ? item->targets : ""), missing,
-				     sizeof missing));
+	if (item->targets)
+		mpk_table_cell(t, "only %s",
+			       mpk_escape_to(mpk_span_str(item->targets), missing, sizeof missing));
+	else
+		mpk_table_cell(t, "a newer driver");
 	t->failed |= name.failed || device.failed;
 }
 
@@ -747,7 +776,7 @@ static void put_shortened(const struct mpk_check_set *set, const char *text, str
 static bool is_of_system(const struct mpk_check_set *set)
 {
 	for (size_t i = 0; i < set->cause_count; i++)
-		if (set->causes[i].severity == MPK_ERROR &&
+		if (set->causes[i].severity == MPK_ERROR && set->causes[i].files &&
 		    strcmp(set->causes[i].check, "library") == 0)
 			return true;
 	return false;
@@ -762,7 +791,7 @@ static void put_causes(const struct mpk_check_set *set, struct mpk_strbuf *out)
 	for (size_t i = 0; i < set->cause_count; i++) {
 		const struct mpk_check_set_cause *c = &set->causes[i];
 
-		if (c->severity == MPK_NOTE || (all++ >= CAUSES && !set->all))
+		if (c->severity == MPK_NOTE || !c->files || (all++ >= CAUSES && !set->all))
 			continue;
 		mpk_strbuf_printf(out, "  %s: ", mpk_severity_name(c->severity));
 		if (*c->path) {

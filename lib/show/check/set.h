@@ -42,10 +42,16 @@ struct mpk_check_set_cause {
 	const char *check, *text, *first,
 		/* text: without the parts that differ from file to file; first, last: files */
 		*last;
-	size_t files;
+	size_t files; /* without the releases that a better one replaces */
 	/* place of the finding, a symbol or a tree path, if it is the same in each file; else "" */
 	const char *path;
 	/* for a missing library: number of symbols found nowhere else, over all files */
+	uint64_t symbols;
+};
+
+/* One finding of one file, which mpk_check_set_sum counts. */
+struct mpk_check_set_finding {
+	size_t cause, item; /* indices in causes and items */
 	uint64_t symbols;
 };
 
@@ -71,6 +77,8 @@ struct mpk_check_set {
 	size_t count, cap, files;
 	struct mpk_check_set_cause *causes; /* malloc'ed, in the order in which they were found */
 	size_t cause_count, cause_cap;
+	struct mpk_check_set_finding *findings; /* malloc'ed, in the order of items */
+	size_t finding_count, finding_cap;
 	struct mpk_strmap by_text;
 	struct mpk_check_set_device *devices; /* in arena; filled by mpk_check_set_sum */
 };

@@ -30,3 +30,25 @@ cc -shared -fPIC -o plugin.so plugin.c -L. -lext -Wl,-rpath,'$ORIGIN'
 cc -shared -fPIC -o alone.so plugin.c
 minspect check plugin.so
 minspect check alone.so | sed 's/; .*//' || :
+# what is found of the releases that a better one replaces is no reason; what is found of others is
+mkdir -p releases
+cat >pick.s <<'END_S'
+.globl work
+work: ret
+.section .nv_fatbin,"a"
+.align 8
+.incbin "wheel/cupti/pine.fatbin"
+.section .note.GNU-stack,"",@progbits
+END_S
+echo 'int cudaMalloc(void) { return 0; }' >runtime.c
+for n in 11 12 13; do
+	cc -shared -nostdlib -Wl,-soname,libcudart.so.$n -o libcudart.so.$n runtime.c
+	cc -shared -nostdlib -Wl,--no-as-needed -o releases/libwork_cuda${n}8.so pick.s ./libcudart.so.$n
+done
+for n in 1 2 3 4 5; do
+	echo "int other$n(void) { return $n; }" | cc -shared -nostdlib -Wl,--no-as-needed -o releases/other.$(echo $n | tr 1-5 a-e).so -x c - -x none ./libcudart.so.13
+done
+minspect check --only device,driver --device-arch sm_52 --driver 13.0 releases
+minspect check --only device,driver --device-arch sm_52 --driver 12.9 releases || echo "status $?"
+rm releases/other.*
+minspect check --only device,driver --device-arch sm_52 --driver 12.9 releases || echo "status $?"

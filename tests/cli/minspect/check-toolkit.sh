@@ -53,3 +53,12 @@ for f in *.cubin *.fatbin old.a new.a old.so new.so; do
 		echo "$f $driver: $got $(grep -o 'made by CUDA 13[^)]*' out | head -n 1)"
 	done
 done
+# the CUDA runtime that a library needs refuses drivers of earlier major releases, whatever its own code is
+for runtime in libcudart.so.12 libcudart.so.11.0 libcudart.so.10.2 libcudart-9335f6a2.so.12.9.79 libcudart_none.so.99; do
+	printf 'int cudaMalloc(void) { return 0; }' | gcc -x c -shared -nostdlib -Wl,-soname,$runtime -o stub.so -
+	printf 'int f(void) { return 0; }' | gcc -x c -shared -nostdlib -Wl,--no-as-needed -o needs.so - -x none ./stub.so
+	for driver in 10.1 10.2 11.0 11.8 12.0; do
+		minspect check --only driver --driver $driver needs.so >out && got=0 || got=$?
+		echo "$runtime $driver: $got $(grep -o 'it needs .*' out)"
+	done
+done

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - the definitions of a C source, and the values of its literals: arrays of bytes, texts
+/* read.c - the definitions in a C source, and the values of its literals: arrays of bytes, strings
  * among constants
  *
- * This is no parser of C: at file scope a name before parentheses and a body is a function, and
- * a name before "=" or ";" is data. That suffices to find what a loader looks up by name. */
+ * C is not parsed: at file scope a name before parentheses and a body is a function, and a name
+ * before "=" or ";" is data. That is enough to find what a loader looks up by name. */
 #include "object/object.h"
 
 #include <stdlib.h>
@@ -22,7 +22,8 @@ static int digit(uint8_t c)
 							: 16;
 }
 
-/* An integer constant of C with its suffix; false when it is none, or more than a byte. */
+/* Reads an integer constant of C with its suffix. Returns false if the text is not one, or is
+ * larger than a byte. */
 static bool csource_read_number(struct mpk_span text, uint8_t *out)
 {
 	int base = 10;
@@ -108,7 +109,7 @@ static bool csource_read_string(struct mpk_span literal, uint8_t *out, size_t *c
 
 struct array {
 	struct mpk_lexer lex;
-	uint8_t *bytes; /* room for as many bytes as the text has */
+	uint8_t *bytes; /* has space for as many bytes as the text has */
 	size_t count;
 };
 
@@ -119,7 +120,7 @@ static enum mpk_code unexpected(const struct array *a, struct mpk_error *err)
 		"C: an array of bytes is numbers up to 255 in braces, or string literals");
 }
 
-/* After "{": numbers separated by commas, perhaps with a comma at the end. */
+/* Reads after "{": numbers separated by commas, with or without a comma at the end. */
 static enum mpk_code read_numbers(struct array *a, struct mpk_error *err)
 {
 	for (;;) {
@@ -138,7 +139,7 @@ static enum mpk_code read_numbers(struct array *a, struct mpk_error *err)
 	}
 }
 
-/* A string has a NUL that an array may have room for, or not. */
+/* Whether the array has as many elements as declared. The NUL of a string need not fit. */
 static bool is_count(const struct array *a, uint64_t declared, bool strings)
 {
 	return !declared || declared == a->count || (strings && declared - 1 == a->count);
@@ -196,7 +197,8 @@ enum mpk_code mpk_csource_strings(struct mpk_span bytes, struct mpk_arena *arena
 		if (!string)
 			count = before;
 		if (open && !string)
-			texts[count++] = 0; /* the token in between left room for it */
+			texts[count++] = 0; /* always fits: the token between the strings took at
+					     * least a byte */
 		open = string;
 	}
 	if (open)
@@ -205,7 +207,7 @@ enum mpk_code mpk_csource_strings(struct mpk_span bytes, struct mpk_arena *arena
 	return MPK_OK;
 }
 
-/* A declaration at file scope in progress. */
+/* A declaration at file scope that is being read. */
 struct declaration {
 	struct mpk_span name; /* the last word that can be a name */
 	uint64_t count;       /* number of elements, when the brackets begin with a number */
@@ -230,9 +232,9 @@ static enum mpk_code no_end(const struct mpk_token *begin, struct mpk_error *err
 			     "C: what '%c' begins has no end", begin->text.data[0]);
 }
 
-/* From a bracket to the one that closes it, which stays the next token. Brackets inside are
- * counted and not distinguished: what compiles has them in pairs.
- * @first   receives the token after the opening one; may be NULL */
+/* Skips from a bracket to the one that closes it, which becomes the current token. Brackets inside
+ * are counted but not distinguished, since code that compiles has them in pairs.
+ * @first   receives the token after the opening bracket; may be NULL */
 static enum mpk_code skip_group(struct reader *r, struct mpk_token *first, struct mpk_error *err)
 {
 	struct mpk_token begin = r->lex.t;
@@ -256,7 +258,7 @@ static enum mpk_code skip_group(struct reader *r, struct mpk_token *first, struc
 
 /* --- definitions ---------------------------------------------------------------------------- */
 
-/* Names are copied, as tokens have no NUL. */
+/* The name is copied, because tokens have no NUL. */
 static enum mpk_code csource_add(struct reader *r, bool function, struct mpk_span initializer,
 				 uint32_t line, struct mpk_error *err)
 {
@@ -279,8 +281,7 @@ static enum mpk_code csource_add(struct reader *r, bool function, struct mpk_spa
 
 /* --- file scope ------------------------------------------------------------------------------ */
 
-/* Skips attributes with arguments as a whole, wherever they are; the last of the other words is
- * the name. */
+/* Skips attributes together with their arguments. The last of the other words is the name. */
 static enum mpk_code read_word(struct reader *r, struct mpk_error *err)
 {
 	static const char *const with_arguments[] = { "__attribute__", "__declspec", "alignas",
@@ -309,8 +310,8 @@ static enum mpk_code read_word(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* A string after extern is a language. A brace that closes no scope is passed over: the text may
- * be anything. */
+/* A string after extern is a language. A brace that closes no scope is ignored, because the text
+ * may be anything. */
 static enum mpk_code read_token(struct reader *r, struct mpk_error *err)
 {
 	if (r->lex.t.kind == MPK_TOKEN_WORD)
@@ -318,8 +319,8 @@ static enum mpk_code read_token(struct reader *r, struct mpk_error *err)
 	if (r->lex.t.kind == MPK_TOKEN_STRING)
 		r->d.has_language |= r->d.is_extern;
 	else if (mpk_lexer_at(&r->lex, '(')) {
-		/* "int f(int)" makes f a function; "int (*f)(int)" has its name in the first
-		 * pair, which is passed over. */
+		/* "int f(int)" is a function; in "int (*f)(int)" the name is in the first pair of parentheses,
+		 * which is skipped. */
 		if (r->d.is_call) /* a pointer to a function: its name is in the parentheses before */
 			r->d.name = (struct mpk_span){ 0 };
 		r->d.is_call |= r->d.name.len != 0;
@@ -335,7 +336,7 @@ static enum mpk_code read_token(struct reader *r, struct mpk_error *err)
 		r->d.is_array = true;
 		return mpk_lexer_next(&r->lex, err);
 	} else if (mpk_lexer_at(&r->lex, '{')) {
-		/* A body, a list of members, or what extern "C" and namespaces hold, which is
+		/* The brace begins a body, a list of members, or a block of extern "C" or a namespace, which is
 		 * file scope, too. */
 		bool scope = r->d.is_namespace || (r->d.has_language && !r->d.name.len);
 
@@ -349,11 +350,11 @@ static enum mpk_code read_token(struct reader *r, struct mpk_error *err)
 			MPK_TRY(csource_add(r, true, (struct mpk_span){ 0 }, 0, err));
 			r->d = (struct declaration){ 0 };
 		}
-		r->d.name = (struct mpk_span){ 0 }; /* the tag of a struct; a name may follow */
+		r->d.name = (struct mpk_span){ 0 }; /* this was the tag of a struct; a name may
+						     * follow */
 		return mpk_lexer_next(&r->lex, err);
 	} else if (mpk_lexer_at(&r->lex, '=')) {
-		/* After "=": everything up to the ";" of the declaration, or the "," before the
-		 * next name. */
+		/* The initializer is everything up to the ";" of the declaration, or the "," before the next name. */
 		struct mpk_token begin = r->lex.t;
 		const uint8_t *from, *end;
 		uint32_t line;
@@ -404,7 +405,7 @@ static enum mpk_code csource_read_all(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* NULs at the end are padding; one within the text would hide what follows from a compiler. */
+/* NULs at the end are padding. A NUL inside the text would hide the rest from a compiler. */
 static enum mpk_code csource_read(struct mpk_span bytes, struct mpk_arena *arena,
 				  struct mpk_object *out, struct mpk_error *err)
 {

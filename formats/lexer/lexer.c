@@ -44,7 +44,8 @@ static enum mpk_code skip_block_comment(struct mpk_lexer *lex, struct mpk_error 
 			     lex->language);
 }
 
-/* Looks back from the '#', so that very many in one line do not read its beginning again. */
+/* Looks back from the '#', so that many '#' in one line do not read the beginning of the line
+ * again. */
 static bool begins_line(const struct mpk_lexer *lex)
 {
 	size_t i = lex->pos;
@@ -68,7 +69,7 @@ static enum mpk_code lexer_skip_blanks(struct mpk_lexer *lex, struct mpk_error *
 		} else if (c == '/' && lexer_peek(lex, 1) == '*') {
 			MPK_TRY(skip_block_comment(lex, err));
 		} else if (c == '#' && lex->c_like && begins_line(lex)) {
-			/* A preprocessor line, with those that continue it. */
+			/* A preprocessor line, with the lines that continue it. */
 			while (lexer_peek(lex, 0) >= 0 && lexer_peek(lex, 0) != '\n') {
 				if (lexer_peek(lex, 0) == '\\' && lexer_peek(lex, 1) == '\n')
 					lexer_step(lex);
@@ -80,7 +81,7 @@ static enum mpk_code lexer_skip_blanks(struct mpk_lexer *lex, struct mpk_error *
 	}
 }
 
-/* A dot belongs to a word at its beginning, and between the digits of a number. */
+/* A dot may be the first byte of a word, or stand between the digits of a number. */
 static size_t word_length(const struct mpk_lexer *lex)
 {
 	bool number = mpk_is_digit(lexer_peek(lex, 0));
@@ -135,13 +136,13 @@ enum mpk_code mpk_lexer_next(struct mpk_lexer *lex, struct mpk_error *err)
 		t.kind = MPK_TOKEN_WORD;
 		len = word_length(lex);
 	}
-	(void)mpk_span_sub(lex->bytes, lex->pos, len, &t.text); /* no bytes have no address */
+	(void)mpk_span_sub(lex->bytes, lex->pos, len, &t.text); /* an empty span has no address */
 	lex->pos += len;
 	lex->t = t;
 	return MPK_OK;
 }
 
-/* What is there instead is quoted, as it may hold anything. */
+/* The token found instead is quoted, because it may contain anything. */
 enum mpk_code mpk_lexer_wanted(const struct mpk_lexer *lex, const char *what, struct mpk_error *err)
 {
 	const struct mpk_token *t = &lex->t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lexer.h - words, strings and punctuation of PTX and of C and its relatives */
+/* lexer.h - words, strings and punctuation of PTX and of languages like C */
 #ifndef MPK_FORMATS_LEXER_LEXER_H
 #define MPK_FORMATS_LEXER_LEXER_H
 
@@ -23,23 +23,23 @@ struct mpk_token {
 	uint32_t line, column;
 };
 
-/* Set bytes, and what the language is called in messages: "PTX". */
+/* Set bytes, and language, the name of the language in messages: "PTX". */
 struct mpk_lexer {
 	struct mpk_span bytes;
 	const char *language;
-	bool c_like; /* 'c' is a string, too; lines that begin with '#' are blank; a
-			 * string without an end stops at the end of its line */
+	bool c_like; /* 'c' is a string, too; lines that begin with '#' are skipped; a string
+		      * without an end stops at the end of its line */
 	size_t pos;
 	uint32_t line; /* 0-based */
 	size_t line_start;
-	struct mpk_token t; /* that comes next, as mpk_lexer_next found it */
+	struct mpk_token t; /* the current token, set by mpk_lexer_next */
 };
 
-/* mpk_lexer_next - go on to the next token, t; MPK_TOKEN_END again and again at the end
+/* mpk_lexer_next - read the next token into t; at the end always MPK_TOKEN_END
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column (unfinished comment or string) */
 enum mpk_code mpk_lexer_next(struct mpk_lexer *lex, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_lexer_wanted - fail with MPK_E_SYNTAX: @what was wanted where t is, which is quoted */
+/* mpk_lexer_wanted - fail with MPK_E_SYNTAX: the text needs @what where it has t, which is quoted */
 enum mpk_code mpk_lexer_wanted(const struct mpk_lexer *lex, const char *what,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cfunction.c - the functions of a C text
+/* cfunction.c - the functions in a C text
  *
- * This is neither a preprocessor nor a parser of C: at the outermost level, and in blocks of
- * extern "C" and namespaces, a function is words, a name, parentheses, and a semicolon or
- * braces. Anything else, such as a macro's call, is skipped without making the functions found
- * wrong. */
+ * C is neither preprocessed nor parsed: at the outermost level, and in blocks of extern "C" and
+ * namespaces, a function is words, a name, parentheses, and a semicolon or braces. Anything else,
+ * such as the call of a macro, is skipped. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,17 +14,15 @@
 #include "sourcecode/cfunction.h"
 #include "sourcecode/internal/sourcecode.h"
 
-/* --- What the body of a C function tells of its pointers and results.
+/* --- What the body of a C function shows about its pointers and results.
  *
- * Only plain forms count, as in "for (int i = 0; i < n; i++) y[i] = x[i];"; a full parser would
- * understand every text. A wrong extent makes callers pass tensors that are too short, a missing
- * one costs a question to a person.
- */
+ * Only plain forms count, such as "for (int i = 0; i < n; i++) y[i] = x[i];". With a wrong extent,
+ * callers pass tensors that are too short; a missing one only means that a person is asked. */
 
-/* Each loop is read to its end, so that their number is bounded, too. */
+/* Each loop is read to its end, so their number is limited, too. */
 enum { BODY_MAX = 256 * 1024, LOOPS_MAX = 64, PARAMS_MAX = 64 };
 
-/* "for (i = 0; i < n; i++)": the tokens in which its variable is below the parameter */
+/* "for (i = 0; i < n; i++)": the tokens in which the variable is less than the parameter */
 struct loop {
 	struct mpk_span variable;
 	size_t from, to;
@@ -38,7 +35,7 @@ struct body {
 	size_t param_count;
 	struct mpk_token *t; /* malloc'ed; the last is MPK_TOKEN_END */
 	size_t count, cap;
-	bool is_changed[PARAMS_MAX]; /* for each parameter: it may have changed */
+	bool is_changed[PARAMS_MAX]; /* for each parameter: the body may change it */
 	struct loop loops[LOOPS_MAX];
 	size_t loop_count, tried;
 };
@@ -72,7 +69,7 @@ static bool is_name(const struct body *b, size_t i, struct mpk_span name)
 	return token_at(b, i)->kind == MPK_TOKEN_WORD && mpk_span_equal(token_at(b, i)->text, name);
 }
 
-/* A macro may hide anything, except one that is a number. */
+/* Whether a name is a macro that is not a number: it may hide anything. */
 static bool has_macros(const struct body *b)
 {
 	uint32_t number;
@@ -88,7 +85,7 @@ static bool has_macros(const struct body *b)
 	return false;
 }
 
-/* After casts such as "(size_t)". */
+/* Returns the index after casts such as "(size_t)". */
 static size_t skip_casts(const struct body *b, size_t i)
 {
 	for (;;) {
@@ -169,7 +166,7 @@ static size_t find_param(const struct body *b, size_t i)
 	return SIZE_MAX;
 }
 
-/* Accepts an integer parameter that never changes, or a number. */
+/* Reads a bound: an integer parameter that never changes, or a number. */
 static bool read_bound(const struct body *b, size_t i, struct mpk_cfunction_extent *out)
 {
 	size_t p = find_param(b, i);
@@ -185,7 +182,7 @@ static bool read_bound(const struct body *b, size_t i, struct mpk_cfunction_exte
 	return integer && !b->is_changed[p];
 }
 
-/* The step: "i++", "++i", "i += 4". */
+/* Whether i is a step of the loop: "i++", "++i", "i += 4". */
 static bool is_step(const struct body *b, size_t i, struct mpk_span variable)
 {
 	uint32_t step;
@@ -199,7 +196,7 @@ static bool is_step(const struct body *b, size_t i, struct mpk_span variable)
 	       is_sign(b, i + 3, ')');
 }
 
-/* The parentheses of a "for" at i, whose variable counts from 0. */
+/* Notes the loop whose "for" is at i, if its variable counts from 0. */
 static void note_loop(struct body *b, size_t i)
 {
 	size_t open = i + 1, at = open + 1;
@@ -231,7 +228,7 @@ static void note_loop(struct body *b, size_t i)
 		b->loops[b->loop_count++] = l;
 }
 
-/* Returns the innermost loop around i that has the variable, or NULL. */
+/* Returns the innermost loop around i with this variable, or NULL. */
 static const struct loop *loop_of(const struct body *b, size_t at, struct mpk_span variable)
 {
 	for (size_t k = b->loop_count; k-- > 0;)
@@ -241,7 +238,7 @@ static const struct loop *loop_of(const struct body *b, size_t at, struct mpk_sp
 	return NULL;
 }
 
-/* --- uses --------------------------------------------------------------------------------------- */
+/* --- uses of pointers --------------------------------------------------------------------------- */
 
 struct dims {
 	struct mpk_cfunction_extent at[2];
@@ -253,7 +250,7 @@ static bool same_extent(struct mpk_cfunction_extent a, struct mpk_cfunction_exte
 	return a.param == b.param && (a.param != SIZE_MAX || a.number == b.number);
 }
 
-/* "i]", "i * m + j]", "(i * m) + j]" and "j + i * m]" with variables of loops around it. */
+/* Reads "i]", "i * m + j]", "(i * m) + j]" or "j + i * m]", with variables of the loops around it. */
 static bool read_subscript(const struct body *b, size_t i, struct dims *out)
 {
 	const struct loop *first = loop_of(b, i, token_at(b, i)->text), *outer, *inner;
@@ -281,7 +278,7 @@ static bool read_subscript(const struct body *b, size_t i, struct dims *out)
 	return true;
 }
 
-/* "*x" is one element, as "x[0]" is. */
+/* "*x" is one element, like "x[0]". */
 static bool is_single(const struct body *b, size_t i)
 {
 	if (is_sign(b, i + 1, '['))
@@ -327,7 +324,7 @@ static void cfunction_read_extents(const struct body *b, size_t p,
 
 /* --- results ------------------------------------------------------------------------------------ */
 
-/* "return 0;", "return -1;", "return -EINVAL;" */
+/* Whether a return is "return 0;", "return -1;" or "return -EINVAL;". */
 static bool cfunction_is_status(const struct body *b, size_t i, bool *zero)
 {
 	bool capitals = true;
@@ -343,8 +340,8 @@ static bool cfunction_is_status(const struct body *b, size_t i, bool *zero)
 	return capitals || (word.data[0] >= '0' && word.data[0] <= '9');
 }
 
-/* What the body says of results, and of extents that the declaration leaves open
- * Of a body beyond 256 KiB, or with macros in it, nothing is said.
+/* Reads from a body what it returns, and the extents that the declaration does not give
+ * Nothing is read from a body of more than 256 KiB, or with macros in it.
  * Returns  MPK_OK; MPK_E_NOMEM */
 static enum mpk_code cfunction_body_read(struct mpk_span body, struct mpk_source_code_index *index,
 					 struct mpk_cfunction *f,
@@ -402,7 +399,7 @@ struct head {
 		is_record;
 };
 
-/* A function that was found; its texts are read when all are found. */
+/* A function. The texts of all functions are read after the last one was found. */
 struct found {
 	struct mpk_span name, result, params, body;
 	uint32_t line;
@@ -415,11 +412,11 @@ struct reader {
 	bool is_cxx;
 	struct mpk_source_code_groups groups;
 	struct head head;
-	bool extern_c[BLOCKS_MAX]; /* of the blocks around */
+	bool extern_c[BLOCKS_MAX]; /* for each block around: it is extern "C" */
 	size_t depth;
 	struct found *found; /* malloc'ed */
 	size_t count, cap;
-	struct mpk_strmap names; /* to indices */
+	struct mpk_strmap names; /* index into found, by name */
 };
 
 static void reader_fini(struct reader *r)
@@ -438,7 +435,7 @@ static void new_declaration(struct reader *r)
 	r->head = (struct head){ 0 };
 }
 
-/* Names before parentheses that are not a function's. */
+/* Words before parentheses that are not the name of a function. */
 static bool is_keyword(struct mpk_span word)
 {
 	static const char *const words[] = {
@@ -478,7 +475,7 @@ static enum mpk_code skip_group(struct reader *r, struct mpk_span *inside, struc
 	return MPK_OK;
 }
 
-/* Skips to the semicolon of a declaration that is no function, past bracketed parts. */
+/* Skips to the semicolon of a declaration that is not a function, past brackets. */
 static enum mpk_code skip_rest(struct reader *r, struct mpk_error *err)
 {
 	while (!at_end(r) && !mpk_lexer_at(&r->lex, ';') && !mpk_lexer_at(&r->lex, '}')) {
@@ -490,7 +487,7 @@ static enum mpk_code skip_rest(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* A declaration and its definition are one function; the definition tells more. */
+/* Merges a declaration with its definition, which has more information. */
 static enum mpk_code cfunction_add(struct reader *r, struct found *f, struct mpk_error *err)
 {
 	const struct mpk_source_code_group *group =
@@ -507,7 +504,7 @@ static enum mpk_code cfunction_add(struct reader *r, struct found *f, struct mpk
 	}
 	f->extern_c |= r->found[at].extern_c;
 	f->is_local |= r->found[at].is_local;
-	/* "extern int f(int);" beside an inline definition makes a symbol of it */
+	/* "extern int f(int);" beside an inline definition makes it a symbol */
 	f->is_inline &= r->found[at].is_inline || !f->body.len;
 	if (f->body.len && !r->found[at].body.len)
 		r->found[at] = *f;
@@ -517,8 +514,8 @@ static enum mpk_code cfunction_add(struct reader *r, struct found *f, struct mpk
 	return MPK_OK;
 }
 
-/* After the parameters: attributes, then a semicolon, a comma or the body. Anything else shows that it was a
- * macro's call, and a declaration begins there.
+/* Reads after the parameters: attributes, then a semicolon, a comma or the body. If something else
+ * follows, this was the call of a macro, and a declaration begins there.
  * @is_one  receives whether it is a function */
 static enum mpk_code finish(struct reader *r, struct found *f, bool *is_one, struct mpk_error *err)
 {
@@ -534,7 +531,8 @@ static enum mpk_code finish(struct reader *r, struct found *f, bool *is_one, str
 		    mpk_span_is(word, "float") || mpk_span_is(word, "double") ||
 		    mpk_span_is(word, "unsigned") || mpk_span_is(word, "long") ||
 		    mpk_span_is(word, "char") || mpk_span_is(word, "short"))
-			break; /* a macro's call before a declaration, or parameters of before 1989 */
+			break; /* the call of a macro before a declaration, or parameters in the
+			        * style before 1989 */
 		MPK_TRY(mpk_lexer_next(&r->lex, err));
 		if (mpk_lexer_at(&r->lex, '('))
 			MPK_TRY(skip_group(r, NULL, err));
@@ -583,7 +581,7 @@ static enum mpk_code open_brace(struct reader *r, struct mpk_error *err)
 	const struct head *h = &r->head;
 
 	if (!h->is_namespace && !(h->extern_c && !h->words)) {
-		if (!h->is_record) /* else "struct s { int x; } f(int);" */
+		if (!h->is_record) /* but not in "struct s { int x; } f(int);" */
 			new_declaration(r);
 		return skip_group(r, NULL, err);
 	}
@@ -613,7 +611,7 @@ static void note_word(struct reader *r)
 	h->last = *t;
 }
 
-/* One token of a declaration at the outermost level. */
+/* Reads one token of a declaration at the outermost level. */
 static enum mpk_code cfunction_follow(struct reader *r, struct mpk_error *err)
 {
 	struct head *h = &r->head;
@@ -625,7 +623,7 @@ static enum mpk_code cfunction_follow(struct reader *r, struct mpk_error *err)
 		if (named)
 			return read_function(r, err);
 		if (h->words == 1 && h->last.text.len && !is_keyword(h->last.text))
-			new_declaration(r); /* a macro's call */
+			new_declaration(r); /* it was the call of a macro */
 		h->last = (struct mpk_token){ 0 };
 		return skip_group(r, NULL, err);
 	}
@@ -643,9 +641,9 @@ static enum mpk_code cfunction_follow(struct reader *r, struct mpk_error *err)
 	return mpk_lexer_next(&r->lex, err);
 }
 
-/* --- what was found ----------------------------------------------------------------------------- */
+/* --- the list of functions ---------------------------------------------------------------------- */
 
-/* Returns the text up to the next comma outside of brackets; false: none is left. */
+/* Returns the text up to the next comma outside of brackets; false: there is none. */
 static bool next_param(struct mpk_span s, size_t *at, struct mpk_span *out)
 {
 	size_t depth = 0, i = *at;
@@ -686,7 +684,8 @@ static const char *cfunction_refusal(const struct found *f, struct mpk_span para
 	return NULL;
 }
 
-/* The parameters in one pass, then once more: "void f(float x[n], int n)" is no C, but bodies name any. */
+/* Reads the parameters twice, because an extent may name a later parameter: "void f(float x[n], int
+ * n)" is not valid C, but bodies do so. */
 static enum mpk_code read_params(struct mpk_span text, struct mpk_source_code_index *index,
 				 struct mpk_arena *arena, struct mpk_cfunction_value **out,
 				 size_t *count, struct mpk_error *err)

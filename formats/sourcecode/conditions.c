@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conditions.c - "#if" and its kin: which groups are read, which are not, and which depend on
- * the compilation
+/* conditions.c - "#if" and related directives: which groups are compiled, which are not, and which
+ * may be
  *
  * Nothing is preprocessed, so a condition holds, does not hold, or may hold. Conditions that may
- * hold are listed, so that they can be reported with the kernels inside. */
+ * hold are listed, to be reported with the kernels inside. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,33 +16,33 @@ enum { DEPTH_MAX = 64 }; /* deeper conditions belong to the group at this depth 
 
 enum truth { NO, YES, MAYBE };
 
-/* What is known of a name, in a table of words: one of these states. */
+/* What is known of a name at this place. */
 enum name_state { DEFINED, UNDEFINED, UNSURE };
 
-/* One "#if" up to its "#endif". */
+/* An "#if" up to its "#endif". */
 struct frame {
-	enum truth taken;     /* one of its groups so far was read */
-	bool live;            /* the current group may be read */
-	bool known;           /* and is certainly read where the frame is */
+	enum truth taken;     /* whether one of its groups so far is compiled */
+	bool live;            /* the current group may be compiled */
+	bool known;           /* the current group is certainly compiled if the text around is */
 	size_t group;         /* index of the condition; SIZE_MAX: not listed */
-	struct mpk_span line; /* that begins the frame */
-	bool guards;          /* the guard of a file against being read twice: no condition */
+	struct mpk_span line; /* the line that begins it */
+	bool guards;          /* the include guard of a file, which is not a condition */
 };
 
 struct conditions {
 	struct mpk_span text;
-	uint8_t *out; /* NULL: nothing was removed yet */
+	uint8_t *out; /* copy with groups removed; NULL: nothing is removed yet */
 	struct mpk_arena *arena;
 	struct mpk_strmap names;
-	enum name_state *states; /* of the names; malloc'ed */
+	enum name_state *states; /* for each name; malloc'ed */
 	size_t state_cap;
 	struct frame frames[DEPTH_MAX];
-	size_t depth;                        /* number of conditions; frames has those up to
+	size_t depth;                        /* number of open conditions; frames has the first
 					      * DEPTH_MAX */
 	struct mpk_source_code_group *items; /* malloc'ed */
 	size_t count, cap;
 	struct mpk_span
-		guard; /* name of the "#ifndef NAME" in the previous directive; else empty */
+		guard; /* the name, if the previous directive was "#ifndef NAME"; else empty */
 	bool failed;   /* memory is out */
 };
 
@@ -58,13 +58,13 @@ static struct frame *top(struct conditions *c)
 	return c->depth ? &c->frames[(c->depth < DEPTH_MAX ? c->depth : DEPTH_MAX) - 1] : NULL;
 }
 
-/* Whether this place may be read. */
+/* Whether the text here may be compiled. */
 static bool is_live(struct conditions *c)
 {
 	return !c->depth || top(c)->live;
 }
 
-/* Whether this place is certainly read: every condition around it holds. */
+/* Whether the text here is certainly compiled: all conditions around it hold. */
 static bool is_known(struct conditions *c)
 {
 	return !c->depth || top(c)->known;
@@ -75,7 +75,7 @@ static enum truth is_defined(const struct conditions *c, struct mpk_span name)
 	size_t i;
 
 	if (!name.len || !mpk_strmap_find(&c->names, name, &i))
-		return MAYBE; /* Defined by an option, a header, or the compiler. */
+		return MAYBE; /* An option, a header or the compiler may define it. */
 	return c->states[i] == DEFINED ? YES : c->states[i] == UNDEFINED ? NO : MAYBE;
 }
 
@@ -84,7 +84,7 @@ static enum truth negate(enum truth t)
 	return t == MAYBE ? MAYBE : t == YES ? NO : YES;
 }
 
-/* Evaluates "0", "1", "defined X", "!defined(X)"; anything else is unknown. */
+/* Evaluates "0", "1", "defined X", "!defined(X)"; other conditions may hold. */
 static enum truth sourcecode_holds(const struct conditions *c, struct mpk_span text)
 {
 	struct mpk_span name;
@@ -112,7 +112,7 @@ static enum truth sourcecode_holds(const struct conditions *c, struct mpk_span t
 	return not ? negate(is_defined(c, name)) : is_defined(c, name);
 }
 
-/* Puts blanks in place of unread text, and keeps the line ends. */
+/* Replaces text that is not compiled by blanks; line ends stay. */
 static void take_away(struct conditions *c, size_t from, size_t to)
 {
 	if (!c->out)
@@ -140,7 +140,7 @@ static size_t group_around(const struct conditions *c)
 	return SIZE_MAX;
 }
 
-/* The group after a line, in the frame on top. */
+/* Begins the group after a line, in the innermost frame. */
 static void begin_group(struct conditions *c, enum truth now, struct mpk_span line, size_t from)
 {
 	struct frame *f = top(c), *around = c->depth > 1 ? f - 1 : NULL;
@@ -161,7 +161,7 @@ static void begin_group(struct conditions *c, enum truth now, struct mpk_span li
 	};
 }
 
-/* A directive that is one of a condition; line is all of it, next what follows it. */
+/* Handles a directive of a condition; line is all of it, next is the offset after it. */
 static void sourcecode_follow(struct conditions *c, const struct mpk_source_code_directive *d,
 			      struct mpk_span line, size_t next)
 {
@@ -192,13 +192,14 @@ static void sourcecode_follow(struct conditions *c, const struct mpk_source_code
 	now = has_not ? negate(now) : now;
 	if (mpk_span_is(d->name, "else"))
 		now = YES;
-	if (top(c)->taken != NO && now != NO) /* An earlier group may have been the one. */
+	if (top(c)->taken != NO &&
+	    now != NO) /* An earlier group may be the one that is compiled. */
 		now = top(c)->taken == YES ? NO : MAYBE;
 	begin_group(c, now, line, next);
 	c->guard = mpk_span_is(d->name, "ifndef") && now == MAYBE ? name : (struct mpk_span){ 0 };
 }
 
-/* "#ifndef X" and "#define X": the definition between holds wherever X is not defined otherwise. */
+/* "#ifndef X" before "#define X" holds unless X is defined elsewhere. */
 static void pass_guard(struct conditions *c, bool guards)
 {
 	struct frame *f = top(c);
@@ -250,7 +251,7 @@ static bool is_condition(struct mpk_span name)
 static void read_conditions(struct conditions *c)
 {
 	struct mpk_source_code_directive d;
-	size_t at = 0, from = 0; /* from: where what follows the last directive begins */
+	size_t at = 0, from = 0; /* from: offset after the last directive */
 
 	while (!c->failed && mpk_source_code_next_directive(c->text, &at, &d)) {
 		size_t end = at - 1 < c->text.len ? at - 1 : c->text.len, sign;

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* declaration.c - what a declaration of C says of one value: a number, a pointer to numbers, or neither
+/* declaration.c - what a C declaration says about one value: a number, a pointer to numbers, or
+ * something else
  *
- * Words are looked up in the typedefs of the text. A word that the text does not explain is taken
- * for a macro that marks the declaration when a type of C is beside it, else for a type of a
- * header.
- */
+ * Words are looked up in the typedefs of the text. An unknown word beside a type of C is taken for
+ * a macro that expands to an attribute, else for a type of a header. */
 #include <string.h>
 
 #include "base/compiler.h"
 #include "sourcecode/internal/sourcecode.h"
 
-/* Hostile texts have types that stand for types that stand for types. */
+/* Limits, because hostile texts have types that expand to types that expand to types. */
 enum { DEPTH_MAX = 16, WORDS_MAX = 256 };
 
 enum base { NONE, INT, CHAR, FLOAT, DOUBLE, VOID, FIXED };
 
-/* A declaration in progress. */
+/* A declaration that is being read. */
 struct declaration {
 	struct mpk_source_code_index *index;
 	struct mpk_cfunction_value *out;
 	const struct mpk_cfunction_value *others;
 	size_t other_count;
 	enum base base;
-	struct mpk_dtype fixed; /* FIXED */
+	struct mpk_dtype fixed; /* the type, if base is FIXED */
 	unsigned longs, shorts, stars;
 	bool is_unsigned, is_signed, is_const, is_record, is_enum, is_open, is_odd;
 	bool is_reference, is_function;
@@ -52,7 +51,7 @@ static const struct {
 
 static void write_out(struct declaration *d, struct mpk_span text, unsigned depth);
 
-/* Words of C that do not affect how the type is passed. */
+/* Words of C that do not change how the value is passed. */
 static bool is_mark(struct mpk_span word)
 {
 	static const char *const words[] = {
@@ -74,7 +73,7 @@ static void set_base(struct declaration *d, enum base base)
 	d->base = base;
 }
 
-/* A type of the language, or one of its own headers. */
+/* Reads a type of the language, or of its standard headers. */
 static bool take_type(struct declaration *d, struct mpk_span word)
 {
 	static const struct {
@@ -123,7 +122,7 @@ static bool take_modifier(struct declaration *d, struct mpk_span word)
 	d->is_signed |= is_signed;
 	d->longs += is_long;
 	d->shorts += is_short;
-	d->is_const |= is_const && !d->stars; /* else the pointer itself is */
+	d->is_const |= is_const && !d->stars; /* after a star, the pointer itself is const */
 	return is_unsigned || is_long || is_signed || is_short || is_const;
 }
 
@@ -133,7 +132,7 @@ static bool has_type(const struct declaration *d)
 	       d->is_unsigned || d->is_signed || d->longs || d->shorts;
 }
 
-/* Types that the text itself defines. */
+/* Reads a type that the text defines. */
 static bool take_alias(struct declaration *d, struct mpk_span word, unsigned depth)
 {
 	struct mpk_source_code_type *type = mpk_source_code_find_type(d->index, word);
@@ -141,7 +140,7 @@ static bool take_alias(struct declaration *d, struct mpk_span word, unsigned dep
 	unsigned stars = d->stars;
 
 	if (!type || (type->is_macro && type->kind == MPK_SOURCE_CODE_TYPE_OPEN))
-		return false; /* a macro of attributes, perhaps */
+		return false; /* perhaps a macro for an attribute */
 	switch (type->kind) {
 	case MPK_SOURCE_CODE_TYPE_RECORD:
 		d->is_record = true;
@@ -164,7 +163,8 @@ static bool take_alias(struct declaration *d, struct mpk_span word, unsigned dep
 		d->is_const = false;
 	write_out(d, type->words, depth + 1);
 	d->stars += type->is_pointer;
-	/* "const" before the name of a pointer is the pointer's; before that of a number, the number's */
+	/* "const" before the name of a pointer applies to the pointer; before that of a number, to the
+	 * number */
 	if (stars == 0 && d->stars == 0)
 		d->is_const |= was_const;
 	return true;
@@ -176,14 +176,14 @@ static void take_word(struct declaration *d, struct mpk_span word, bool tagged, 
 	if (tagged) /* the name after "struct" */
 		return;
 	if (take_modifier(d, word) || take_type(d, word)) {
-		if (!depth) /* The word before it was a macro. */
+		if (!depth) /* The word before was a macro. */
 			d->out->name = (struct mpk_span){ 0 };
 	} else if (is_mark(word)) {
 		d->is_record |= mpk_span_is(word, "struct") || mpk_span_is(word, "union") ||
 				mpk_span_is(word, "class");
 		d->is_enum |= mpk_span_is(word, "enum");
 	} else if (has_type(d) || !take_alias(d, word, depth)) {
-		/* the name, unless one more word follows: then it was a macro or a header's type */
+		/* the name of the value; if another word follows, this one was a macro or a type of a header */
 		if (!depth && (word.data[0] < '0' || word.data[0] > '9'))
 			d->out->name = word;
 	}
@@ -191,7 +191,7 @@ static void take_word(struct declaration *d, struct mpk_span word, bool tagged, 
 
 /* --- extents ---------------------------------------------------------------------------------- */
 
-/* "[n]", "[static n]", "[4]", "[]" */
+/* Reads "[n]", "[static n]", "[4]" or "[]". */
 static struct mpk_cfunction_extent read_extent(struct declaration *d, struct mpk_span text)
 {
 	struct mpk_cfunction_extent extent = { SIZE_MAX, 0 };
@@ -231,7 +231,7 @@ static size_t skip_to(struct mpk_span s, size_t i, char open, char close)
 	return i;
 }
 
-/* An array of arrays is one block of numbers, whose outermost extent may be left open. */
+/* An array of arrays is one block of numbers; only the outermost extent may be missing. */
 static void take_brackets(struct declaration *d, struct mpk_span inner)
 {
 	struct mpk_cfunction_value *v = d->out;
@@ -243,7 +243,7 @@ static void take_brackets(struct declaration *d, struct mpk_span inner)
 	v->dim_count++;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------- */
+/* --- the declaration ---------------------------------------------------------------------------- */
 
 static void write_out(struct declaration *d, struct mpk_span text, unsigned depth)
 {
@@ -309,7 +309,7 @@ static struct mpk_dtype number_type(const struct declaration *d)
 	return t;
 }
 
-/* Combinations that are no C type here: "long double", "unsigned float". */
+/* Combinations that are not types here: "long double", "unsigned float". */
 static bool is_no_number(const struct declaration *d)
 {
 	bool sign = d->is_unsigned || d->is_signed, length = d->longs || d->shorts;
@@ -371,7 +371,7 @@ void mpk_cfunction_value_read(struct mpk_span text, struct mpk_source_code_index
 	out->kind = pointers         ? MPK_CFUNCTION_POINTER
 		    : d.base == VOID ? MPK_CFUNCTION_VOID
 				     : MPK_CFUNCTION_NUMBER;
-	for (size_t i = 0; i < out->dim_count; i++) /* One open extent leaves all open. */
+	for (size_t i = 0; i < out->dim_count; i++) /* If one extent is unknown, all are. */
 		if (out->dims[i].param == SIZE_MAX && !out->dims[i].number)
 			out->dim_count = 0;
 }

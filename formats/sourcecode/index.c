@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* index.c - the words of a source: names, directives, options, and tables of them
  *
- * These are asked of any text, whether or not it can be read as a source; so they pass over comments and
- * nothing else, and never fail. Tables hold no more than where each word begins: a text may be long, and
- * have little but short words. */
+ * These functions are called for any text, whether it can be parsed or not; so they skip only
+ * comments, and never fail. A table stores only where each word begins, because a long text may
+ * consist of short words. */
 #include <string.h>
 
 #include "base/compiler.h"
@@ -19,7 +19,7 @@ size_t mpk_source_code_skip_blanks(struct mpk_span s, size_t i)
 	return i;
 }
 
-/* The end of the line at i, with the lines that backslashes join to it. */
+/* Returns the end of the line at i, including lines that a backslash joins to it. */
 static size_t line_end(struct mpk_span s, size_t i)
 {
 	for (; i < s.len; i++)
@@ -56,7 +56,7 @@ bool mpk_source_code_next_directive(struct mpk_span s, size_t *at,
 	return false;
 }
 
-/* Where the comment that begins at i ends, or i when none does. */
+/* Returns the end of the comment that begins at i; i: none does. */
 static size_t skip_comment(struct mpk_span s, size_t i)
 {
 	const uint8_t *end;
@@ -73,7 +73,7 @@ static size_t skip_comment(struct mpk_span s, size_t i)
 	return end ? (size_t)(end - s.data) + 2 : s.len;
 }
 
-/* The next name outside of comments; *at is moved past it */
+/* Returns the next name outside of comments, and moves *at past it. */
 static struct mpk_span source_code_next_name(struct mpk_span text, size_t *at)
 {
 	while (*at < text.len) {
@@ -92,7 +92,7 @@ static struct mpk_span source_code_next_name(struct mpk_span text, size_t *at)
 	return (struct mpk_span){ 0 };
 }
 
-/* --- Questions that are asked of a text once, or of a short one --- */
+/* --- Questions that are asked once for a text, or for a short text --- */
 
 struct mpk_span mpk_source_code_includes(struct mpk_span bytes)
 {
@@ -109,14 +109,14 @@ struct mpk_span mpk_source_code_includes(struct mpk_span bytes)
 	return (struct mpk_span){ 0 };
 }
 
-/* A star right after a type makes a parameter an address of it. */
+/* A star right after a type: the parameter is a pointer to it. */
 static bool is_pointer(struct mpk_span s, size_t i)
 {
 	i = mpk_source_code_skip_blanks(s, i);
 	return i < s.len && s.data[i] == '*';
 }
 
-/* Whole words: "float2" is not in "float2x2". */
+/* Compares whole words: "float2" is not in "float2x2". */
 bool mpk_source_code_mentions(struct mpk_span bytes, const char *word, bool as_value)
 {
 	struct mpk_span name;
@@ -127,7 +127,7 @@ bool mpk_source_code_mentions(struct mpk_span bytes, const char *word, bool as_v
 	return false;
 }
 
-/* One pass over the text, however many words there are. */
+/* One pass over the text for any number of words. */
 bool mpk_source_code_mentions_any(struct mpk_span bytes, const struct mpk_strmap *words)
 {
 	struct mpk_span name;
@@ -139,9 +139,9 @@ bool mpk_source_code_mentions_any(struct mpk_span bytes, const struct mpk_strmap
 	return false;
 }
 
-/* --- Options of the run-time compiler, which a kernel module has no other place for --- */
+/* --- Options of the run-time compiler, which a kernel module has no field for --- */
 
-/* Of one line: a newline ends the options. */
+/* Blanks of one line: a newline ends the options. */
 static bool is_blank(uint8_t c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
@@ -173,21 +173,21 @@ bool mpk_source_code_nvrtc(struct mpk_span bytes, struct mpk_span words[MPK_SOUR
 	}
 }
 
-/* What a directive says of the word in the same slot. */
+/* The constant that a directive defines for the word in the same slot. */
 struct constant {
 	uint32_t value;
-	bool known; /* it is this number wherever the text is compiled */
+	bool known; /* the word is this number wherever the text is compiled */
 };
 
-/* A table with open addressing. An offset that is taken counts from 1. */
+/* A hash table with open addressing, of offsets plus 1; 0 is a free slot. */
 struct mpk_source_code_words {
 	uint32_t *offsets;
-	size_t cap;                 /* 0: nothing is known of this text */
-	bool (*belongs)(uint8_t c); /* to a word of this list */
-	struct constant *constants; /* of each slot, in the list of that name; else NULL */
+	size_t cap;                 /* 0: the list could not be made */
+	bool (*belongs)(uint8_t c); /* whether a byte belongs to a word of this list */
+	struct constant *constants; /* for each slot; only in the list of constants, else NULL */
 };
 
-/* A pass over the text: what is done with a word of a list. */
+/* A pass over the text, and the function to call for each word of a list. */
 struct pass {
 	struct mpk_span bytes;
 	struct mpk_source_code_words *words;
@@ -197,7 +197,7 @@ struct pass {
 
 /* --- tables ------------------------------------------------------------------------------- */
 
-/* Whether it is the word that begins at off, all of it. */
+/* Whether the word at off is this one, as a whole word. */
 static bool is_at(const struct mpk_source_code_words *w, struct mpk_span bytes, size_t off,
 		  struct mpk_span word)
 {
@@ -208,7 +208,7 @@ static bool is_at(const struct mpk_source_code_words *w, struct mpk_span bytes, 
 	return mpk_span_equal(mpk_span_of(bytes.data + off, end - off), word);
 }
 
-/* The slot of a word, or the free one for it. */
+/* Returns the slot of a word, or the free slot for it. */
 static size_t probe(const struct mpk_source_code_words *w, struct mpk_span bytes,
 		    struct mpk_span word)
 {
@@ -235,7 +235,7 @@ static void sourcecode_put(struct pass *p, struct mpk_span word, const struct co
 	slot = probe(w, p->bytes, word);
 	if (w->constants && !w->offsets[slot])
 		w->constants[slot] = *c;
-	else if (w->constants) /* what is defined twice depends on where */
+	else if (w->constants) /* defined twice: the value depends on the place */
 		w->constants[slot].known = false;
 	if (!w->offsets[slot])
 		w->offsets[slot] = (uint32_t)(word.data - p->bytes.data) + 1;
@@ -251,8 +251,8 @@ static void each_word(struct pass *p)
 		p->found(p, word, NULL);
 }
 
-/* The word after each "#define". What is between '#' and the directive is passed over, other '#' too, so
- * that all of those lead to one word. */
+/* Visits the word after each "#define". Anything between '#' and the directive is skipped, also
+ * more '#'. */
 static void each_macro(struct pass *p)
 {
 	struct mpk_span s = p->bytes;
@@ -270,7 +270,7 @@ static void each_macro(struct pass *p)
 	}
 }
 
-/* All that is in a typedef outside of braces may be its name. */
+/* Visits all words of a typedef outside of braces: any may be its name. */
 static void each_typedef(struct pass *p)
 {
 	static const char keyword[] = "typedef";
@@ -324,7 +324,7 @@ static bool parse_constant(struct mpk_span text, uint32_t *out)
 	return true;
 }
 
-/* What is defined under a condition depends on who compiles. */
+/* A definition under a condition depends on the compilation. */
 static void each_constant(struct pass *p)
 {
 	struct mpk_source_code_directive d;
@@ -358,10 +358,10 @@ static const struct {
 	[MPK_SOURCE_CODE_CONSTANTS] = { each_constant, mpk_source_code_is_name },
 };
 
-/* A table without room means one that there is no memory for: it is not asked for again. */
+/* Used if there is no memory for a table, so that it is not tried again. */
 static const struct mpk_source_code_words nothing;
 
-/* A text of no bytes has no words; an offset has 32 bits. */
+/* A text without bytes has no words; an offset has 32 bits. */
 static const struct mpk_source_code_words *sourcecode_make(struct mpk_source_code_index *index,
 							   enum mpk_source_code_list list)
 {
@@ -373,7 +373,7 @@ static const struct mpk_source_code_words *sourcecode_make(struct mpk_source_cod
 		return &nothing;
 	if (index->bytes.len)
 		lists[list].each(&p);
-	cap = p.count + p.count / 3 + 1; /* three quarters full at most */
+	cap = p.count + p.count / 3 + 1; /* at most three quarters full */
 	w->belongs = lists[list].belongs;
 	w->offsets = mpk_arena_array(index->arena, cap, sizeof *w->offsets);
 	if (list == MPK_SOURCE_CODE_CONSTANTS)
@@ -396,7 +396,7 @@ static const struct mpk_source_code_words *words_of(struct mpk_source_code_index
 	return index->lists[list];
 }
 
-/* --- questions ---------------------------------------------------------------------------- */
+/* --- look-ups ----------------------------------------------------------------------------- */
 
 bool mpk_source_code_index_has(struct mpk_source_code_index *index, enum mpk_source_code_list list,
 			       struct mpk_span word)
@@ -423,7 +423,7 @@ bool mpk_source_code_constant(struct mpk_source_code_index *index, struct mpk_sp
 	return true;
 }
 
-/* In a page of prose, which begins its headings with '#', there is none of these. */
+/* None of these is in a page of prose, whose headings begin with '#'. */
 static void read_directives(struct mpk_source_code_index *index)
 {
 	struct mpk_source_code_directive d;
@@ -449,7 +449,7 @@ bool mpk_source_code_may_hold(struct mpk_source_code_index *index, struct mpk_sp
 	       mpk_source_code_index_has(index, MPK_SOURCE_CODE_WORDS, name);
 }
 
-/* Without a macro a mention is a declaration, or a use: the reader finds definitions. */
+/* Without macros a mention is a declaration or a use: the reader finds all definitions. */
 bool mpk_source_code_may_define(struct mpk_source_code_index *index, struct mpk_span name)
 {
 	read_directives(index);

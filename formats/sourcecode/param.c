@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* param.c - a kernel's parameter as a kernel table lists it: a buffer's handle, or a number's type; and what
- * a compiler of CUDA C++ makes of the parameters, the symbol of the kernel
+/* param.c - the type of a kernel's parameter in a kernel table: a buffer's handle, or a number's
+ * type; and the symbol of a CUDA C++ kernel, which contains the types of its parameters
  *
- * Types are recognised by their words alone. What a typedef, a macro or a template makes is unknown.
- */
+ * Types are recognised by their words only. A type from a typedef, a macro or a template is
+ * unknown. */
 #include <string.h>
 
 #include "base/compiler.h"
@@ -67,7 +67,7 @@ static bool is_image(struct mpk_span text)
 	return false;
 }
 
-/* "float", "uint32_t"; also "float4", whose elements are in lanes. */
+/* Reads "float", "uint32_t"; also "float4", whose elements are lanes. */
 static bool type_of_word(struct mpk_span word, struct mpk_dtype *out)
 {
 	static const struct {
@@ -125,7 +125,7 @@ static bool type_of_word(struct mpk_span word, struct mpk_dtype *out)
 	return false;
 }
 
-/* A number's type, or a vector's; the word after it is its name. */
+/* Finds the type of a number or a vector; the word after it is the name. */
 static bool find_type(struct mpk_span text, struct mpk_dtype *out)
 {
 	struct mpk_dtype t = { 0, 0, 1 }, own;
@@ -136,7 +136,7 @@ static bool find_type(struct mpk_span text, struct mpk_dtype *out)
 	while ((word = mpk_source_code_next_word(text, &at)).len) {
 		is_unsigned |= mpk_span_is(word, "unsigned");
 		is_signed |= mpk_span_is(word, "signed");
-		if (mpk_span_is(word, "long")) { /* 64 bits in OpenCL, and on devices of CUDA */
+		if (mpk_span_is(word, "long")) { /* 64 bits in OpenCL, and on CUDA devices */
 			is_long = true;
 		} else if (!found && type_of_word(word, &own)) {
 			t = own;
@@ -155,7 +155,7 @@ static bool find_type(struct mpk_span text, struct mpk_dtype *out)
 	return found || is_unsigned || is_signed;
 }
 
-/* Words of a declaration that are no type of the program's own and no name. */
+/* Words of a declaration that are neither a type that the program defines nor a name. */
 static bool is_qualifier(struct mpk_span word)
 {
 	static const char *const words[] = {
@@ -199,8 +199,8 @@ static size_t count_stars(struct mpk_span param)
 	return stars + (brackets ? brackets : references);
 }
 
-/* Their size on the device is not known to who calls. Version 2.0 takes pointers to pointers, which
- * runtimes do not ask for. */
+/* The size of these types on the device is not known to the caller. OpenCL 2.0 accepts pointers to
+ * pointers, but runtimes do not ask for that version. */
 static const char *refused_type(struct mpk_span param)
 {
 	static const char *const words[] = { "size_t",    "ptrdiff_t", "intptr_t",
@@ -214,7 +214,7 @@ static const char *refused_type(struct mpk_span param)
 	return NULL;
 }
 
-/* The language's own words are no typedef's. */
+/* A word of the language is not a typedef. */
 static bool is_made(struct mpk_source_code_index *index, struct mpk_span word)
 {
 	struct mpk_dtype ignored;
@@ -229,7 +229,7 @@ bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_source_code
 	struct mpk_span word, next;
 	size_t at = 0;
 
-	/* the last word is the parameter's own name */
+	/* the last word is the name of the parameter */
 	for (word = mpk_source_code_next_word(param, &at); word.len; word = next) {
 		next = mpk_source_code_next_word(param, &at);
 		if (next.len && is_made(index, word))
@@ -238,14 +238,14 @@ bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_source_code
 	return false;
 }
 
-/* --- the whole declaration ------------------------------------------------------------------- */
+/* --- the declaration --------------------------------------------------------------------------- */
 
 static bool is_number_word(struct mpk_span word)
 {
 	return word.data[0] >= '0' && word.data[0] <= '9';
 }
 
-/* The last word before an array's brackets, when a type is before it. */
+/* Returns the last word before the brackets of an array, if a type is before it. */
 static struct mpk_span sourcecode_name_of(struct mpk_span param)
 {
 	struct mpk_span word, last = { 0 };
@@ -267,7 +267,7 @@ static struct mpk_span sourcecode_name_of(struct mpk_span param)
 	return last;
 }
 
-/* The type's own word where it is none of the language: of a struct, a typedef. */
+/* Returns the word of a type that is not the language's: a struct, a typedef. */
 static struct mpk_span sourcecode_class_of(struct mpk_span param, struct mpk_span name)
 {
 	struct mpk_span word;
@@ -281,7 +281,7 @@ static struct mpk_span sourcecode_class_of(struct mpk_span param, struct mpk_spa
 	return (struct mpk_span){ 0 };
 }
 
-/* Whether what a pointer leads to is only read: "const" in front of the '*', or constant memory. */
+/* Whether the memory behind a pointer is only read: "const" before the '*', or constant memory. */
 static bool is_read_only(struct mpk_span param)
 {
 	static const char *const words[] = { "const", "__constant", "constant", "__read_only",
@@ -321,14 +321,14 @@ void mpk_source_code_param_read(struct mpk_span param, struct mpk_source_code_pa
 
 /* --- the symbol of a kernel --------------------------------------------------------------------
  *
- * Drivers look kernels up by their symbols. extern "C" leaves the name alone; else it carries the types of
- * the parameters, which are given here by their words. Where those do not tell, nothing is guessed: a
- * symbol that is wrong fails at run time only. */
+ * Drivers find kernels by their symbols. With extern "C" the symbol is the name; else it contains
+ * the types of the parameters, which are taken from their words. If the words do not determine
+ * them, no symbol is returned, because a wrong symbol fails only at run time. */
 
 enum { PARAMS_MAX = 64 };
 
-/* Whether a class of this name is in the text, or CUDA brings it: a typedef has the symbol of what it
- * means. */
+/* Whether the text, or CUDA, defines a class of this name. A typedef is not one: the symbol
+ * contains the type that it means. */
 static bool is_class(struct mpk_span name, struct mpk_source_code_index *index)
 {
 	return mpk_span_is(name, "dim3") ||
@@ -340,7 +340,7 @@ static bool has(struct mpk_span text, const char *word)
 	return mpk_source_code_mentions(text, word, false);
 }
 
-/* The ABI's letters of what the language calls differently and yet has at one size. */
+/* Returns the ABI's letter of a type that has several names with one size. */
 static char letter_of(struct mpk_span text, struct mpk_dtype t)
 {
 	bool is_long = has(text, "long");
@@ -372,7 +372,7 @@ static char letter_of(struct mpk_span text, struct mpk_dtype t)
 	}
 }
 
-/* The word of a type that is a class by the ABI: CUDA's vectors and half types. */
+/* Returns the name of a type that is a class in the ABI: CUDA's vectors and half types. */
 static struct mpk_span word_of_class(struct mpk_span text, const struct mpk_source_code_param *p)
 {
 	static const char *const words[] = {
@@ -436,7 +436,7 @@ bool mpk_source_code_symbol(const struct mpk_source_code_kernel *kernel,
 		(void)mpk_source_code_next_param(kernel, &at, &text);
 		if (!type_of_param(text, index, &params[i]))
 			return false;
-		/* a class of a namespace has a symbol with that in it */
+		/* the symbol contains the namespace of the class */
 		if (!params[i].builtin && kernel->scope_count && is_class(params[i].name, index))
 			return false;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plain.c - removes comments, line continuations and multi-line strings from a source
  *
- * Readers of kernels, parameters and words each skipped comments themselves, and missed some.
- * Here a text loses them once, before anything is read, as in a compiler. Blanks take their
- * place, so that the text keeps its length and places in it are places in the file. */
+ * The readers of kernels, parameters and words once skipped comments themselves, and each missed
+ * some. Here they are removed once, before anything is read, as a compiler does. Blanks replace
+ * them, so that the text keeps its length, and offsets in it are offsets in the file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,21 +12,22 @@
 #include "sourcecode/internal/sourcecode.h"
 #include "sourcecode/sourcecode.h"
 
-/* A text in progress. Parts that a backslash joins are put together; the blanks follow. */
+/* A text that is being cleaned. Parts that a backslash joins are put together, and blanks follow. */
 struct cleaner {
 	struct mpk_span in;
 	uint8_t *out;
-	size_t put;      /* bytes of out */
-	size_t newlines; /* read from the line and not written yet: put + newlines is what was read */
-	bool nests;      /* comments may contain comments: WGSL */
-	bool in_directive; /* its line goes on whatever is in it */
+	size_t put;        /* bytes written to out */
+	size_t newlines;   /* line ends read and not written yet: put + newlines is the number of
+			  * bytes read */
+	bool nests;        /* comments may contain comments: WGSL */
+	bool in_directive; /* in a preprocessor line, whose end counts */
 	bool begins_line;
-	/* A vain search to the end is not repeated. */
+	/* A search that reached the end of the text is not repeated. */
 	bool endless_comment, endless_raw;
-	size_t endless_string; /* up to here no quote begins a string */
+	size_t endless_string; /* no quote before this offset begins a string */
 };
 
-/* Returns the position after the backslash-newlines at i; i: there is none. */
+/* Returns the offset after the backslash-newlines at i; i: there is none. */
 static size_t skip_joints(struct mpk_span s, size_t i)
 {
 	for (;;) {
@@ -40,7 +41,7 @@ static size_t skip_joints(struct mpk_span s, size_t i)
 	}
 }
 
-/* The character at *i after such, which *i is moved to; -1 at the end. */
+/* Returns the character at *i after backslash-newlines, and moves *i to it; -1 at the end. */
 static int char_at(const struct cleaner *c, size_t *i)
 {
 	*i = c->nests ? *i : skip_joints(c->in, *i);
@@ -54,7 +55,8 @@ static void put_newlines(struct cleaner *c)
 	c->newlines = 0;
 }
 
-/* Writes the text from i to end as blanks and line ends; those of a directive wait for its end. */
+/* Writes the text from i to end as blanks and line ends; the line ends of a directive are written
+ * after it. */
 static void put_blanks(struct cleaner *c, size_t i, size_t end)
 {
 	for (; i < end; i++) {
@@ -67,7 +69,7 @@ static void put_blanks(struct cleaner *c, size_t i, size_t end)
 	}
 }
 
-/* Returns the end of the comment whose slash is at i and whose second character is at second. */
+/* Returns the end of the comment whose slash is at i; second is the offset of its second character. */
 static size_t comment_end(struct cleaner *c, size_t second)
 {
 	bool line = c->in.data[second] == '/';
@@ -87,12 +89,13 @@ static size_t comment_end(struct cleaner *c, size_t second)
 		if (!depth)
 			return i;
 	}
-	c->endless_comment |= !line; /* It stays, so that the reader of the text finds it. */
+	c->endless_comment |= !line; /* An endless comment stays, so that the reader of the text
+				      * reports it. */
 	return line ? i : SIZE_MAX;
 }
 
-/* Returns the end of the string that begins at i; SIZE_MAX: it does not end in its line, and is
- * no string. */
+/* Returns the end of the string that begins at i; SIZE_MAX: it does not end in its line, so it is
+ * not a string. */
 static size_t string_end(struct cleaner *c, size_t i)
 {
 	int quote = c->in.data[i], sign;
@@ -110,7 +113,7 @@ static size_t string_end(struct cleaner *c, size_t i)
 	return SIZE_MAX;
 }
 
-/* R"end( ... )end" of C++; SIZE_MAX: it is none */
+/* Returns the end of R"end( ... )end" in C++; SIZE_MAX: it is not a raw string. */
 static size_t raw_end(struct cleaner *c, size_t i)
 {
 	enum { DELIMITER_MAX = 16 };
@@ -133,7 +136,7 @@ static size_t raw_end(struct cleaner *c, size_t i)
 	return at ? (size_t)(at - s.data) + n + 2 : SIZE_MAX;
 }
 
-/* Joins a name or a number; 1'000 is one number. */
+/* Joins the parts of a name or a number; 1'000 is one number. */
 static size_t sourcecode_put_word(struct cleaner *c, size_t i)
 {
 	size_t from = i, end = i, put = c->put, next = i;
@@ -147,7 +150,7 @@ static size_t sourcecode_put_word(struct cleaner *c, size_t i)
 		c->out[c->put++] = (uint8_t)sign;
 		end = ++next;
 	}
-	/* what joined it: as many bytes as are missing */
+	/* as many blanks as bytes were removed */
 	for (size_t k = from; k < end; k++)
 		c->newlines += c->in.data[k] == '\n';
 	while (c->put - put + c->newlines < end - from)
@@ -173,7 +176,7 @@ static size_t sourcecode_put_comment(struct cleaner *c, size_t i)
 	return i + 1;
 }
 
-/* Puts what begins at i. Returns its end. */
+/* Writes what begins at i. Returns its end. */
 static size_t put_next(struct cleaner *c, size_t i)
 {
 	size_t joined = c->nests ? i : skip_joints(c->in, i);
@@ -245,12 +248,11 @@ enum mpk_code mpk_source_code_plain(struct mpk_span text, bool nests, struct mpk
 
 /* --- one text that holds a program for each kernel -------------------------------------------- */
 
-/* TVM's OpenCL and Metal back ends put "// Function: NAME" in front of each kernel's program and
- * build the programs one by one (src/runtime/opencl/opencl_module.cc, SplitKernels). A kernel may
- * therefore be defined in several programs, and the one that is run is that of the program with its
- * name. */
+/* TVM's OpenCL and Metal back ends write "// Function: NAME" before the program of each kernel and
+ * build the programs one by one (src/runtime/opencl/opencl_module.cc, SplitKernels). So several
+ * programs may define a kernel; the one that runs is that of the program with its name. */
 
-/* The offset of the next delimiter from off on, or the length of the text. */
+/* Returns the offset of the next delimiter from off on; the length of the text: none. */
 static size_t find_delimiter(struct mpk_span s, size_t off)
 {
 	const uint8_t *p = memmem(s.data + off, s.len - off, MPK_SOURCE_CODE_DELIMITER,
@@ -259,7 +261,7 @@ static size_t find_delimiter(struct mpk_span s, size_t off)
 	return p ? (size_t)(p - s.data) : s.len;
 }
 
-/* The piece whose delimiter is at off. */
+/* Returns the piece whose delimiter is at off. */
 static struct mpk_source_code_piece piece_at(struct mpk_span s, size_t off)
 {
 	size_t name = off + strlen(MPK_SOURCE_CODE_DELIMITER);
@@ -297,11 +299,11 @@ enum mpk_code mpk_source_code_split(struct mpk_span bytes, struct mpk_arena *are
 	return MPK_OK;
 }
 
-/* Names of kernels, and the program that each is taken from. */
+/* The names of kernels, and the program that each is taken from. */
 struct choice {
 	struct mpk_strmap names;
-	size_t *programs; /* of the names, SIZE_MAX: in front of all; malloc'ed */
-	bool *own;        /* it is the program of that name; malloc'ed */
+	size_t *programs; /* for each name; SIZE_MAX: the text before all programs; malloc'ed */
+	bool *own;        /* for each name: it is the name of that program; malloc'ed */
 };
 
 static void choice_fini(struct choice *c)
@@ -311,7 +313,7 @@ static void choice_fini(struct choice *c)
 	free(c->own);
 }
 
-/* Kernels come in text order, so the search continues where it was. */
+/* Kernels come in text order, so the search continues where the last one ended. */
 static size_t program_at(const struct mpk_source_code_piece *pieces, size_t count, size_t off,
 			 size_t from)
 {
@@ -328,7 +330,7 @@ static size_t offset_of(const struct mpk_source_code *s, size_t kernel)
 	return (size_t)(s->kernels[kernel].name.data - s->plain.data);
 }
 
-/* Chooses the first program that defines a kernel, unless another is called by its name. */
+/* Chooses the first program that defines a kernel, unless another one has its name. */
 static enum mpk_code sourcecode_choose(struct choice *c, const struct mpk_source_code *s,
 				       const struct mpk_source_code_piece *pieces, size_t count,
 				       struct mpk_error *err)
@@ -355,7 +357,7 @@ static enum mpk_code sourcecode_choose(struct choice *c, const struct mpk_source
 	return MPK_OK;
 }
 
-/* Those of the chosen programs, into list unless it is NULL. */
+/* Writes the kernels of the chosen programs to list, unless it is NULL. */
 static size_t sourcecode_keep(const struct choice *c, const struct mpk_source_code *s,
 			      const struct mpk_source_code_piece *pieces, size_t count,
 			      struct mpk_source_code_kernel *list)
@@ -374,7 +376,7 @@ static size_t sourcecode_keep(const struct choice *c, const struct mpk_source_co
 	return kept;
 }
 
-/* A text without delimiters, or with one, is a single program: nothing can be there twice. */
+/* A text with at most one delimiter is a single program, which defines nothing twice. */
 enum mpk_code mpk_source_code_drop_copies(struct mpk_source_code *s, struct mpk_span bytes,
 					  struct mpk_arena *arena, struct mpk_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reach.c - which elements a kernel's threads touch, as far as its words tell
+/* reach.c - which elements the threads of a kernel touch, as far as its text shows
  *
- * Who launches a kernel wants to know what its index is compared with. Only plain forms count,
- * as in "int i = get_global_id(0); if (i < n) x[i] = 0;": a wrong answer makes threads write
- * outside of a buffer, a missing one costs a question to a person. */
+ * To launch a kernel one must know what its index is compared with. Only plain forms count, such as
+ * "int i = get_global_id(0); if (i < n) x[i] = 0;". With a wrong answer, threads write outside of a
+ * buffer; a missing one only means that a person is asked. */
 #include <stdlib.h>
 
 #include "base/compiler.h"
@@ -14,21 +14,21 @@
 
 enum { BODY_MAX = 256 * 1024, NAMES_MAX = 32, NESTING_MAX = 4 };
 
-/* A variable that holds a thread's index, or something computed from it. */
+/* A variable that is the index of a thread, or computed from it. */
 struct index {
 	struct mpk_span name;
 	unsigned dim;
-	bool exact; /* it is the index and never changes */
+	bool exact; /* it is the index, and never changes */
 };
 
 struct body {
 	const struct mpk_source_code_kernel *kernel;
-	struct mpk_source_code_index *index; /* the whole source */
+	struct mpk_source_code_index *index; /* words of the whole source */
 	struct mpk_token *t;                 /* malloc'ed; the last is MPK_TOKEN_END */
 	size_t count, cap;
 	struct index indices[NAMES_MAX];
 	size_t index_count;
-	struct mpk_span *names; /* of parameters */
+	struct mpk_span *names; /* names of the parameters */
 };
 
 static void body_fini(struct body *b)
@@ -65,7 +65,7 @@ static bool is_joined(const struct body *b, size_t i)
 	return tok(b, i)->text.data + 1 == tok(b, i + 1)->text.data;
 }
 
-/* "=" by itself, or the end of "+=". */
+/* "=", or the end of "+=". */
 static bool is_assignment(const struct body *b, size_t i)
 {
 	return is_punct(b, i, '=') && !is_punct(b, i + 1, '=') &&
@@ -73,8 +73,8 @@ static bool is_assignment(const struct body *b, size_t i)
 		(i > 1 && sourcecode_is_any(b, i - 1, "<>") && sourcecode_is_any(b, i - 2, "<>")));
 }
 
-/* <, <=, > or >=; no shift, no "->".
- * Returns  how many tokens it is; 0: something else */
+/* <, <=, > or >=, but not a shift or "->".
+ * Returns  its number of tokens; 0: something else */
 static size_t order_at(const struct body *b, size_t i)
 {
 	bool shift = sourcecode_is_any(b, i, "<>") &&
@@ -87,9 +87,9 @@ static size_t order_at(const struct body *b, size_t i)
 	return is_punct(b, i + 1, '=') ? 2 : 1;
 }
 
-/* --- the index ---------------------------------------------------------------------------- */
+/* --- the index of a thread ---------------------------------------------------------------- */
 
-/* After casts such as "(int)" and "(unsigned int)". */
+/* Returns the index after casts such as "(int)" and "(unsigned int)". */
 static size_t skip_casts(const struct body *b, size_t i)
 {
 	for (;;) {
@@ -104,8 +104,8 @@ static size_t skip_casts(const struct body *b, size_t i)
 	}
 }
 
-/* Reads one factor: get_group_id(0), blockIdx.x. dim: the dimension it must have; 3: any, and
- * set then.
+/* Reads one factor: get_group_id(0), blockIdx.x. dim: the required dimension; 3: any, which is then
+ * set.
  * Returns  its end; i: there is none */
 static size_t match_factor(const struct body *b, size_t i, const char *opencl, const char *cuda,
 			   unsigned *dim)
@@ -126,7 +126,7 @@ static size_t match_factor(const struct body *b, size_t i, const char *opencl, c
 	return i;
 }
 
-/* The product of block and size, in either order, with or without parentheses. */
+/* Reads the product of block index and block size, in either order, with or without parentheses. */
 static size_t match_product(const struct body *b, size_t i, unsigned *dim)
 {
 	static const char *const words[2][2] = { { "get_group_id", "blockIdx" },
@@ -148,8 +148,8 @@ static size_t match_product(const struct body *b, size_t i, unsigned *dim)
 	return i;
 }
 
-/* get_global_id(0), or block * size + thread.
- * Returns  its end; i: it is none */
+/* Reads get_global_id(0), or block * size + thread.
+ * Returns  its end; i: there is none */
 static size_t match_formula(const struct body *b, size_t i, unsigned *dim)
 {
 	size_t end, at;
@@ -182,9 +182,9 @@ static const struct index *find_index(const struct body *b, struct mpk_span name
 	return NULL;
 }
 
-/* The index itself, with casts and parentheses.
- * @names   variables that hold it count, too
- * Returns  its end; i: it is none */
+/* Reads the index, with casts and parentheses.
+ * @names   variables that hold the index count, too
+ * Returns  its end; i: there is none */
 static size_t match_index(const struct body *b, size_t i, bool names, unsigned *dim)
 {
 	size_t at = skip_casts(b, i), open = 0, end;
@@ -210,8 +210,8 @@ static size_t match_index(const struct body *b, size_t i, bool names, unsigned *
 	return end;
 }
 
-/* Whether a word depends on the thread among all threads; words for a thread within its block do
- * not count. */
+/* Whether the value of a word depends on the thread; words for a thread within its block do not
+ * count. */
 static bool is_tainted(const struct body *b, size_t i)
 {
 	static const char *const words[] = { "get_global_id", "get_group_id", "blockIdx",
@@ -225,7 +225,7 @@ static bool is_tainted(const struct body *b, size_t i)
 	return find_index(b, tok(b, i)->text) != NULL;
 }
 
-/* Reads what the assignment at i gives its variable. */
+/* Notes the variable of the assignment at i, if its value depends on the thread. */
 static void note_variable(struct body *b, size_t i)
 {
 	struct index v = { .name = tok(b, i - 1)->text };
@@ -244,7 +244,7 @@ static void note_variable(struct body *b, size_t i)
 		b->indices[b->index_count++] = v;
 }
 
-/* A loop that tests before it steps on: "i < n; i += stride" */
+/* Whether a loop tests before each step: "i < n; i += stride" */
 static bool is_step_of_loop(const struct body *b, size_t name)
 {
 	return name >= 4 && is_punct(b, name - 1, ';') &&
@@ -252,7 +252,7 @@ static bool is_step_of_loop(const struct body *b, size_t name)
 	       is_punct(b, name - 3, '<');
 }
 
-/* Whether the variable at i is written again: a changing index is no index. */
+/* Whether the variable at i is assigned again: then it is not an index. */
 static bool is_changed(const struct body *b, size_t i)
 {
 	bool compound = sourcecode_is_any(b, i + 1, "+-*/%&|^<>") && is_assignment(b, i + 2);
@@ -261,12 +261,12 @@ static bool is_changed(const struct body *b, size_t i)
 		       (i > 1 && sourcecode_is_any(b, i - 1, "+-") &&
 			sourcecode_is_any(b, i - 2, "+-") && is_joined(b, i - 2));
 
-	/* "i < n" and "i >= n" are comparisons, "i <<= 1" is none */
+	/* "i < n" and "i >= n" are comparisons, "i <<= 1" is not */
 	if (sourcecode_is_any(b, i + 1, "<>"))
 		compound = sourcecode_is_any(b, i + 2, "<>") && is_punct(b, i + 3, '=');
 	return compound || counted || is_assignment(b, i + 1) ||
 	       (is_punct(b, i - 1, '&') && i > 1 &&
-		sourcecode_is_any(b, i - 2, "(,=")); /* its address */
+		sourcecode_is_any(b, i - 2, "(,=")); /* its address is taken */
 }
 
 /* --- comparisons -------------------------------------------------------------------------- */
@@ -289,8 +289,8 @@ static bool ends_clause(const struct body *b, size_t i)
 	return sourcecode_is_any(b, i, ")&|;,?:");
 }
 
-/* "n", "(int)n" or "(n)".
- * Returns  its end; i: it is none */
+/* Reads "n", "(int)n" or "(n)".
+ * Returns  its end; i: there is none */
 static size_t match_param(const struct body *b, size_t i, size_t *param)
 {
 	size_t at = skip_casts(b, i), open = 0;
@@ -304,7 +304,7 @@ static size_t match_param(const struct body *b, size_t i, size_t *param)
 	return *param == SIZE_MAX ? i : at;
 }
 
-/* "i < n", "i >= n", "n > i", "n <= i": what lets index n through is no bound. */
+/* "i < n", "i >= n", "n > i", "n <= i". A comparison that accepts index n is not a bound. */
 static bool match_guard(const struct body *b, size_t i, unsigned *dim, size_t *param)
 {
 	bool index_first;
@@ -323,7 +323,7 @@ static bool match_guard(const struct body *b, size_t i, unsigned *dim, size_t *p
 	return end != at + order && ends_clause(b, end);
 }
 
-/* Returns both sides of a comparison, within its clause. */
+/* Reads both sides of a comparison, within its clause. */
 static void read_clause(const struct body *b, size_t order, bool *tainted, bool *limited)
 {
 	size_t depth = 0, i = order;
@@ -380,7 +380,7 @@ static void find_uses(const struct body *b, struct mpk_source_code_reach *out)
 	}
 }
 
-/* "__local float s[64]": how many threads it has room for. */
+/* "__local float s[64]": space for how many threads. */
 static void find_group_memory(const struct body *b, struct mpk_source_code_reach *out)
 {
 	static const char *const words[] = { "__local", "local", "__shared__" };
@@ -428,7 +428,7 @@ enum mpk_code mpk_source_code_reach_read(const struct mpk_source_code_kernel *ke
 		(void)mpk_source_code_next_param(kernel, &at, &text);
 		mpk_source_code_param_read(text, &p);
 		b.names[i] = p.name;
-		/* A text too long to read may use them in any way. */
+		/* A text that is too long to read may use them in any way. */
 		out->used[i] = out->otherwise[i] = out->reaches[i] = kernel->body.len > BODY_MAX;
 	}
 	if (kernel->body.len > BODY_MAX)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No preprocessor and no parser of four languages: a kernel is a marker word, a name, parentheses
- * and a body, and that much all of them share. What macros hide is not found, and callers treat
- * the list as incomplete. */
+/* read.c - the kernels in a source
+ *
+ * The four languages are neither preprocessed nor parsed: in all of them a kernel is a marker word,
+ * a name, parentheses and a body. Kernels that macros define are not found, so callers treat the
+ * list as incomplete. */
 #include "sourcecode/sourcecode.h"
 
 #include <stdlib.h>
@@ -13,7 +15,7 @@
 
 struct language {
 	const char *name;
-	const char *markers[2]; /* words that make a function a kernel */
+	const char *markers[2]; /* words that mark a function as a kernel */
 };
 
 static const struct language languages[] = {
@@ -25,29 +27,31 @@ static const struct language languages[] = {
 
 enum { BLOCKS_MAX = 16 };
 
-/* A read in progress: t is the token that comes next. */
+/* Zero-initialise; lex.t is the current token. */
 struct reader {
 	const struct language *language;
 	struct mpk_lexer lex;
 	struct mpk_arena arena;             /* of the index */
-	struct mpk_source_code_index index; /* of macros that are numbers */
-	struct mpk_span bytes;              /* the text as it is; lex has the plain one, as long */
+	struct mpk_source_code_index index; /* for macros that are numbers */
+	struct mpk_span bytes;              /* the text as it is; lex reads the plain one, which is
+					     * as long */
 	struct mpk_source_code_groups groups;
-	uint32_t group[3];    /* given since the last declaration ended */
-	bool grouped;         /* also where it is no numbers */
-	uint32_t max_threads; /* of __launch_bounds__ */
-	bool bounded;         /* __launch_bounds__ is given, also where it is no number */
-	bool is_template, is_static, extern_c; /* of the declaration */
+	uint32_t group[3];    /* attributes since the end of the last declaration */
+	bool grouped;         /* group is given, even if not by numbers */
+	uint32_t max_threads; /* from __launch_bounds__ */
+	bool bounded;         /* __launch_bounds__ is given, even if not by a number */
+	bool is_template, is_static, extern_c; /* attributes of the declaration */
 	struct block {
 		struct mpk_span name; /* of a namespace */
 		bool is_namespace, is_path, extern_c;
 	} blocks[BLOCKS_MAX];
-	size_t depth;                           /* of braces; blocks has those up to BLOCKS_MAX */
-	struct block opening;                   /* what the next brace opens */
-	const uint8_t *declaration;             /* its first token; NULL: it has none yet */
-	const uint8_t *start;                   /* of the last kernel */
-	const uint8_t *body;                    /* where that of the last kernel begins */
-	size_t body_depth;                      /* of the braces around it */
+	size_t depth;                           /* number of open braces; blocks has the first
+						 * BLOCKS_MAX */
+	struct block opening;                   /* the block that the next brace opens */
+	const uint8_t *declaration;             /* first token of the declaration; NULL: none yet */
+	const uint8_t *start;                   /* beginning of the last kernel */
+	const uint8_t *body;                    /* beginning of its body */
+	size_t body_depth;                      /* number of braces open around its body */
 	struct mpk_source_code_kernel *kernels; /* malloc'ed until the end */
 	size_t count, cap;
 };
@@ -78,7 +82,7 @@ static bool is_marker(const struct reader *r)
 	return false;
 }
 
-/* Names in front of parentheses that are not the kernel's. */
+/* Names before parentheses that are attributes, not the kernel. */
 static bool is_attribute(struct mpk_span name)
 {
 	static const char *const names[] = {
@@ -110,13 +114,13 @@ static enum mpk_code no_end(const struct reader *r, const struct mpk_token *open
 			     "%s: this parenthesis is not closed", r->language->name);
 }
 
-/* A number, or a macro that is one; WGSL writes 64u, too. */
+/* Reads a number, or a macro that is one; WGSL also writes 64u. */
 static bool parse_size(struct reader *r, const struct mpk_token *t, uint32_t *out)
 {
 	return t->kind == MPK_TOKEN_WORD && mpk_source_code_constant(&r->index, t->text, out);
 }
 
-/* "(64, 1, 1)"; zeros when one of them is no number */
+/* Reads "(64, 1, 1)"; zeros if one is not a number. */
 static enum mpk_code read_group(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_token open = r->lex.t;
@@ -139,7 +143,7 @@ static enum mpk_code read_group(struct reader *r, struct mpk_error *err)
 	return mpk_lexer_next(&r->lex, err);
 }
 
-/* "(256, 2)": the most threads of a block come first; the others are hints. */
+/* Reads "(256, 2)": the first is the most threads of a block; the others are hints. */
 static enum mpk_code read_bounds(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_token open = r->lex.t, first = { 0 };
@@ -165,7 +169,7 @@ static enum mpk_code read_bounds(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* From '(' to its ')': t is the token after it then. */
+/* Skips from '(' past its ')'. */
 static enum mpk_code skip_parens(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_token open = r->lex.t, before = r->lex.t;
@@ -195,7 +199,7 @@ static enum mpk_code sourcecode_add(struct reader *r, struct mpk_source_code_ker
 	const struct mpk_source_code_group *group =
 		mpk_source_code_group_at(&r->groups, (size_t)(k->name.data - r->lex.bytes.data));
 
-	/* What the blocks around it say of its symbol. */
+	/* The blocks around it decide its symbol. */
 	k->is_template = r->is_template;
 	k->is_static = r->is_static;
 	k->extern_c = r->extern_c;
@@ -221,8 +225,8 @@ static enum mpk_code sourcecode_add(struct reader *r, struct mpk_source_code_ker
 	return MPK_OK;
 }
 
-/* After the marker: the name is what is in front of the first parenthesis that is
- * not an attribute's; ';' or '{' before that means that this is no function. */
+/* Reads after the marker. The name is the word before the first parenthesis that does not belong to
+ * an attribute; a ';' or '{' before that means that this is not a function. */
 static enum mpk_code sourcecode_read_kernel(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_source_code_kernel k = { 0 };
@@ -251,7 +255,7 @@ static enum mpk_code sourcecode_read_kernel(struct reader *r, struct mpk_error *
 	k.name = last.text;
 	k.line = last.line;
 
-	/* Parameters: commas count outside of brackets of any kind. */
+	/* Counts parameters: commas outside of brackets of any kind. */
 	struct mpk_token open = r->lex.t;
 	size_t depth = 0, words = 0;
 
@@ -270,7 +274,7 @@ static enum mpk_code sourcecode_read_kernel(struct reader *r, struct mpk_error *
 				       (size_t)(r->lex.t.text.data - open.text.data) - 1);
 		MPK_TRY(mpk_lexer_next(&r->lex, err));
 	} while (depth);
-	/* "(void)" and "()" have none; WGSL allows a comma after the last one */
+	/* "(void)" and "()" have no parameters; WGSL allows a comma after the last one */
 	if (words && !(words == 1 && mpk_span_is(k.params, "void")))
 		k.param_count++;
 
@@ -294,7 +298,7 @@ static void end_declaration(struct reader *r)
 	r->opening = (struct block){ 0 };
 }
 
-/* "namespace a::b {" is one block to us, which then has no name. */
+/* "namespace a::b {" is treated as one block without a name. */
 static void note_namespace(struct reader *r)
 {
 	if (r->lex.t.kind == MPK_TOKEN_WORD && !r->opening.is_path)
@@ -317,11 +321,11 @@ static enum mpk_code sourcecode_read_all(struct reader *r, struct mpk_error *err
 		if (!r->declaration && !mpk_lexer_at(&r->lex, '}') && !mpk_lexer_at(&r->lex, ';'))
 			r->declaration = r->lex.t.text.data;
 
-		/* Whatever is in braces, and words in front of a kernel that change its symbol. */
+		/* Words before a kernel, and blocks around it, that change its symbol. */
 		if (mpk_lexer_at(&r->lex, ';')) {
 			end_declaration(r);
 		} else if (mpk_lexer_at(&r->lex, '}')) {
-			/* A definition ends with its brace, a namespace goes on. */
+			/* A definition ends with its brace; a namespace goes on. */
 			struct mpk_source_code_kernel *last =
 				r->count ? &r->kernels[r->count - 1] : NULL;
 

@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resolve.c - what a kernel's parameter is, through the typedefs, records and macros of its text
+/* resolve.c - the type of a kernel's parameter, through the typedefs, records and macros of its
+ * text
  *
- * The one place that says what a parameter of a source can be. A declaration is written out: words that stand
- * for a type by that type. What a compiler alone can tell (a template, a header's type) is said to be unknown;
- * of a record its least size is given, and whether it may be nothing but an address, which a launch can pass.
- */
+ * This is the only place that decides what a parameter of a source can be. A declaration is
+ * expanded: words that mean a type are replaced by that type. What only a compiler can decide (a
+ * template, a header's type) is unknown. For a record its least size is returned, and whether it
+ * may consist of an address only, which a launch can pass. */
 #include <string.h>
 
 #include "sourcecode/internal/sourcecode.h"
 #include "sourcecode/sourcecode.h"
 
-/* Hostile texts have types that stand for types that stand for types. */
+/* Limits, because hostile texts have types that expand to types that expand to types. */
 enum { DEPTH_MAX = 16, WORDS_MAX = 256, TEXT_MAX = 4096, MEMBERS_MAX = 256 };
 
-/* A declaration on its way. */
+/* A declaration that is being expanded. */
 struct written {
 	struct mpk_source_code_index *index;
 	enum mpk_source_code_language language;
-	struct mpk_span name; /* of the parameter, which is no type */
+	struct mpk_span name; /* name of the parameter, which is not expanded */
 	struct mpk_strbuf text;
-	size_t words; /* that were put by types */
+	size_t words; /* number of words inserted by types */
 	bool open;    /* one of its words may be anything */
-	bool points;  /* a type of it is an address: "const" is that of the address */
+	bool points;  /* one of its types is a pointer, so "const" applies to the pointer */
 	struct mpk_source_code_type
-		*type; /* of a word that is a record, a vector or an enumeration */
+		*type; /* the last record, vector or enumeration among its words */
 };
 
 static bool sourcecode_resolve(struct mpk_span param, enum mpk_source_code_language language,
 			       struct mpk_source_code_index *index, unsigned depth,
 			       struct mpk_source_code_resolved *out);
 
-/* --- writing out -------------------------------------------------------------------------- */
+/* --- expansion ---------------------------------------------------------------------------- */
 
 static void write_out(struct written *w, struct mpk_span text, unsigned depth);
 
-/* Whether it is a number's type in the language, whatever typedefs call so. */
+/* Whether a word is a number type of the language, even if a typedef has its name. */
 static bool is_own(struct mpk_span word)
 {
 	struct mpk_source_code_param p;
@@ -43,7 +44,7 @@ static bool is_own(struct mpk_span word)
 	return p.dtype.bits != 0;
 }
 
-/* Bounded in depth, in words and in bytes: each limit alone can be reached by a hostile text. */
+/* Limited in depth, words and bytes, because a hostile text can reach each limit alone. */
 static void write_word(struct written *w, struct mpk_span word, unsigned depth)
 {
 	struct mpk_source_code_type *type =
@@ -59,7 +60,7 @@ static void write_word(struct written *w, struct mpk_span word, unsigned depth)
 		mpk_strbuf_put_span(&w->text, word);
 		return;
 	}
-	/* a macro or a type of its own name is a mere word in its own expansion */
+	/* in its own expansion a macro or a type is a plain word */
 	if (depth == DEPTH_MAX || w->words > WORDS_MAX || w->text.len > TEXT_MAX) {
 		w->open = true;
 		return;
@@ -70,7 +71,7 @@ static void write_word(struct written *w, struct mpk_span word, unsigned depth)
 	mpk_strbuf_puts(&w->text, type->is_pointer ? " * " : "");
 }
 
-/* Where the angles that open at i are closed. */
+/* Returns the offset after the closing angle bracket. */
 static size_t skip_angles(struct mpk_span s, size_t i)
 {
 	size_t depth = 0;
@@ -84,7 +85,8 @@ static size_t skip_angles(struct mpk_span s, size_t i)
 	return s.len;
 }
 
-/* Arguments of templates and names of namespaces say nothing of what is passed. */
+/* Arguments of templates and names of namespaces are left out: they do not change how the value is
+ * passed. */
 static void write_out(struct written *w, struct mpk_span text, unsigned depth)
 {
 	for (size_t i = 0; i < text.len;) {
@@ -118,7 +120,7 @@ struct size {
 	bool holds_address;
 };
 
-/* "[4][N]" as a factor; 1 where it is no number */
+/* Returns "[4][N]" as a factor; 1 if one is not a number. */
 static uint64_t count_elements(struct mpk_span declarator, struct mpk_source_code_index *index)
 {
 	uint64_t count = 1;
@@ -136,7 +138,8 @@ static uint64_t count_elements(struct mpk_span declarator, struct mpk_source_cod
 	return count;
 }
 
-/* One member, "float x[4]"; what is no plain one has no size and may be anything. */
+/* Measures one member, "float x[4]". A member in another form has no known size and may be
+ * anything. */
 static struct size measure_member(struct mpk_span text, enum mpk_source_code_language language,
 				  struct mpk_source_code_index *index, unsigned depth)
 {
@@ -162,7 +165,7 @@ static struct size measure_member(struct mpk_span text, enum mpk_source_code_lan
 	return size;
 }
 
-/* Up to a sign outside of brackets of all sorts; the rest begins after it. */
+/* Returns the text up to a sign outside of brackets; *rest begins after it. */
 static struct mpk_span cut(struct mpk_span *rest, char sign)
 {
 	struct mpk_span s = *rest;
@@ -178,7 +181,7 @@ static struct mpk_span cut(struct mpk_span *rest, char sign)
 	return mpk_span_of(s.data, i);
 }
 
-/* Members of a union share their place. */
+/* Members of a union share their bytes. */
 static void add_size(struct mpk_source_code_type *type, struct size s)
 {
 	type->holds_address |= s.holds_address;
@@ -188,7 +191,7 @@ static void add_size(struct mpk_source_code_type *type, struct size s)
 		type->least_bytes = s.bytes;
 }
 
-/* "float x, *y[4]": of the names after the first the type is that of the first, or an address. */
+/* In "float x, *y[4]" the names after the first have the type of the first, or are pointers. */
 static void measure_line(struct mpk_source_code_type *type, struct mpk_span line,
 			 enum mpk_source_code_language language,
 			 struct mpk_source_code_index *index, unsigned depth)
@@ -217,7 +220,7 @@ static void sourcecode_measure(struct mpk_source_code_type *type,
 
 	if (type->measured)
 		return;
-	type->measured = true; /* also where it is a member of itself */
+	type->measured = true; /* set first, because a type may contain itself */
 	type->holds_address = !rest.len;
 	for (size_t n = 0; rest.len; n++) {
 		struct mpk_span line = cut(&rest, ';'), word;
@@ -244,15 +247,15 @@ static void sourcecode_measure(struct mpk_source_code_type *type,
 	}
 }
 
-/* --- the answer ----------------------------------------------------------------------------- */
+/* --- the result ----------------------------------------------------------------------------- */
 
-/* Types that compilers and their headers bring. */
+/* Recognises types that compilers and their headers define. */
 static bool take_known(struct mpk_span text, struct mpk_source_code_resolved *out)
 {
 	static const struct {
 		const char *word;
 		uint64_t bytes;
-		bool number; /* of 64 bits; else a value without an address in it */
+		bool number; /* a number of 64 bits; false: a value without an address in it */
 	} known[] = {
 		{ "sampler_t", 8, false },
 		{ "sampler", 8, false },
@@ -281,7 +284,7 @@ static bool take_known(struct mpk_span text, struct mpk_source_code_resolved *ou
 	return false;
 }
 
-/* As a whole word: "structure" does not mention "struct". */
+/* Compares whole words: "structure" does not contain "struct". */
 static bool mentions(struct mpk_span text, const char *word)
 {
 	struct mpk_span own;
@@ -292,7 +295,7 @@ static bool mentions(struct mpk_span text, const char *word)
 	return false;
 }
 
-/* No number and no address by its words: a value of the text's own, or nobody knows. */
+/* Neither a number nor a pointer by its words: a value of a type that the text defines, or unknown. */
 static void sourcecode_take_value(struct written *w, struct mpk_span text, unsigned depth,
 				  struct mpk_source_code_resolved *out)
 {
@@ -322,7 +325,7 @@ static void sourcecode_take_value(struct written *w, struct mpk_span text, unsig
 	}
 }
 
-/* First by the written-out words alone, then with what is known of the types in them. */
+/* Classifies first by the expanded words, then by the types among them. */
 static void sourcecode_classify(struct written *w, struct mpk_span text, unsigned depth,
 				struct mpk_source_code_resolved *out)
 {
@@ -336,8 +339,7 @@ static void sourcecode_classify(struct written *w, struct mpk_span text, unsigne
 	if (w->language == MPK_SOURCE_CODE_OPENCL)
 		out->refused = p.refused;
 	if (w->open) {
-		/* its words may stand for anything, but for an address; in OpenCL one that says which
-		 * memory it is of */
+		/* its words may mean anything but a pointer; in OpenCL a pointer names the memory that it points to */
 		bool buffer = p.kind == MPK_SOURCE_CODE_BUFFER &&
 			      (p.is_global || w->language == MPK_SOURCE_CODE_CUDA);
 
@@ -345,7 +347,7 @@ static void sourcecode_classify(struct written *w, struct mpk_span text, unsigne
 			.kind = buffer ? MPK_SOURCE_CODE_BUFFER : MPK_SOURCE_CODE_UNKNOWN
 		};
 	} else if (p.kind == MPK_SOURCE_CODE_VALUE && p.dtype.lanes > 1) {
-		/* OpenCL's vectors of three take the room of four. */
+		/* OpenCL's vectors of three take the space of four. */
 		unsigned lanes = p.dtype.lanes == 3 && w->language != MPK_SOURCE_CODE_CUDA
 					 ? 4
 					 : p.dtype.lanes;
@@ -354,13 +356,13 @@ static void sourcecode_classify(struct written *w, struct mpk_span text, unsigne
 	} else if (p.kind == MPK_SOURCE_CODE_VALUE) {
 		sourcecode_take_value(w, text, depth, out);
 	}
-	/* a macro's arguments, and what refers to something else */
+	/* the parameters of a macro, or a reference to something else */
 	if ((out->kind == MPK_SOURCE_CODE_VALUE || out->kind == MPK_SOURCE_CODE_NUMBER) &&
 	    (reference || memchr(text.data, '(', text.len)))
 		*out = (struct mpk_source_code_resolved){ .kind = MPK_SOURCE_CODE_UNKNOWN };
 }
 
-/* False: there was no memory, or the text is nested too deeply; out says "unknown" then. */
+/* Returns false if memory is out, or the text is nested too deeply; out is "unknown" then. */
 static bool sourcecode_resolve(struct mpk_span param, enum mpk_source_code_language language,
 			       struct mpk_source_code_index *index, unsigned depth,
 			       struct mpk_source_code_resolved *out)

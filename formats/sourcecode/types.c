@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* types.c - names that a text gives to types, in one pass over it
+/* types.c - the types that a text defines, in one pass over it
  *
- * Scopes are not distinguished: a name that means two things is open. So is what takes a compiler to tell.
- */
+ * Scopes are not distinguished: a name with two meanings is open, and so is a type that only a
+ * compiler can determine. */
 #include "sourcecode/internal/sourcecode.h"
 
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 enum { TYPES_MAX = 65536, BRACES_MAX = 64 };
 
 struct mpk_source_code_types {
-	struct mpk_source_code_type *items; /* by name */
+	struct mpk_source_code_type *items; /* sorted by name */
 	size_t count;
 };
 
-/* What the words in front of a brace or a semicolon begin. */
+/* The words before a brace or a semicolon. */
 struct head {
 	enum { NOTHING, RECORD, ENUMERATION, USING } what;
 	bool is_union, behind_colon;
@@ -33,9 +33,11 @@ struct scan {
 	struct head head;
 	bool is_template;
 	size_t braces, parens;
-	size_t open[BRACES_MAX]; /* the record whose body a brace opens, from 1; 0: none */
+	size_t open
+		[BRACES_MAX]; /* for each brace: the record whose body it opens, from 1; 0: none */
 	const uint8_t *body[BRACES_MAX];
-	const uint8_t *typedef_text; /* after the word; NULL: not in one */
+	const uint8_t *typedef_text; /* beginning of the text after "typedef"; NULL: not in a
+				      * typedef */
 	size_t typedef_braces;
 	bool failed;
 };
@@ -45,7 +47,7 @@ static void scan_fini(struct scan *s)
 	free(s->items);
 }
 
-/* A type without a name cannot be mentioned. Beyond the limit nothing is known, rather than a
+/* A type without a name cannot be used by name. Beyond the limit the whole list is dropped, not a
  * part. */
 static void sourcecode_types_add(struct scan *s, struct mpk_source_code_type type)
 {
@@ -57,13 +59,13 @@ static void sourcecode_types_add(struct scan *s, struct mpk_source_code_type typ
 		s->items[s->count++] = type;
 }
 
-/* Signs of one character; the lexer gives no longer ones. */
+/* Signs of one character, because the lexer returns single bytes. */
 static bool sourcecode_types_is_any(const struct mpk_token *t, const char *signs)
 {
 	return t->kind == MPK_TOKEN_PUNCT && strchr(signs, t->text.data[0]);
 }
 
-/* They may be between a record's keyword and its name. */
+/* Whether a word is an attribute, which may be between the keyword of a record and its name. */
 static bool is_attribute(const struct mpk_token *t)
 {
 	return mpk_token_is_word(t, "__attribute__") || mpk_token_is_word(t, "alignas") ||
@@ -72,7 +74,7 @@ static bool is_attribute(const struct mpk_token *t)
 
 /* --- typedef ---------------------------------------------------------------------------- */
 
-/* "struct { float x; } P, *Q": what is in front of the names, and one of them. */
+/* "struct { float x; } P, *Q": the type before the names, and one name. */
 struct declaration {
 	struct mpk_span base, braces;
 	enum { PLAIN, IS_RECORD, IS_UNION, IS_ENUM } what;
@@ -80,7 +82,7 @@ struct declaration {
 	bool star, bracket, paren, vector, based;
 };
 
-/* A pointer to a record without a name is a pointer to anything: void. */
+/* A pointer to a record without a name is treated as void *. */
 static void add_declarator(struct scan *s, struct declaration *d)
 {
 	struct mpk_source_code_type type = { .name = d->name, .words = d->base };
@@ -109,7 +111,7 @@ static void add_declarator(struct scan *s, struct declaration *d)
 	d->star = d->bracket = d->paren = d->vector = false;
 }
 
-/* The parentheses after an attribute; whether it makes a vector. */
+/* Skips the parentheses after an attribute. Returns whether it makes a vector. */
 static bool skip_attribute(struct mpk_lexer *lex)
 {
 	const struct mpk_token *t = &lex->t;
@@ -138,12 +140,12 @@ static void note_word(struct declaration *d, const struct mpk_token *t, size_t *
 		d->what = IS_UNION;
 	else if (mpk_token_is_word(t, "enum"))
 		d->what = IS_ENUM;
-	if (!d->based && !*braces) /* all but the last word, which is the name */
+	if (!d->based && !*braces) /* all words but the last, which is the name */
 		d->base.len = (size_t)(t->text.data - d->base.data);
 	d->name = t->text;
 }
 
-/* --- records and the like ------------------------------------------------------------------ */
+/* --- records, unions and enumerations --------------------------------------------------- */
 
 static void close_brace(struct scan *s)
 {
@@ -156,7 +158,7 @@ static void close_brace(struct scan *s)
 	s->head = (struct head){ 0 };
 }
 
-/* The only place where a typedef or an alias is complete. */
+/* Adds a typedef or an alias, which is complete only here. */
 static void end_statement(struct scan *s)
 {
 	if (s->typedef_text && s->typedef_braces == s->braces) {
@@ -218,7 +220,7 @@ static void end_statement(struct scan *s)
 static void sourcecode_types_follow(struct scan *s)
 {
 	if (s->lex.t.kind == MPK_TOKEN_WORD && !s->parens) {
-		/* The word after a keyword is the name, unless another keyword comes. */
+		/* The word after a keyword is the name, unless it is another keyword. */
 		bool record = mpk_token_is_word(&s->lex.t, "struct") ||
 			      mpk_token_is_word(&s->lex.t, "class") ||
 			      mpk_token_is_word(&s->lex.t, "union");
@@ -246,7 +248,7 @@ static void sourcecode_types_follow(struct scan *s)
 						     s->head.words.data);
 		}
 	} else if (sourcecode_types_is_any(&s->lex.t, "{")) {
-		/* A record's body becomes its words when the brace is closed. */
+		/* The words of a record are set when its brace closes. */
 		size_t opened = 0;
 		struct mpk_source_code_type type = { .name = s->head.name,
 						     .is_union = s->head.is_union };
@@ -254,7 +256,7 @@ static void sourcecode_types_follow(struct scan *s)
 		if (s->head.what == RECORD) {
 			type.kind = MPK_SOURCE_CODE_TYPE_RECORD;
 			sourcecode_types_add(s, type);
-			/* members of a template depend, those of bases are elsewhere */
+			/* members of a template vary, and those of base classes are elsewhere */
 			if (type.name.len && !s->failed && !s->is_template && !s->head.behind_colon)
 				opened = s->count;
 		} else if (s->head.what == ENUMERATION) {
@@ -279,12 +281,12 @@ static void sourcecode_types_follow(struct scan *s)
 		 !s->head.words.data)
 		s->head.words = mpk_span_of(s->lex.t.text.data + 1, 0);
 	else if (s->head.what != USING && sourcecode_types_is_any(&s->lex.t, "*&,=>)"))
-		s->head = (struct head){ 0 }; /* it is mentioned, not made */
+		s->head = (struct head){ 0 }; /* the type is used, not defined */
 }
 
 /* --- macros ----------------------------------------------------------------------------- */
 
-/* Words alone, and stars: what a type may be. */
+/* Whether a text has only words and stars, as a type may. */
 static bool is_words(struct mpk_span s)
 {
 	for (size_t i = 0; i < s.len; i++)
@@ -293,8 +295,7 @@ static bool is_words(struct mpk_span s)
 	return true;
 }
 
-/* A macro with arguments has a parenthesis right after its name, so its words are not words
- * alone. */
+/* A macro with arguments has a parenthesis right after its name, so it is never only words. */
 static void scan_macros(struct scan *s)
 {
 	struct mpk_source_code_directive d;
@@ -311,7 +312,7 @@ static void scan_macros(struct scan *s)
 			continue;
 		type.name = mpk_source_code_name_at(d.rest, 0, d.rest.len);
 		type.words = mpk_span_of(d.rest.data + type.name.len, d.rest.len - type.name.len);
-		/* under a condition an option may make it something else */
+		/* under a condition an option may give it another value */
 		if (define && !depth && is_words(type.words))
 			type.kind = MPK_SOURCE_CODE_TYPE_ALIAS;
 		sourcecode_types_add(s, type);
@@ -327,7 +328,7 @@ static int sourcecode_by_name(const void *a, const void *b)
 	return mpk_span_compare(x->name, y->name);
 }
 
-/* "typedef struct P P;": the alias of a tag is the tag. */
+/* "typedef struct P P;": the alias of a tag is that tag. */
 static bool is_tag(const struct mpk_source_code_type *alias,
 		   const struct mpk_source_code_type *made)
 {
@@ -341,7 +342,7 @@ static bool is_tag(const struct mpk_source_code_type *alias,
 		made->kind == MPK_SOURCE_CODE_TYPE_ENUM);
 }
 
-/* A text may say the same twice, and what means two things is open. */
+/* A text may define a type twice in the same way. A name with two meanings is open. */
 static void join(struct mpk_source_code_type *a, const struct mpk_source_code_type *b)
 {
 	bool same = a->kind == b->kind && a->is_pointer == b->is_pointer &&
@@ -358,7 +359,7 @@ static void join(struct mpk_source_code_type *a, const struct mpk_source_code_ty
 		a->kind = MPK_SOURCE_CODE_TYPE_OPEN;
 }
 
-/* Made when the first type is asked for. */
+/* The list is made at its first use. */
 static const struct mpk_source_code_types *
 sourcecode_types_make(struct mpk_source_code_index *index)
 {
@@ -368,7 +369,7 @@ sourcecode_types_make(struct mpk_source_code_index *index)
 	struct mpk_source_code_types *types = mpk_arena_alloc(index->arena, sizeof *types);
 
 	if (index->bytes.len) {
-		/* A text that the lexer cannot read ends the pass: what was found until then counts. */
+		/* If the lexer fails, the types that were found so far count. */
 		while (!s.failed && mpk_lexer_next(&s.lex, NULL) == MPK_OK &&
 		       s.lex.t.kind != MPK_TOKEN_END) {
 			if (s.head.what && is_attribute(&s.lex.t)) {
@@ -379,7 +380,7 @@ sourcecode_types_make(struct mpk_source_code_index *index)
 			sourcecode_types_follow(&s);
 			s.parens -= s.parens && sourcecode_types_is_any(&s.lex.t, ")");
 			if (sourcecode_types_is_any(&s.lex.t, "{}"))
-				s.parens = 0; /* of a text that does not balance them */
+				s.parens = 0; /* the text may not balance them */
 		}
 		scan_macros(&s);
 	}

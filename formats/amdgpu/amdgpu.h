@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amdgpu.h - machine code for an AMD GPU: for which, and what its kernels need (FORMAT.md)
+/* amdgpu.h - machine code for an AMD GPU: its target, and what its kernels need (FORMAT.md)
  *
- * Nothing of the code is interpreted: the figures are those that the compiler noted beside it, as
- * `llvm-readelf --notes` prints them.
- */
+ * Code is not interpreted: the figures are those that the compiler stored in the metadata, which
+ * `llvm-readelf --notes` prints. */
 #ifndef MPK_FORMATS_AMDGPU_AMDGPU_H
 #define MPK_FORMATS_AMDGPU_AMDGPU_H
 
@@ -18,53 +17,54 @@
 enum { MPK_AMDGPU_TARGET = 40, MPK_AMDGPU_EM = 224 };
 
 struct mpk_amdgpu_arg {
-	struct mpk_span name, type_name; /* of OpenCL C; empty: not known */
+	struct mpk_span name, type_name; /* as OpenCL C spells them; empty: not known */
 	struct mpk_span value_kind;      /* "global_buffer", "by_value", "hidden_block_count_x" */
-	struct mpk_span address_space;   /* "global"; empty: no pointer */
+	struct mpk_span address_space;   /* "global"; empty: not a pointer */
 	uint64_t offset, bytes;
-	bool read_only; /* the kernel does not write where it points to */
+	bool read_only; /* the kernel does not write the memory that it points to */
 };
 
-/* A number that the metadata do not have: not every compiler notes all of them. */
+/* A number that is not in the metadata: not every compiler stores all of them. */
 #define MPK_AMDGPU_UNTOLD UINT32_MAX
 #define MPK_AMDGPU_UNTOLD_BYTES UINT64_MAX
 
 struct mpk_amdgpu_kernel {
-	struct mpk_span name, symbol; /* "saxpy", and of its descriptor "saxpy.kd" */
-	uint32_t sgprs, vgprs;        /* registers of a wave and of a lane */
-	uint32_t agprs;               /* among those of a lane; 0 also where there are none */
+	struct mpk_span name, symbol; /* "saxpy"; the symbol of its descriptor, "saxpy.kd" */
+	uint32_t sgprs, vgprs;        /* scalar registers of a wave, vector registers of a lane */
+	uint32_t agprs;               /* accumulators among vgprs; 0: none */
 	uint32_t sgpr_spills, vgpr_spills;
-	uint64_t lds_bytes;     /* static, of a work group */
-	uint64_t scratch_bytes; /* of a lane, spills included */
-	bool dynamic_stack;     /* and more, as calls need it */
-	uint64_t kernarg_bytes; /* all arguments, hidden ones included */
-	uint32_t max_threads;   /* of a work group; 0: not known */
+	uint64_t lds_bytes;     /* static LDS memory of a work group */
+	uint64_t scratch_bytes; /* scratch memory of a lane, spills included */
+	bool dynamic_stack;     /* calls need more scratch memory, of unknown size */
+	uint64_t kernarg_bytes; /* bytes of all arguments, hidden ones included */
+	uint32_t max_threads;   /* most work items of a work group; 0: not known */
 	uint32_t block[3];      /* required size of a work group; zeros: any */
-	uint32_t wavefront;     /* lanes: 32 or 64; 0: not known */
+	uint32_t wavefront;     /* lanes of a wave, 32 or 64; 0: not known */
 	bool wgp_mode; /* from gfx10 on: a work group may use both compute units of a work group processor */
 	const struct mpk_amdgpu_arg *args; /* in the order of the declaration, then hidden ones */
 	size_t arg_count;
-	size_t visible_args;  /* those a launch passes */
-	struct mpk_span code; /* empty: no symbol tells where it is */
+	size_t visible_args;  /* number of arguments that a launch passes */
+	struct mpk_span code; /* empty: no symbol gives its place */
 };
 
 struct mpk_amdgpu {
-	char target[MPK_AMDGPU_TARGET]; /* "gfx90a", "gfx90a:sramecc+:xnack-", "gfx11-generic";
-					 * a number for a processor that has no name here */
-	unsigned version;               /* of the code object's ABI: 2 to 6; 0: not known */
-	bool has_metadata;              /* false: the kernels are not listed, as in version 2 */
+	char target[MPK_AMDGPU_TARGET]; /* "gfx90a", "gfx90a:sramecc+:xnack-", "gfx11-generic"; a
+					 * number for an unknown processor */
+	unsigned version;               /* version of the code object ABI, 2 to 6; 0: not known */
+	bool has_metadata;              /* false: there is no list of kernels, as in version 2 */
 	const struct mpk_amdgpu_kernel *kernels; /* in the order of the metadata */
 	size_t kernel_count;
 	struct mpk_span
-		printf_formats; /* the metadata's list of them, in MessagePack; may be empty */
+		printf_formats; /* list of format strings in the metadata, as MessagePack; may be
+				 * empty */
 };
 
-/* mpk_amdgpu_is - whether the bytes begin as an ELF file for AMD GPUs does */
+/* mpk_amdgpu_is - whether the header is that of an ELF file for AMD GPUs */
 bool mpk_amdgpu_is(struct mpk_span bytes);
 
-/* mpk_amdgpu_read_head - for which GPU a code object is, from its first 64 bytes
- * @out     target and version are filled, the rest is zero
- * Returns  MPK_OK; MPK_E_CORRUPT: no code object, or cut off */
+/* mpk_amdgpu_read_head - read the target of a code object, from its first 64 bytes
+ * @out     target and version are set, all else is zero
+ * Returns  MPK_OK; MPK_E_CORRUPT: not a code object, or cut off */
 enum mpk_code mpk_amdgpu_read_head(struct mpk_span bytes, struct mpk_amdgpu *out,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -78,12 +78,12 @@ enum mpk_code mpk_amdgpu_read_head(struct mpk_span bytes, struct mpk_amdgpu *out
 enum mpk_code mpk_amdgpu_read(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_amdgpu *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_amdgpu_processor - the names of all processors that are known, also generic ones, by an index; NULL: no more */
+/* mpk_amdgpu_processor - the name of known processor i, generic ones included; NULL: i is too large */
 const char *mpk_amdgpu_processor(size_t i);
 
-/* mpk_amdgpu_runs - whether code for one target runs on a device: the same processor, or a generic
- * one that is generic for it, and no feature that one has on and the other off
- * @target, @device   as above; a device without features is one of either sort */
+/* mpk_amdgpu_runs - whether code for a target runs on a device: the same processor, or a generic
+ * one that covers it, and no feature that is on for one and off for the other
+ * @target, @device   spelled as in struct mpk_amdgpu; a device without features has them on or off */
 bool mpk_amdgpu_runs(const char *target, const char *device);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a driver needs to know of the kernels is in a note, as a map of maps in MessagePack.
- * Keys that are not asked for here are skipped, whatever they hold. */
+/* metadata.c - the metadata of kernels, which a driver reads: a map of maps in MessagePack, in a
+ * note. Unknown keys are skipped, whatever their value. */
 #include "amdgpu/amdgpu.h"
 
 #include <string.h>
@@ -12,19 +12,19 @@
 
 enum { NT_METADATA = 32, NOTE_BYTES = 12, STT_FUNC = 2 };
 
-/* A read in progress. */
+/* State of a read. */
 struct reader {
 	struct mpk_cubin_elf elf;
 	struct mpk_arena *arena;
 	struct mpk_amdgpu_kernel *kernels;
 	size_t count;
-	struct mpk_span formats; /* of printf */
-	uint64_t left; /* bytes of sections that were not read yet: sections may overlap */
+	struct mpk_span formats; /* format strings of printf */
+	uint64_t left; /* bytes of sections that may still be read, since sections may overlap */
 };
 
 /* --- fields of a map ------------------------------------------------------------------- */
 
-/* Where a key's value goes; one of them. */
+/* Where the value of a key is stored: exactly one of these pointers is set. */
 struct field {
 	const char *key;
 	struct mpk_span *text;
@@ -100,8 +100,8 @@ static enum mpk_code read_map(struct reader *r, struct mpk_cursor *c, const stru
 	return MPK_OK;
 }
 
-/* The head of an array, and room for its elements: each takes a byte of the file at least, and a map
- * of one field more than ten. */
+/* Reads the head of an array and allocates its elements: each takes at least a byte of the file,
+ * and a map with one field more than ten. */
 static enum mpk_code begin_list(struct reader *r, struct mpk_cursor *c, size_t size, void *out,
 				size_t *count, struct mpk_error *err)
 {
@@ -129,7 +129,7 @@ static enum mpk_code read_args(struct reader *r, struct mpk_cursor *c, void *int
 	struct mpk_amdgpu_arg *args;
 	size_t count;
 
-	if (k->args) /* each list would be kept */
+	if (k->args) /* each further list would use memory */
 		return amdgpu_bad(c, "a kernel has .args twice", err);
 	MPK_TRY(begin_list(r, c, sizeof *args, &args, &count, err));
 	for (size_t i = 0; i < count; i++) {
@@ -152,7 +152,7 @@ static enum mpk_code read_args(struct reader *r, struct mpk_cursor *c, void *int
 			       mpk_span_is(a->address_space, "constant");
 	}
 
-	/* What a launch passes in front, whatever order a compiler notes. */
+	/* The arguments that a launch passes come first, in whatever order the compiler stored them. */
 	struct mpk_amdgpu_arg *sorted = mpk_arena_array(r->arena, count, sizeof *sorted);
 	size_t visible = 0, hidden = 0;
 
@@ -189,7 +189,7 @@ static enum mpk_code read_block(struct reader *r, struct mpk_cursor *c, void *in
 	return MPK_OK;
 }
 
-/* The documentation calls it a boolean; LLVM writes a boolean or, in some releases, a number. */
+/* The documentation calls it a boolean; LLVM writes a boolean, or in some releases a number. */
 static enum mpk_code read_wgp_mode(struct reader *r, struct mpk_cursor *c, void *into,
 				   struct mpk_error *err)
 {
@@ -244,7 +244,7 @@ static enum mpk_code amdgpu_read_kernels(struct reader *r, struct mpk_cursor *c,
 	return MPK_OK;
 }
 
-/* What OpenCL's printf prints is nowhere else in the file. */
+/* The format strings of OpenCL's printf are nowhere else in the file. */
 static enum mpk_code amdgpu_read_formats(struct reader *r, struct mpk_cursor *c, void *into,
 					 struct mpk_error *err)
 {
@@ -264,7 +264,7 @@ static uint64_t round4(uint64_t n)
 	return (n + 3) & ~UINT64_C(3);
 }
 
-/* The metadata among the notes of a section; false: not there. */
+/* Finds the metadata among the notes of a section. Returns false if they are not there. */
 static enum mpk_code find_note(struct mpk_span notes, uint64_t off, struct mpk_cursor *out,
 			       bool *found, struct mpk_error *err)
 {
@@ -292,7 +292,7 @@ static enum mpk_code find_note(struct mpk_span notes, uint64_t off, struct mpk_c
 	return MPK_OK;
 }
 
-/* Its bytes are read once, or all sections of the same bytes would be. */
+/* Each byte is paid for once, because many sections may have the same bytes. */
 static enum mpk_code read_section(struct reader *r, const struct mpk_cubin_section *s,
 				  struct mpk_span *out, struct mpk_error *err)
 {
@@ -304,7 +304,7 @@ static enum mpk_code read_section(struct reader *r, const struct mpk_cubin_secti
 	return MPK_OK;
 }
 
-/* --- code: the function that a kernel's descriptor, NAME.kd, describes ------------------ */
+/* --- code: the function of a kernel's descriptor, NAME.kd ------------------------------ */
 
 static struct mpk_span function_of(const struct mpk_amdgpu_kernel *k)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - the head of AMD GPU code objects: version, processor and features, and what runs where
+/* read.c - the header of AMD GPU code objects: version, processor and features; which code runs on
+ * which device
  *
  * The numbers are LLVM's (docs/AMDGPUUsage.rst, "ELF Code Object", EF_AMDGPU_MACH and feature
- * flags) and stand in processors.def, and so are the rules for generic processors. Which kernels there are is in metadata.c.
- */
+ * flags) and are listed in processors.def, with the rules for generic processors. metadata.c reads
+ * the kernels. */
 #include "amdgpu/amdgpu.h"
 
 #include <stdio.h>
@@ -14,8 +15,8 @@
 
 enum {
 	HEADER_BYTES = 64,
-	ABI_V3 = 1,   /* e_ident[EI_ABIVERSION] counts from version 2 of code objects */
-	ABI_LAST = 4, /* version 6 */
+	ABI_V3 = 1,   /* e_ident[EI_ABIVERSION] of code object version 3; it is lower by 2 */
+	ABI_LAST = 4, /* of version 6 */
 	V3_XNACK = 0x100,
 	V3_SRAMECC = 0x200,
 };
@@ -52,13 +53,14 @@ const char *mpk_amdgpu_processor(size_t i)
 	return i < MPK_ARRAY_COUNT(processors) ? processors[i].name : NULL;
 }
 
-/* Two bits: 0 unsupported, 1 any, 2 off, 3 on. Only the last two are part of a target's name. */
+/* Reads two bits: 0 unsupported, 1 any, 2 off, 3 on. Only off and on are part of a target's name. */
 static const char *feature(uint32_t bits, const char *off, const char *on)
 {
 	return bits == 2 ? off : bits == 3 ? on : "";
 }
 
-/* Version 3 has a bit for each that is on, later ones two bits; version 2 says it elsewhere. */
+/* Version 3 has one bit for each feature that is on; later versions have two bits. Version 2 stores
+ * features elsewhere. */
 static void put_features(uint32_t flags, uint8_t abi, char *out, size_t size)
 {
 	const char *sramecc = "", *xnack = "";
@@ -73,7 +75,7 @@ static void put_features(uint32_t flags, uint8_t abi, char *out, size_t size)
 	(void)snprintf(out, size, "%s%s", sramecc, xnack);
 }
 
-/* A processor that is newer than the table is shown by its number. */
+/* A processor that is not in the table is shown by its number. */
 static void set_target(uint32_t flags, uint8_t abi, char out[MPK_AMDGPU_TARGET])
 {
 	const struct processor *p = processor_of(flags & 0xff);
@@ -84,14 +86,14 @@ static void set_target(uint32_t flags, uint8_t abi, char out[MPK_AMDGPU_TARGET])
 	(void)snprintf(out, MPK_AMDGPU_TARGET, "%s%s", p ? p->name : text, features);
 }
 
-/* By the machine in the header alone: a code object that is damaged is still one. */
+/* Tests only the machine in the header: a damaged code object is still recognised. */
 bool mpk_amdgpu_is(struct mpk_span bytes)
 {
 	return bytes.len >= 20 && mpk_span_starts(bytes, "\177ELF") &&
 	       mpk_load_u16(bytes.data + 18) == MPK_AMDGPU_EM;
 }
 
-/* Version 0 for what is newer than the versions known: the target is shown all the same. */
+/* A version later than the known ones is 0; the target is shown all the same. */
 enum mpk_code mpk_amdgpu_read_head(struct mpk_span bytes, struct mpk_amdgpu *out,
 				   struct mpk_error *err)
 {
@@ -116,7 +118,7 @@ static bool same_processor(struct mpk_span target, struct mpk_span device)
 	       (p && p->generic[0] && mpk_span_is(target, p->generic));
 }
 
-/* '+', '-', or NUL when the target does not say. */
+/* Returns '+' or '-'; NUL: the target does not name the feature. */
 static char sign_of(const char *target, const char *name)
 {
 	const char *at = strstr(target, name);
@@ -124,7 +126,7 @@ static char sign_of(const char *target, const char *name)
 	return at ? at[strlen(name)] : '\0';
 }
 
-/* A feature that either side leaves open fits both ways. */
+/* A feature that one side does not name fits both. */
 bool mpk_amdgpu_runs(const char *target, const char *device)
 {
 	static const char *const features[] = { ":xnack", ":sramecc" };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - one walk through the blocks that describe a module; what records refer to is looked up at the end,
- * because names may come last
- */
+/* read.c - one walk through the blocks that describe a module; references are resolved at the end,
+ * because names may come last */
 #include "bitcode/bitcode.h"
 
 #include <stdlib.h>
@@ -40,30 +39,30 @@ enum module_record {
 
 #define WHOLE_FUNCTION UINT64_C(0xffffffff)
 
-/* A function while it is read. */
+/* A function that is being read. */
 struct entry {
-	uint64_t value; /* its number among the values of its module */
+	uint64_t value; /* its number among the values of the module */
 	uint64_t name_off, name_len;
-	uint64_t attributes; /* list, from 1; 0: none */
-	bool has_name;       /* in the table of strings, at name_off */
+	uint64_t attributes; /* its list of attributes, from 1; 0: none */
+	bool has_name;       /* its name is in the string table, at name_off */
 	struct mpk_span name, cpu;
 	bool is_kernel, is_declared, is_local;
 };
 
-/* A group of attributes that names a processor. */
+/* A group of attributes with a processor. */
 struct group {
 	uint64_t id;
 	struct mpk_span cpu;
 };
 
-/* Metadata: a value, and a node of several. */
+/* A metadata node: a value, or a list of nodes. */
 struct meta_value {
 	uint64_t id, value;
 };
 
 struct meta_node {
 	uint64_t id;
-	size_t first, count; /* of links */
+	size_t first, count; /* its part of links */
 };
 
 struct strings {
@@ -73,21 +72,20 @@ struct strings {
 };
 
 struct reader {
-	struct mpk_span bytes; /* after a wrapper */
+	struct mpk_span bytes; /* the bitcode without a wrapper */
 	struct mpk_arena *arena;
 	struct mpk_bitstream_visitor visitor;
 	bool head_only, bodies;
 	struct mpk_bitcode out;
-	uint64_t version;   /* of the module that is read */
-	uint64_t values;    /* of it, so far */
-	size_t first_entry; /* of it */
+	uint64_t version;   /* version of the current module */
+	uint64_t values;    /* number of its values so far */
+	size_t first_entry; /* index of its first entry */
 	/* malloc'ed */
 	struct entry *entries;
 	size_t entry_count, entry_cap;
 	struct group *groups;
 	size_t group_count, group_cap;
-	struct mpk_span
-		*lists; /* the processor that the n-th list of attributes names; empty: none */
+	struct mpk_span *lists; /* for each list of attributes its processor; empty: none */
 	size_t list_count, list_cap;
 	struct meta_value *meta_values;
 	size_t meta_value_count, meta_value_cap;
@@ -97,13 +95,13 @@ struct reader {
 	size_t link_count, link_cap;
 	struct strings *strings;
 	size_t string_count, string_cap;
-	uint64_t meta_count; /* ids given */
-	uint64_t kernel_key; /* id of the string "kernel", plus 1; 0: there is none */
-	char name[32];       /* of the node that a name record announces */
-	uint64_t *kernels;   /* ids of nodes under !nvvm.annotations */
+	uint64_t meta_count; /* number of metadata ids so far */
+	uint64_t kernel_key; /* id of the string "kernel", plus 1; 0: none */
+	char name[32];       /* name of the node that the next record defines */
+	uint64_t *kernels;   /* ids of the nodes in !nvvm.annotations */
 	size_t kernel_count, kernel_cap;
-	uint64_t ident;     /* id of the first node under !llvm.ident, plus 1 */
-	size_t named_count; /* entries that a table of strings has named */
+	uint64_t ident;     /* id of the first node in !llvm.ident, plus 1 */
+	size_t named_count; /* number of entries with a name from a string table */
 };
 
 static void reader_fini(struct reader *r)
@@ -120,7 +118,7 @@ static void reader_fini(struct reader *r)
 
 /* --- records ----------------------------------------------------------------------------- */
 
-/* Operands that are the characters of a text. */
+/* Returns the operands of a record as characters. */
 static enum mpk_code text_of(struct reader *r, const struct mpk_bitstream_record *record,
 			     size_t from, struct mpk_span *out, struct mpk_error *err)
 {
@@ -209,7 +207,7 @@ static enum mpk_code see_module(struct reader *r, const struct mpk_bitstream_rec
 
 /* --- attributes --------------------------------------------------------------------------- */
 
-/* A text in operands that ends with a zero; *at is moved past it. */
+/* Compares a text in the operands that ends with a zero, and moves *at past it. */
 static bool is_text_at(const struct mpk_bitstream_record *record, size_t *at, const char *text)
 {
 	size_t i = *at, len = strlen(text);
@@ -252,13 +250,13 @@ static enum mpk_code add_group(struct reader *r, const struct mpk_bitstream_reco
 			r->groups[r->group_count++] = g;
 			return MPK_OK;
 		} else {
-			return MPK_OK; /* ranges, or what later releases add */
+			return MPK_OK; /* a range, or an attribute of a later release */
 		}
 	}
 	return MPK_OK;
 }
 
-/* The first group of a list that names one: a function has one such attribute. */
+/* Uses the first group of a list that has a processor: a function has one such attribute. */
 static enum mpk_code add_list(struct reader *r, const struct mpk_bitstream_record *record,
 			      struct mpk_error *err)
 {
@@ -311,7 +309,7 @@ enum metadata_record {
 	META_INDEX = 39,
 };
 
-/* The lengths are in front of the characters, in pieces of 6 bits. */
+/* The lengths are stored before the characters, in pieces of 6 bits. */
 static bool next_string(const struct strings *s, uint64_t *bit, uint64_t *at, struct mpk_span *out)
 {
 	enum { WIDTH = 6 };
@@ -351,21 +349,21 @@ static enum mpk_code add_strings(struct reader *r, const struct mpk_bitstream_re
 	return MPK_OK;
 }
 
-/* Before LLVM 4 each has a record. */
+/* Before LLVM 4 each string has a record. */
 static enum mpk_code add_string(struct reader *r, const struct mpk_bitstream_record *record,
 				struct mpk_error *err)
 {
 	struct strings s = { .first = r->meta_count++, .count = 1 };
 	struct mpk_span text;
 
-	/* Only what is looked up later. */
+	/* Only strings that are looked up later are kept. */
 	if (record->count > 256)
 		return MPK_OK;
 	MPK_TRY(text_of(r, record, 0, &text, err));
 	if (!r->kernel_key && mpk_span_is(text, "kernel"))
 		r->kernel_key = s.first + 1;
 	s.blob = text;
-	s.chars_off = UINT64_MAX; /* all of it is the string */
+	s.chars_off = UINT64_MAX; /* the whole record is the string */
 	MPK_TRY_ALLOC(MPK_VEC_ROOM(r->strings, r->string_count, r->string_cap), err);
 	r->strings[r->string_count++] = s;
 	return MPK_OK;
@@ -451,7 +449,7 @@ static struct meta_node *node_of(const struct reader *r, uint64_t id)
 	return at < r->node_count && r->nodes[at].id == id ? &r->nodes[at] : NULL;
 }
 
-/* A node of !nvvm.annotations: a function, then keys and values. */
+/* Reads a node of !nvvm.annotations: a function, then keys and values. */
 static void mark_kernel(struct reader *r, uint64_t id)
 {
 	struct meta_node *n = node_of(r, id);
@@ -460,7 +458,7 @@ static void mark_kernel(struct reader *r, uint64_t id)
 
 	if (count < 3 || !links[0])
 		return;
-	n->count = 0; /* once is enough, however often it is named */
+	n->count = 0; /* a node is read once, however often it is named */
 	at = mpk_first_from(r->meta_values, r->meta_value_count, sizeof *r->meta_values,
 			    offsetof(struct meta_value, id), links[0] - 1);
 	if (at == r->meta_value_count || r->meta_values[at].id != links[0] - 1)
@@ -505,7 +503,7 @@ static void find_compiler(struct reader *r)
 
 /* --- the walk ------------------------------------------------------------------------------- */
 
-/* The table of strings has the names of all modules in front of it. */
+/* Reads a string table, which has the names of all modules before it. */
 static enum mpk_code name_functions(struct reader *r, struct mpk_span names, struct mpk_error *err)
 {
 	for (; r->named_count < r->entry_count; r->named_count++) {
@@ -552,7 +550,7 @@ static enum mpk_code leave(void *arg, unsigned block, unsigned depth, struct mpk
 
 	(void)err;
 	if (block == MODULE && depth == 1 && !r->head_only) {
-		/* Metadata and attributes are numbered in each module anew. */
+		/* Metadata and attributes are numbered anew in each module. */
 		for (size_t i = 0; r->kernel_key && i < r->kernel_count; i++)
 			mark_kernel(r, r->kernels[i]);
 		find_compiler(r);
@@ -566,7 +564,7 @@ static enum mpk_code leave(void *arg, unsigned block, unsigned depth, struct mpk
 	return MPK_OK;
 }
 
-/* What bodies of functions have of it, blocks deeper down, is theirs. */
+/* Metadata blocks inside bodies of functions, which are nested deeper, are ignored. */
 static enum mpk_code see(void *arg, const struct mpk_bitstream_record *record,
 			 struct mpk_error *err)
 {
@@ -603,7 +601,7 @@ static enum mpk_code see(void *arg, const struct mpk_bitstream_record *record,
 	}
 }
 
-/* --- what it is for --------------------------------------------------------------------------- */
+/* --- processors of the functions -------------------------------------------------------------- */
 
 static void add_cpu(struct mpk_bitcode *out, struct mpk_span cpu)
 {
@@ -647,7 +645,7 @@ bool mpk_bitcode_is(struct mpk_span bytes)
 	return mpk_span_starts(bytes, MAGIC) || mpk_span_starts(bytes, WRAPPER);
 }
 
-/* What is in the wrapper; all of it where there is none. */
+/* Returns the content of the wrapper; without a wrapper all bytes. */
 static enum mpk_code unwrap(struct mpk_span bytes, struct mpk_span *out, struct mpk_error *err)
 {
 	enum { OFFSET_AT = 8, BYTES_AT = 12, WRAPPER_BYTES = 20 };

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream.c - LLVM's bitstream, read from front to back
  *
- * A stream brings its own abbreviations: how the operands of a record are coded is defined in the stream, for one
- * block or, in the block BLOCKINFO, for all of a kind. Everything takes at least one bit of the input, so that time
- * and memory are in proportion to it: an array of elements without bits is refused.
- */
+ * A stream defines its own abbreviations, which say how the operands of a record are coded: for one
+ * block or, in BLOCKINFO, for all blocks of one id. Everything takes at least one bit of the input,
+ * so time and memory are linear in it; an array whose elements have no bits is refused. */
 #include "bitcode/internal/stream.h"
 
 #include <stdlib.h>
@@ -15,11 +14,11 @@
 
 enum {
 	WORD_BITS = 32,
-	TOP_WIDTH = 2, /* of abbreviation ids outside of all blocks */
+	TOP_WIDTH = 2, /* width of abbreviation ids outside of all blocks */
 	DEPTH_MAX = 32,
 	BLOCKINFO = 0,
 	SETBID = 1,
-	/* ids of what is no record with an abbreviation */
+	/* abbreviation ids with a fixed meaning */
 	END_BLOCK = 0,
 	ENTER_SUBBLOCK = 1,
 	DEFINE_ABBREV = 2,
@@ -31,25 +30,25 @@ enum coding { LITERAL, FIXED, VBR, ARRAY, CHAR6, BLOB };
 
 struct operand {
 	enum coding coding;
-	uint64_t value; /* of a literal; else bits */
+	uint64_t value; /* value of a literal; else a number of bits */
 };
 
 struct abbreviation {
-	size_t first, count; /* of the operands */
+	size_t first, count; /* its operands */
 };
 
-/* A block whose records are read. */
+/* A block that is being read. */
 struct block {
 	unsigned id, width, depth;
-	uint64_t end; /* the bit after it */
-	/* Abbreviations that it may use, first those of BLOCKINFO, which are not copied: a stream may have many of
-	 * them, and many blocks. */
-	size_t info, info_count; /* index in infos; how many of its abbreviations there are */
-	size_t *abbrevs;         /* malloc'ed: its own */
+	uint64_t end; /* offset of its end in bits */
+	/* The abbreviations that it may use, first those of BLOCKINFO. They are not copied, because a
+	 * stream may have many of them and many blocks. */
+	size_t info, info_count; /* index in infos; number of its abbreviations that apply */
+	size_t *abbrevs;         /* its own abbreviations; malloc'ed */
 	size_t count, cap;
 };
 
-/* For all blocks of one id, from BLOCKINFO. */
+/* The abbreviations of BLOCKINFO for all blocks of one id. */
 struct for_blocks {
 	unsigned id;
 	size_t *abbrevs;
@@ -58,18 +57,19 @@ struct for_blocks {
 
 struct walker {
 	struct mpk_span bytes;
-	uint64_t at, end; /* bits */
+	uint64_t at, end; /* offset of the next bit, and of the end */
 	struct mpk_bitstream_visitor *visitor;
-	struct operand *operands; /* malloc'ed, as are the others */
+	struct operand *operands; /* malloc'ed, as the other arrays are */
 	size_t operand_count, operand_cap;
 	struct abbreviation *abbrevs;
 	size_t abbrev_count, abbrev_cap;
 	struct for_blocks *infos;
 	size_t info_count, info_cap;
-	size_t info_first; /* of the last BLOCKINFO, which replaces those before it: a module has its own */
+	size_t info_first; /* first entry of the last BLOCKINFO, which replaces earlier ones: each
+			    * module has its own */
 	uint64_t *ops;
 	size_t op_cap;
-	bool failed; /* something was read beyond the end */
+	bool failed; /* something extends beyond the end */
 };
 
 static void walker_fini(struct walker *w)
@@ -94,7 +94,7 @@ static enum mpk_code corrupt(const struct walker *w, struct mpk_error *err, cons
 
 /* --- bits ------------------------------------------------------------------------------ */
 
-/* Up to 64; the caller has checked that they are there. */
+/* Returns up to 64 bits; the caller has checked that they exist. */
 static uint64_t bits_at(struct mpk_span bytes, uint64_t at, unsigned count)
 {
 	uint64_t out = 0;
@@ -128,7 +128,7 @@ static uint64_t fixed(struct walker *w, unsigned count)
 	return out;
 }
 
-/* What has more bits than a number is cut, as it is in LLVM. */
+/* A number of more than 64 bits is cut, as LLVM does. */
 static uint64_t vbr_from(struct mpk_span bytes, uint64_t *at, uint64_t end, unsigned width,
 			 bool *failed)
 {
@@ -179,7 +179,7 @@ static enum mpk_code add_number(size_t **list, size_t *count, size_t *cap, size_
 	return MPK_OK;
 }
 
-/* An array is last but one, its element last; a blob is last. */
+/* An array is the last but one operand, and its element the last; a blob is the last. */
 static enum mpk_code check_operands(const struct walker *w, const struct abbreviation *a,
 				    struct mpk_error *err)
 {
@@ -199,7 +199,7 @@ static enum mpk_code check_operands(const struct walker *w, const struct abbrevi
 	return MPK_OK;
 }
 
-/* Elements of no bits stand for a zero, as a literal does. */
+/* An operand without bits is zero, like a literal. */
 static enum mpk_code read_operand(struct walker *w, struct mpk_error *err)
 {
 	struct operand o = { LITERAL, 0 };
@@ -321,7 +321,7 @@ static enum mpk_code read_abbreviated(struct walker *w, const struct abbreviatio
 		} else if (o->coding == ARRAY) {
 			uint64_t len = vbr(w, 6);
 
-			/* An element has a bit at least. */
+			/* Each element takes at least one bit. */
 			if (len > w->end - w->at)
 				return corrupt(w, err, "an array reaches beyond its block");
 			for (uint64_t k = 0; k < len && !w->failed; k++)
@@ -378,7 +378,7 @@ static enum mpk_code read_record(struct walker *w, const struct block *b, uint64
 
 static enum mpk_code walk_block(struct walker *w, struct block *b, struct mpk_error *err);
 
-/* The header of a block, then the block or what follows it. */
+/* Reads the header of a block, then reads or skips the block. */
 static enum mpk_code enter_block(struct walker *w, unsigned depth, struct mpk_error *err)
 {
 	const struct mpk_bitstream_visitor *v = w->visitor;
@@ -428,7 +428,7 @@ static enum mpk_code see_record(struct walker *w, const struct block *b, uint64_
 
 static enum mpk_code walk_block(struct walker *w, struct block *b, struct mpk_error *err)
 {
-	uint64_t info_id = 0; /* in BLOCKINFO: the block that it is about, plus 1 */
+	uint64_t info_id = 0; /* in BLOCKINFO: id of the described block, plus 1 */
 
 	while (!w->visitor->done) {
 		uint64_t id = fixed(w, b->width);
@@ -469,7 +469,7 @@ enum mpk_code mpk_bitstream_walk(struct mpk_span bytes, struct mpk_bitstream_vis
 
 	*used = 0;
 	while (!visitor->done && w.end - w.at >= WORD_BITS) {
-		/* Linkers pad with zeros, and no block begins with one. */
+		/* Linkers pad with zeros, and no block begins with a zero. */
 		if (bits_at(bytes, w.at, TOP_WIDTH) != ENTER_SUBBLOCK)
 			break;
 		w.at += TOP_WIDTH;

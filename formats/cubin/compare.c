@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same program compiled twice gives two different cubins: debug sections contain paths,
- * notes contain versions and times, and symbols that only debuggers need shift the numbers of
- * all others. So sections are matched by name, and where a word names a symbol, the symbols are
- * compared instead of their numbers. */
+/* compare.c - whether two cubins have the same code
+ *
+ * Compiling a program twice gives two different cubins: debug sections contain paths, notes contain
+ * versions and times, and symbols for debuggers change the numbers of all other symbols. So
+ * sections are matched by name, and words that are numbers of symbols are compared by symbol. */
 #include "cubin/cubin.h"
 
 #include <stdlib.h>
@@ -18,19 +19,19 @@ enum {
 	SHT_CUDA_PROTOTYPE = 0x70000002,
 };
 
-/* One of the two files. */
+/* One of the two cubins. */
 struct file {
 	struct mpk_cubin_elf elf;
 	struct mpk_span symbols, strings;
-	struct mpk_strmap sections; /* by name: the first section of that name */
+	struct mpk_strmap sections; /* the first section of each name */
 };
 
 struct comparison {
 	struct file a, b;
-	struct mpk_cubin_difference *items; /* from malloc */
+	struct mpk_cubin_difference *items; /* malloc'ed */
 	size_t count, cap;
-	uint64_t bytes_left; /* bytes that may still be compared: sections of a hostile file may
-			     * overlap */
+	uint64_t bytes_left; /* bytes that may still be compared, since sections of a hostile file
+			      * may overlap */
 	struct mpk_error *err;
 };
 
@@ -41,7 +42,7 @@ static void comparison_fini(struct comparison *c)
 	free(c->items);
 }
 
-/* Sections that no driver runs: what is in them may differ. Code for sm_100 and later has a second form, whose
+/* Sections that no driver uses may differ. Code for sm_100 and later has a second form, whose
  * sections have the names of the first form after a prefix. */
 static bool is_beside_code(struct mpk_span name)
 {
@@ -95,7 +96,8 @@ static bool symbol(const struct file *f, uint32_t i, struct mpk_cubin_symbol *ou
 	return true;
 }
 
-/* Whether two words are numbers of one symbol; section symbols have no names but their sections'. */
+/* Whether two numbers are those of one symbol. The symbol of a section has no name; the sections'
+ * names are compared. */
 static bool same_symbol(const struct comparison *c, uint32_t i, uint32_t k)
 {
 	struct mpk_cubin_symbol x, y;
@@ -134,7 +136,7 @@ static bool same_section(struct comparison *c, const struct mpk_cubin_section *s
 	    mpk_cubin_elf_data(&c->b.elf, t, &y, NULL) != MPK_OK)
 		return false;
 	if (x.len > c->bytes_left)
-		return false; /* in doubt */
+		return false; /* not certainly the same */
 	c->bytes_left -= x.len;
 	return mpk_span_equal(x, y) || (names_symbols && same_words(c, x, y));
 }
@@ -152,8 +154,8 @@ static uint32_t flags_of(const struct mpk_cubin_elf *elf)
 	return elf->osabi == OSABI_V2 ? elf->flags & 0xffffff : elf->flags;
 }
 
-/* Returns the section of f that corresponds to section i of the other file: the one with its
- * name; among several of that name, the one in the same place. */
+/* Returns the section of f that corresponds to section i of the other file: the one of its name; if
+ * there are several, the one at the same position among them. */
 static enum mpk_code find_counterpart(const struct file *f, size_t i, struct mpk_span name,
 				      struct mpk_cubin_section *out, bool *found,
 				      struct mpk_error *err)

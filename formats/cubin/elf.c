@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf.c - ELF files of GPUs, 64-bit little-endian, read by loads at fixed offsets
+/* elf.c - ELF files for GPUs, 64-bit little-endian, read by loads at fixed offsets
  *
- * Only this class and byte order are read, which are those of today's cubins and code objects; so
- * no conversion is needed and no library. Every offset and size in a header is compared with the
- * file before it is used; sections are checked when they are asked for, since a file with thousands
- * of them is often asked for a few.
- */
+ * Today's cubins and code objects all have this class and byte order, so nothing is converted and
+ * no library is needed. Every offset and size in a header is compared with the file before it is
+ * used. Sections are checked when they are asked for, because of thousands of sections often only a
+ * few are read. */
 #include "cubin/elf.h"
 
 #include <inttypes.h>
@@ -28,7 +27,7 @@ static enum mpk_code cubin_fail_at(const struct mpk_cubin_elf *elf, struct mpk_e
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", off, "%s: %s", elf->what, what);
 }
 
-/* The i-th header without its name. */
+/* Reads header i, without its name. */
 static void load_section(const struct mpk_cubin_elf *elf, size_t i, struct mpk_cubin_section *out,
 			 uint32_t *name_off)
 {
@@ -47,7 +46,8 @@ static void load_section(const struct mpk_cubin_elf *elf, size_t i, struct mpk_c
 	};
 }
 
-/* More than 65279 sections: count and name table stand in the first header. */
+/* With more than 65279 sections, their number and the index of the name table are in the first
+ * header. */
 static enum mpk_code open_table(struct mpk_cubin_elf *elf, struct mpk_error *err)
 {
 	const uint8_t *p = elf->bytes.data;
@@ -79,9 +79,9 @@ static enum mpk_code open_table(struct mpk_cubin_elf *elf, struct mpk_error *err
 	return MPK_OK;
 }
 
-/* The machine's number is checked, as an ELF file for a CPU would otherwise give odd errors
- * later. The program headers are only checked for being there: what a driver loads by them is in
- * sections as well. */
+/* The machine is checked because an ELF file for a CPU would give misleading errors later. The
+ * program headers are checked for existence only: everything that a driver loads through them is
+ * also in sections. */
 enum mpk_code mpk_cubin_elf_open(struct mpk_span bytes, uint16_t machine, const char *what,
 				 struct mpk_cubin_elf *out, struct mpk_error *err)
 {
@@ -108,7 +108,7 @@ enum mpk_code mpk_cubin_elf_open(struct mpk_span bytes, uint16_t machine, const 
 	elf.flags = mpk_load_u32(p + 48);
 	if (mpk_load_u16(p + 58) != SECTION_BYTES)
 		return cubin_fail_at(&elf, err, 58, "section headers are not of 64 bytes");
-	/* they stand last in linked files: a file that was cut off lacks them */
+	/* in linked files they come last, so a file that was cut off lacks them */
 	if (!mpk_span_sub(bytes, mpk_load_u64(p + 32),
 			  (uint64_t)mpk_load_u16(p + 54) * mpk_load_u16(p + 56), &segments))
 		return cubin_fail_at(&elf, err, 32,
@@ -118,7 +118,7 @@ enum mpk_code mpk_cubin_elf_open(struct mpk_span bytes, uint16_t machine, const 
 	return MPK_OK;
 }
 
-/* A name that overlaps another is read up to its own NUL, and no further than the limit. */
+/* Names may overlap. Each is read up to its own NUL, and to the limit at most. */
 enum mpk_code mpk_cubin_elf_section(const struct mpk_cubin_elf *elf, size_t i,
 				    struct mpk_cubin_section *out, struct mpk_error *err)
 {
@@ -134,7 +134,7 @@ enum mpk_code mpk_cubin_elf_section(const struct mpk_cubin_elf *elf, size_t i,
 	return MPK_OK;
 }
 
-/* A section that says it has no bytes is an error here, as callers expect contents. */
+/* A section without bytes in the file is an error here, because callers expect contents. */
 enum mpk_code mpk_cubin_elf_data(const struct mpk_cubin_elf *elf,
 				 const struct mpk_cubin_section *section, struct mpk_span *out,
 				 struct mpk_error *err)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf.h - sections and symbols of a little-endian ELF64 file, as far as cubins need them
+/* elf.h - sections and symbols of a little-endian ELF64 file, as far as cubins and AMD's code
+ * objects need them
  *
- * Not lib/know/elf's reader: that is built on libelf, and formats/ depends on no library that opens
- * files. Cubins are of one class and byte order, and so are code objects of AMD's GPUs, so that a
- * few loads at fixed offsets do, each after a check of its bounds.
- */
+ * lib/know/elf's reader is not used: it needs libelf, and formats/ depends on no library that opens
+ * files. All these files have one class and byte order, so a few loads at fixed offsets are enough,
+ * each after a check of its bounds. */
 #ifndef MPK_FORMATS_CUBIN_ELF_H
 #define MPK_FORMATS_CUBIN_ELF_H
 
@@ -17,7 +17,7 @@
 
 struct mpk_cubin_elf {
 	struct mpk_span bytes;
-	const char *what; /* names it in messages: "cubin" */
+	const char *what; /* its name in messages: "cubin" */
 	uint8_t osabi, abi;
 	uint16_t type, machine;
 	uint32_t flags;
@@ -54,46 +54,45 @@ enum {
 	MPK_CUBIN_ET_REL = 1,
 };
 
-/* mpk_cubin_elf_open - check the header and where the section table lies
- * @machine EM_*, that the file has to be for; @what names it in messages
+/* mpk_cubin_elf_open - check the header, and find the section table
+ * @machine EM_* that the file must have; @what names the file in messages
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_UNSUPPORTED (32-bit, big-endian) */
 enum mpk_code mpk_cubin_elf_open(struct mpk_span bytes, uint16_t machine, const char *what,
 				 struct mpk_cubin_elf *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_cubin_elf_section - the i-th section header, i < section_count
- * Returns  MPK_OK; MPK_E_CORRUPT (its name lies outside the table of names or has 64 KiB
- *          or more) */
+/* mpk_cubin_elf_section - read section header i, i < section_count
+ * Returns  MPK_OK; MPK_E_CORRUPT (its name lies outside the table of names or has 64 KiB or more) */
 enum mpk_code mpk_cubin_elf_section(const struct mpk_cubin_elf *elf, size_t i,
 				    struct mpk_cubin_section *out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_cubin_elf_data - a section's bytes; MPK_E_CORRUPT when they lie beyond the end */
+/* mpk_cubin_elf_data - the bytes of a section; MPK_E_CORRUPT if they lie beyond the end */
 enum mpk_code mpk_cubin_elf_data(const struct mpk_cubin_elf *elf,
 				 const struct mpk_cubin_section *section, struct mpk_span *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_cubin_elf_symbol - the i-th symbol of a table; the caller has checked i
+/* mpk_cubin_elf_symbol - read symbol i of a table; the caller has checked i
  * Returns  MPK_OK; MPK_E_CORRUPT (its name lies outside the strings or has 64 KiB or more) */
 enum mpk_code mpk_cubin_elf_symbol(const struct mpk_cubin_elf *elf, struct mpk_span table,
 				   struct mpk_span strings, size_t i, struct mpk_cubin_symbol *out,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_cubin_spend - count bytes of names and attributes that are read of a file: they may overlap
- * @spent   so far, at first 0
- * Returns  MPK_OK; MPK_E_CORRUPT: together they are far more than the file */
+/* mpk_cubin_spend - count the bytes of names and attributes that are read, since they may overlap
+ * @spent   number of bytes so far, 0 at first
+ * Returns  MPK_OK; MPK_E_CORRUPT: far more than the file has */
 enum mpk_code mpk_cubin_spend(const struct mpk_cubin_elf *elf, uint64_t *spent, uint64_t bytes,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- attribute lists of cubins: .nv.info, .nv.info.KERNEL, .nv.compat (FORMAT.md 4) ---------------------------- */
 
-/* Attributes that are read; the numbers are NVIDIA's. */
+/* Attributes that are read; NVIDIA's numbers. */
 enum {
 	MPK_CUBIN_MAX_THREADS = 0x05,    /* u32 x, y, z */
 	MPK_CUBIN_COMPAT_CLASS = 0x09,   /* .nv.compat: 1 = this architecture only */
 	MPK_CUBIN_PARAM_BANK = 0x0a,     /* u32 symbol, u16 offset, u16 bytes */
 	MPK_CUBIN_REQUIRED_BLOCK = 0x10, /* u32 x, y, z */
 	MPK_CUBIN_FRAME_BYTES = 0x11,    /* u32 symbol, u32 bytes */
-	MPK_CUBIN_STACK_BYTES = 0x12,    /* u32 symbol, u32 bytes; all ones: nobody knows */
+	MPK_CUBIN_STACK_BYTES = 0x12,    /* u32 symbol, u32 bytes; all ones: not known */
 	MPK_CUBIN_PARAM = 0x17,          /* u32, u16 ordinal, u16 offset, u32 packed */
 	MPK_CUBIN_PARAM_BYTES = 0x19,    /* u16 */
 	MPK_CUBIN_REGISTERS = 0x2f,      /* u32 symbol, u32 count */
@@ -104,17 +103,18 @@ enum {
 
 struct mpk_cubin_attribute {
 	uint8_t id;
-	uint16_t value;       /* of the short forms; 0 for lists */
-	struct mpk_span data; /* of the long form, else empty */
-	uint64_t off;         /* of the attribute in the payload */
+	uint16_t value;       /* value of the short forms; 0 for lists */
+	struct mpk_span data; /* bytes of the long form; else empty */
+	uint64_t off;         /* offset of the attribute in the payload */
 };
 
-/* mpk_cubin_attribute_next - the next attribute of a section; the cursor must not be at its end
- * Returns  MPK_OK; MPK_E_CORRUPT (cut off, or of an unknown form) */
+/* mpk_cubin_attribute_next - read the next attribute of a section; the cursor must not be at its
+ * end
+ * Returns  MPK_OK; MPK_E_CORRUPT (cut off, or in an unknown form) */
 enum mpk_code mpk_cubin_attribute_next(struct mpk_cursor *c, struct mpk_cubin_attribute *out,
 				       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_cubin_attribute_need - MPK_E_CORRUPT unless data has at least n bytes */
+/* mpk_cubin_attribute_need - MPK_E_CORRUPT if data has fewer than n bytes */
 enum mpk_code mpk_cubin_attribute_need(const struct mpk_cubin_attribute *a, size_t n,
 				       struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info.c - the attributes of .nv.info sections: one after the other, in four forms; and what they and the graph
- * of calls say of a kernel's stack
+/* info.c - the attributes of .nv.info sections, in four forms, and the stack of a kernel, which
+ * follows from them and the call graph
  *
  * NVIDIA publishes neither the format nor the numbers; FORMAT.md 4 has what is known. An unknown
- * attribute can be passed over, as its form tells its length; an unknown form cannot, and ends the
- * reading.
- */
+ * attribute is skipped, because its form gives its length; an unknown form ends the reading. */
 #include "cubin/internal/cubin.h"
 
 #include <stdlib.h>
@@ -15,10 +13,10 @@
 #include "cubin/cubin.h"
 #include "cubin/elf.h"
 
-/* --- What holds for a cubin as a whole: its architecture, and whether it must be linked ------- */
+/* --- The facts about a whole cubin: its architecture, and whether it must be linked ------- */
 
-/* Separate from read.c, so that a caller who only asks for the devices of a file links no reader
- * of kernels. */
+/* In this file and not in read.c, so that a caller who only needs the target of a file does not
+ * link the reader of kernels. */
 
 enum {
 	OSABI_V2 = 0x41, /* CUDA 13; 0x33 before */
@@ -31,7 +29,7 @@ bool mpk_cubin_is(struct mpk_span bytes)
 	       mpk_load_u16(bytes.data + 18) == MPK_CUBIN_EM_CUDA;
 }
 
-/* Returns the text at an offset of the note's strings, if it lies within them. */
+/* Returns the text at an offset in the strings of the note; empty if it lies outside. */
 static struct mpk_span note_text(struct mpk_span strings, uint32_t off)
 {
 	size_t len;
@@ -55,7 +53,7 @@ void mpk_cubin_take_tool_note(struct mpk_span data, struct mpk_cubin *out)
 	out->tool = note_text(texts, mpk_load_u32(data.data + DESC_OFF + 12));
 	out->options = note_text(texts, mpk_load_u32(data.data + DESC_OFF + 20));
 
-	/* "-arch sm_100f", as ptxas notes its command line. */
+	/* "-arch sm_100f": ptxas stores its command line. */
 	struct mpk_span options = out->options;
 	static const char arch[] = "-arch sm_";
 	const uint8_t *at =
@@ -116,7 +114,7 @@ enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
 /* FORMAT.md 4: how long an attribute is */
 enum form { FORM_NONE = 1, FORM_U8 = 2, FORM_U16 = 3, FORM_LIST = 4 };
 
-/* The cursor stays where it was when the attribute does not read. */
+/* If the attribute does not read, the cursor does not move. */
 enum mpk_code mpk_cubin_attribute_next(struct mpk_cursor *c, struct mpk_cubin_attribute *out,
 				       struct mpk_error *err)
 {
@@ -142,7 +140,7 @@ enum mpk_code mpk_cubin_attribute_next(struct mpk_cursor *c, struct mpk_cubin_at
 	return MPK_OK;
 }
 
-/* Later toolkits make lists longer: extra bytes are no error. */
+/* Later toolkits write longer lists: extra bytes are not an error. */
 enum mpk_code mpk_cubin_attribute_need(const struct mpk_cubin_attribute *a, size_t n,
 				       struct mpk_error *err)
 {
@@ -155,22 +153,23 @@ enum mpk_code mpk_cubin_attribute_need(const struct mpk_cubin_attribute *a, size
 
 /* --- stack ---------------------------------------------------------------------------------
  *
- * Three things tell it: the assembler's or linker's sum, the frames of single functions, and the graph of
- * calls. The sum is what NVIDIA's tools print; of a recursion that was optimized into one section it is
- * 0, though the function has a frame. */
+ * Three sources: the sum of the assembler or linker, the frames of single functions, and the call
+ * graph. NVIDIA's tools print the sum. For a recursion that was optimized into one section the sum
+ * is 0, although the function has a frame. */
 
 enum { ROW_BYTES = 8 };
 
-/* Lists of the graph begin with a row of symbol 0 and one of these. */
+/* Lists of the graph begin with a row of symbol 0 and one of these numbers. */
 #define CALLS (UINT32_MAX)
 #define OFFERED (UINT32_MAX - 1)
 #define INDIRECT (UINT32_MAX - 2)
 
 struct row {
-	uint32_t caller, callee; /* symbols; of OFFERED and INDIRECT the callee is a prototype */
+	uint32_t caller, callee; /* numbers of symbols; for OFFERED and INDIRECT the callee is a
+				  * prototype */
 };
 
-/* The caller has checked that a whole row is there. */
+/* The caller has checked that a whole row exists. */
 static struct row row_at(struct mpk_span graph, size_t at)
 {
 	return (struct row){ mpk_load_u32(graph.data + at), mpk_load_u32(graph.data + at + 4) };
@@ -183,7 +182,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The prototypes for which the file has functions, sorted. */
+/* Lists the prototypes for which the file has functions, sorted. */
 static size_t list_offered(struct mpk_span graph, uint32_t *out)
 {
 	uint32_t list = 0;
@@ -211,7 +210,7 @@ enum mpk_code mpk_cubin_stack_calls(struct mpk_span graph,
 	size_t count;
 
 	if (!offered)
-		mpk_memory_failed(); /* or it would look like broken code */
+		mpk_memory_failed(); /* noted, because otherwise it would look like broken code */
 	MPK_TRY_ALLOC(offered, err);
 	count = list_offered(graph, offered);
 	for (size_t i = 0; i + ROW_BYTES <= graph.len; i += ROW_BYTES) {

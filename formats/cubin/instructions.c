@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* instructions.c - what the instructions of a kernel do, counted by sort, and how they are scheduled (FORMAT.md 9, 10)
+/* instructions.c - the number of instructions of each kind in a kernel, and their scheduling
+ * (FORMAT.md 9, 10)
  *
- * No instruction is taken apart but for its opcode and the width of its access: a disassembler says the rest. */
+ * Only the opcode of an instruction and the width of its access are read; a disassembler shows the
+ * rest. */
 #include "cubin/cubin.h"
 
 #include "base/cursor.h"
 
 enum {
 	INSTRUCTION = 16,       /* bytes, from sm_70 on */
-	OPCODE = 0x1ff,         /* without the three bits that tell the form of the operands */
-	HAS_WIDTH = MPK_WIDTHS, /* in bits 73-75 */
+	OPCODE = 0x1ff,         /* without the three bits for the form of the operands */
+	HAS_WIDTH = MPK_WIDTHS, /* the width is in bits 73-75 */
 };
 
 enum sort { OTHER, FILLING, LOAD, STORE, ATOMIC, TENSOR, ASYNC };
 
-/* By opcode; the width of a load or store is one of enum mpk_width or HAS_WIDTH. */
+/* Indexed by opcode; the width of a load or store is an enum mpk_width or HAS_WIDTH. */
 static const struct row {
 	uint8_t sort, space, width;
 } rows[OPCODE + 1] = {
@@ -58,7 +60,7 @@ static const struct row {
 	[0x1bd] = { ASYNC, 0, 0 },  /* STAS */
 };
 
-/* Bits 73-75: signed types have codes of their own up to 16 bits. */
+/* Reads bits 73-75. Signed types of up to 16 bits have codes of their own. */
 static unsigned width_of(const uint8_t *instruction)
 {
 	static const uint8_t widths[8] = { MPK_WIDTH_1B,  MPK_WIDTH_1B,   MPK_WIDTH_2B,

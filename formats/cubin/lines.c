@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lines.c - source lines of machine code (FORMAT.md 11)
  *
- * A cubin gives each kernel a section of its own, and all of them begin at address 0: only relocations tell which
- * kernel a line program is of. They are carried out on a copy, with the place of the code in the file for its address. */
+ * In a cubin each kernel has its own section, which begins at address 0. Only relocations show
+ * which kernel a line program belongs to. They are applied to a copy, with the offset of the code
+ * in the file as its address. */
 #include "cubin/cubin.h"
 
 #include <stdlib.h>
@@ -13,16 +14,16 @@
 #include "base/vec.h"
 #include "cubin/elf.h"
 
-/* What no relocation moved is below, and is of no kernel that is known. */
+/* Addresses below it were not relocated, and belong to no known kernel. */
 static const uint64_t BASE = UINT64_C(1) << 40;
 
 enum {
-	R_CUDA_64 = 2,         /* the only one in line programs */
-	RELOCATION_BYTES = 16, /* with an addend 24 */
-	PASSES = 64,           /* over the line programs, in bytes that may be read of them */
+	R_CUDA_64 = 2,         /* the only type in line programs */
+	RELOCATION_BYTES = 16, /* 24 with an addend */
+	PASSES = 64,           /* limit of the bytes read, as a multiple of the line programs */
 };
 
-/* The sections that matter. */
+/* The sections that are read. */
 struct found {
 	struct mpk_cubin_section line, str, line_str, symbols, relocations;
 	size_t line_index;
@@ -52,7 +53,8 @@ static enum mpk_code find_sections(const struct mpk_cubin_elf *elf, struct found
 	return MPK_OK;
 }
 
-/* Where the code of a symbol is in the file, from BASE on; false: it is of no section with bytes. */
+/* Sets *out to BASE plus the offset of a symbol's code in the file; false: its section has no
+ * bytes. */
 static bool place_of(const struct mpk_cubin_elf *elf, struct mpk_span symbols, uint64_t index,
 		     uint64_t *out)
 {
@@ -76,7 +78,7 @@ static void put_u64(uint8_t *p, uint64_t v)
 		p[i] = (uint8_t)(v >> 8 * i);
 }
 
-/* One that makes no sense moves nothing: its kernel has no lines then. */
+/* An invalid relocation is skipped: its kernel then has no lines. */
 static void relocate(const struct mpk_cubin_elf *elf, const struct found *f, struct mpk_span rows,
 		     struct mpk_span symbols, uint8_t *line, size_t len)
 {
@@ -142,7 +144,7 @@ enum mpk_code mpk_cubin_lines(struct mpk_span bytes, struct mpk_arena *arena,
 	MPK_TRY(find_sections(&elf, &f, err));
 	*out = NULL;
 	*count = 0;
-	/* where nothing is moved, no line is of any kernel */
+	/* without relocations no line belongs to a kernel */
 	if (!f.line.size || !f.relocations.size || f.relocations.info != f.line_index)
 		return MPK_OK;
 	MPK_TRY(section_data(&elf, &f.line, &line, err));

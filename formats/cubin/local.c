@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local.c - how often machine code touches local memory, which tells spills from arrays (FORMAT.md 8) */
+/* local.c - the number of instructions that access local memory, separately for spills and arrays
+ * (FORMAT.md 8) */
 #include "cubin/cubin.h"
 
 enum {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the driver and cuobjdump know of a kernel is spread over sections that carry its name, lists
- * of attributes and, in old files, fields of section headers. Kernels are found in the symbol
- * table first; then each section adds what it says of one of them. */
+/* read.c - the kernels of a cubin
+ *
+ * The facts about a kernel are spread over sections with its name, lists of attributes and, in old
+ * files, fields of section headers. Kernels are found in the symbol table first; then the facts of
+ * each section are added to its kernel. */
 #include "cubin/cubin.h"
 
 #include "base/cursor.h"
@@ -14,11 +16,11 @@
 
 enum {
 	STT_FUNC = 2,
-	OTHER_ENTRY = 0x10,   /* st_other of a kernel, as against a device function */
-	SYSTEM_SHARED = 1024, /* from sm_90 on a part of .nv.shared.NAME in linked files */
+	OTHER_ENTRY = 0x10,   /* st_other of a kernel; a device function lacks it */
+	SYSTEM_SHARED = 1024, /* from sm_90 on included in .nv.shared.NAME of linked files */
 };
 
-/* A read in progress. */
+/* State of a read. */
 struct reader {
 	struct mpk_cubin_elf elf;
 	struct mpk_arena *arena;
@@ -26,11 +28,12 @@ struct reader {
 	size_t symbol_count;
 	struct mpk_cubin *out;
 	struct mpk_cubin_kernel *kernels; /* out->kernels, to be filled */
-	size_t *kernel_symbols;           /* the symbol index of each kernel, ascending */
-	struct mpk_cubin_stack *stacks;   /* of each kernel */
-	uint32_t *section_kernels;        /* the kernel of each section, from 1 on; 0: none */
+	size_t *kernel_symbols;           /* for each kernel the number of its symbol; ascending */
+	struct mpk_cubin_stack *stacks;   /* for each kernel */
+	uint32_t *section_kernels;        /* for each section its kernel, from 1; 0: none */
 	struct mpk_strmap by_name;
-	uint64_t bytes_spent; /* of names and attributes that were read: they may overlap */
+	uint64_t
+		bytes_spent; /* bytes of names and attributes read so far, since they may overlap */
 };
 
 static void cubin_reader_fini(struct reader *r)
@@ -103,7 +106,7 @@ static enum mpk_code cubin_read_kernels(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* The kernel a section belongs to, or NULL: sections of device functions have one, too. */
+/* Returns the kernel that a section belongs to; NULL: it belongs to a device function. */
 static struct mpk_cubin_kernel *cubin_kernel_of(struct reader *r, struct mpk_span name)
 {
 	size_t i;
@@ -130,7 +133,7 @@ static struct mpk_cubin_stack *stack_at(void *arg, uint32_t symbol)
 	return k ? &r->stacks[k - r->kernels] : NULL;
 }
 
-/* .nv.info: figures by symbol index */
+/* .nv.info: figures by symbol number. */
 static enum mpk_code take_module(struct reader *r, const struct mpk_cubin_attribute *a,
 				 struct mpk_error *err)
 {
@@ -145,7 +148,7 @@ static enum mpk_code take_module(struct reader *r, const struct mpk_cubin_attrib
 	symbol = mpk_load_u32(a->data.data);
 	value = mpk_load_u32(a->data.data + 4);
 	if (a->id == MPK_CUBIN_FRAME_BYTES) {
-		/* A frame is of a kernel, or of a function that was put into a kernel's section. */
+		/* The frame is that of a kernel, or of a function that was put into a kernel's section. */
 		struct mpk_cubin_stack *own = stack_at(r, symbol), *outer;
 		struct mpk_cubin_symbol s;
 		uint32_t kernel = 0;
@@ -187,7 +190,7 @@ static enum mpk_code take_triple(const struct mpk_cubin_attribute *a, uint32_t o
 	return MPK_OK;
 }
 
-/* .nv.info.KERNEL, all but the parameters */
+/* .nv.info.KERNEL: all attributes but the parameters. */
 static enum mpk_code take_kernel(struct mpk_cubin_kernel *k, const struct mpk_cubin_attribute *a,
 				 struct mpk_error *err)
 {
@@ -286,7 +289,7 @@ static enum mpk_code take_code(struct reader *r, const struct mpk_cubin_section 
 	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &code, err));
 	k->code_off = s->off;
 	k->code_bytes = s->size;
-	/* where older assemblers noted these; the attributes, if any, win */
+	/* older assemblers stored registers here; attributes take precedence */
 	if (!k->registers)
 		k->registers = s->info >> 24;
 	if (!k->barriers)
@@ -346,7 +349,7 @@ static enum mpk_code take_section(struct reader *r, const struct mpk_cubin_secti
 
 #define UNTOLD UINT32_MAX
 
-/* The sum counts where there is one; a frame alone only for a kernel that calls nothing. */
+/* The sum is used if there is one; a frame alone only for a kernel that calls nothing. */
 static bool stack_bytes(const struct mpk_cubin_stack *s, uint32_t *out)
 {
 	uint32_t bytes = s->has_total ? s->total : s->frame;

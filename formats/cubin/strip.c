@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strip.c - a cubin without its debug sections
+/* strip.c - removes the debug sections of a cubin
  *
- * Sections are known by their numbers, in the symbol table, in relocations, in `e_flags` and in places that NVIDIA does
- * not document. So no section gets another number: the header of one that is taken out is zeroed, which makes it an
- * unused entry (SHT_NULL), and only its bytes leave the file. What follows them moves by multiples of the largest
- * alignment, so that every part stays aligned, and the distances within a segment stay as they are. Sections may
- * share bytes, as those of the two kinds of code for sm_100 and later do: what a kept section has, too, stays.
- */
+ * Section numbers are stored in the symbol table, in relocations, in `e_flags` and in places that
+ * NVIDIA does not document. So all sections keep their numbers: the header of a removed section is
+ * zeroed, which makes it an unused entry (SHT_NULL), and only its bytes are removed. The bytes
+ * after it move by multiples of the largest alignment, so that every part stays aligned, and
+ * distances within a segment stay. Sections may share bytes, as those of the two forms of code for
+ * sm_100 and later do: bytes of a kept section are kept. */
 #include "cubin/cubin.h"
 
 #include <stdlib.h>
@@ -21,11 +21,11 @@ enum {
 	ELF_BYTES = 64,
 	SECTION_BYTES = 64,
 	SEGMENT_BYTES = 56,
-	/* the largest alignment in GPU memory (.text: 128) */
+	/* largest alignment in GPU memory (.text: 128) */
 	ALIGN_MIN = 128,
 	ALIGN_MAX = 4096,
 	SHF_ALLOC_FLAG = 2,
-	/* where in a header */
+	/* offsets in the ELF header */
 	SEGMENTS_AT = 32,
 	SECTIONS_AT = 40,
 	SECTION_OFF_AT = 24,
@@ -34,7 +34,7 @@ enum {
 	SEGMENT_SIZE_AT = 32,
 };
 
-/* A part of the file to remove, or to leave alone. */
+/* A part of the file to remove, or to keep. */
 struct part {
 	uint64_t off, end;
 };
@@ -44,11 +44,10 @@ struct parts {
 	size_t count, cap;
 };
 
-/* The bytes that leave the file, and after them the rest that is too short for that and becomes
- * zeros. */
+/* Bytes to remove, and the bytes after them that are too few to remove and are zeroed. */
 struct cut {
 	uint64_t off, end, zero_end;
-	uint64_t before; /* total length of the cuts before it */
+	uint64_t before; /* total length of the cuts before this one */
 };
 
 struct strip {
@@ -56,7 +55,7 @@ struct strip {
 	struct parts drop, keep;
 	struct cut *cuts; /* malloc'ed */
 	size_t cut_count, cut_cap;
-	uint64_t align, dropped; /* bytes */
+	uint64_t align, dropped; /* in bytes */
 };
 
 static void strip_fini(struct strip *s)
@@ -66,7 +65,8 @@ static void strip_fini(struct strip *s)
 	free(s->cuts);
 }
 
-/* "debug_line", "nv_debug_ptx_txt.1210066946"; relocations for them; and what code for sm_100 and later has twice. */
+/* Debug sections: "debug_line", "nv_debug_ptx_txt.1210066946", their relocations, and those of the
+ * second form of code for sm_100 and later. */
 static bool is_debug(struct mpk_span name)
 {
 	static const char *const before[] = { ".nv.merc.rela", ".nv.merc.rel", ".nv.merc",
@@ -100,7 +100,7 @@ static enum mpk_code strip_add(struct parts *p, uint64_t off, uint64_t len, stru
 
 MPK_ORDER_BY2(by_part_offset, struct part, off, end)
 
-/* --- what goes and what stays ------------------------------------------------------------- */
+/* --- bytes to remove and to keep ---------------------------------------------------------- */
 
 static const uint8_t *header_of(const struct strip *s, size_t i)
 {
@@ -125,7 +125,8 @@ static enum mpk_code add_section(struct strip *s, size_t i, struct mpk_error *er
 			 section.off, section.size, err);
 }
 
-/* Headers, and all that is loaded: the distances in a segment are those of addresses. */
+/* Keeps headers and everything that is loaded, because distances in a segment are distances of
+ * addresses. */
 static enum mpk_code add_headers(struct strip *s, struct mpk_error *err)
 {
 	const uint8_t *p = s->elf.bytes.data;
@@ -153,7 +154,7 @@ static enum mpk_code add_headers(struct strip *s, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Returns the parts of [at, end) that no kept part has, in whole units of the alignment. */
+/* Cuts the parts of [at, end) that no kept part has, in whole units of the alignment. */
 static enum mpk_code cut_between(struct strip *s, uint64_t at, uint64_t end, struct mpk_error *err)
 {
 	const struct cut *last;
@@ -172,7 +173,7 @@ static enum mpk_code cut_between(struct strip *s, uint64_t at, uint64_t end, str
 	return MPK_OK;
 }
 
-/* Both lists in order, once through. Parts to drop that touch or lie over one another are one. */
+/* Walks both sorted lists once. Parts to remove that touch or overlap are joined. */
 static enum mpk_code find_cuts(struct strip *s, struct mpk_error *err)
 {
 	size_t k = 0;
@@ -214,7 +215,7 @@ static void put_u64(uint8_t *at, uint64_t value)
 		at[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* A part of the file that is replaced: the header, or a table of headers. */
+/* A part of the file that is replaced: the ELF header, or a table of headers. */
 struct table {
 	uint64_t off;
 	struct mpk_span bytes;
@@ -271,7 +272,7 @@ static enum mpk_code new_segments(const struct strip *s, struct mpk_arena *arena
 	return MPK_OK;
 }
 
-/* Cuts are apart from all that is kept, and so from tables; tables that lie over one another are refused. */
+/* No cut overlaps a kept part, so none overlaps a table; overlapping tables are refused. */
 static enum mpk_code strip_put_file(const struct strip *s, const struct table *tables, size_t count,
 				    struct mpk_rope *out, struct mpk_error *err)
 {

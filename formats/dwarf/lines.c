@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A unit's names are looked up when a row that is wanted needs one: most never are. */
+/* lines.c - line programs of DWARF. A name of a unit is looked up when a wanted row needs it; most
+ * are never needed. */
 #include "dwarf/dwarf.h"
 
 #include <stdbool.h>
@@ -11,15 +12,15 @@
 
 struct unit {
 	struct mpk_cursor program;
-	struct mpk_span names; /* from the directories to the program */
+	struct mpk_span names; /* from the list of directories to the line program */
 	uint16_t version;
 	bool wide; /* the 64-bit format */
 	uint8_t step, line_range, opcode_base;
 	int8_t line_base;
-	struct mpk_span operands; /* how many each standard opcode has */
+	struct mpk_span operands; /* number of operands of each standard opcode */
 };
 
-/* The registers of a program. */
+/* The registers of a line program. */
 struct state {
 	uint64_t address;
 	uint64_t file, line;
@@ -34,7 +35,7 @@ struct reader {
 	struct mpk_arena *arena;
 	struct mpk_dwarf_row *rows; /* malloc'ed while they grow */
 	size_t count, cap;
-	/* names of the unit at hand: inlined code goes from file to file and back with each row */
+	/* last names of the unit: inlined code alternates between files */
 	struct name {
 		uint64_t file;
 		const char *text; /* NULL: not looked up */
@@ -46,7 +47,7 @@ static void dwarf_reader_fini(struct reader *r)
 	free(r->rows);
 }
 
-/* Whether so many bytes may still be read. */
+/* Takes bytes from the budget. Returns false if fewer are left. */
 static bool dwarf_spend(struct reader *r, uint64_t bytes)
 {
 	if (*r->budget < bytes)
@@ -83,7 +84,7 @@ static enum mpk_code dwarf_read_text(struct mpk_cursor *c, struct mpk_span *out,
 
 enum { NAME_MOST = 4096, ROWS_MOST = 1 << 20 };
 
-/* Versions 2 to 4: entry `index` of a list of names, from 1; the cursor goes past the list. */
+/* Versions 2 to 4: finds entry `index` of a list of names, from 1; the cursor moves past the list. */
 static enum mpk_code old_list(struct mpk_cursor *c, bool files, uint64_t index,
 			      struct mpk_span *name, uint64_t *directory, struct mpk_error *err)
 {
@@ -113,7 +114,7 @@ static enum mpk_code dwarf_skip(struct mpk_cursor *c, uint64_t bytes, struct mpk
 	return mpk_read_bytes(c, "entry", bytes, &ignored, err);
 }
 
-/* One value of a form: a text, a number, or neither. */
+/* Reads a value in a form: a text, a number, or neither. */
 static enum mpk_code read_form(const struct mpk_dwarf *d, struct mpk_cursor *c, bool wide,
 			       uint64_t form, struct mpk_span *text, uint64_t *number,
 			       struct mpk_error *err)
@@ -155,7 +156,7 @@ static enum mpk_code read_form(const struct mpk_dwarf *d, struct mpk_cursor *c, 
 	}
 }
 
-/* Version 5: the same, from 0. */
+/* Version 5: finds entry `index`, from 0. */
 static enum mpk_code new_list(const struct mpk_dwarf *d, struct mpk_cursor *c, bool wide,
 			      uint64_t index, struct mpk_span *name, uint64_t *directory,
 			      struct mpk_error *err)
@@ -172,7 +173,7 @@ static enum mpk_code new_list(const struct mpk_dwarf *d, struct mpk_cursor *c, b
 		MPK_TRY(mpk_read_uleb(c, "LEB128", &formats[i].form, err));
 	}
 	MPK_TRY(mpk_read_uleb(c, "LEB128", &count, err));
-	/* an entry of no bytes could be there any number of times */
+	/* an entry without bytes could be repeated any number of times */
 	if (!width || count > mpk_cursor_left(c))
 		return count ? mpk_fail_offset(err, MPK_E_CORRUPT, "debug_line",
 					       mpk_cursor_offset(c), "more names than bytes")
@@ -242,7 +243,7 @@ static enum mpk_code file_name(struct reader *r, const struct unit *u, uint64_t 
 
 /* --- programs: FORMAT.md 3 ---------------------------------------------------------------------- */
 
-/* The row before ends where the next begins. */
+/* Ends the previous row where this one begins. */
 static enum mpk_code dwarf_add_row(struct reader *r, const struct unit *u,
 				   const struct state *before, uint64_t to, struct mpk_error *err)
 {
@@ -263,7 +264,7 @@ static enum mpk_code dwarf_add_row(struct reader *r, const struct unit *u,
 
 struct run {
 	struct state now, last;
-	bool has_last; /* a row is open */
+	bool has_last; /* the last row has no end yet */
 };
 
 static enum mpk_code dwarf_put_row(struct reader *r, const struct unit *u, struct run *run,
@@ -346,7 +347,7 @@ static enum mpk_code dwarf_read_header(struct mpk_cursor *c, struct unit *u, str
 	u->program = mpk_cursor_of(c->bytes, c->base, c->space);
 	u->program.pos = c->pos + (size_t)header;
 
-	/* How the program counts: in steps of instructions and lines. */
+	/* The steps in which the program counts instructions and lines. */
 	uint8_t byte;
 
 	MPK_TRY(mpk_read_u8(c, "minimum_instruction_length", &u->step, err));

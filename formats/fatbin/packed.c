@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packed.c - packed images, by the libraries that the toolkit packs them with; and entries and containers with other
- * images than they had
+/* packed.c - decompresses images with the libraries that the toolkit uses, and writes entries and
+ * containers with other images
  *
- * How large an image becomes is read from the file, so it is held against bounds before memory is asked for. Of an entry
- * that is written the header is copied and only those fields are changed that tell of the image, because a newer toolkit
- * may store in the others what is not known here. Apart from read.c, so that who reads fatbins links no compressor.
- */
+ * The decompressed size is read from the file, so it is compared with limits before memory is
+ * allocated. When an entry is written, the old header is copied and only the fields about the image
+ * are changed, because a newer toolkit may use other fields in an unknown way. In a file of its
+ * own, so that readers of fatbins link no compressor. */
 #include "fatbin/fatbin.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #include "base/num.h"
 #include "fatbin/internal/container.h"
 
-/* A byte of an LZ4 block expands to this many at most. */
+/* Most bytes that a byte of an LZ4 block expands to. */
 enum { LZ4_RATIO = 255 };
 
 static enum mpk_code check_bounds(const struct mpk_fatbin_entry *e, uint64_t plain_bytes,
@@ -37,7 +37,7 @@ static enum mpk_code check_bounds(const struct mpk_fatbin_entry *e, uint64_t pla
 	return MPK_OK;
 }
 
-/* Whether data became exactly len bytes. */
+/* Returns whether data decompresses to exactly len bytes. */
 static bool fatbin_unpack(enum mpk_fatbin_packing packing, struct mpk_span data, void *to,
 			  size_t len)
 {
@@ -80,16 +80,17 @@ enum mpk_code mpk_fatbin_unpack(const struct mpk_fatbin_entry *e, uint64_t *left
 }
 
 enum {
-	/* where in the header of an entry, FORMAT.md 2 */
-	HEAD_BYTES_AT = 4, /* in a table of images, FORMAT.md 4: where the image is */
+	/* offsets in the header of an entry, FORMAT.md 2 */
+	HEAD_BYTES_AT = 4, /* in a table of images: offset of the image, FORMAT.md 4 */
 	DATA_BYTES_AT = 8,
 	PACKED_BYTES_AT = 16,
 	OPTIONS_AT = 20,
 	FLAGS_AT = 40,
 	PLAIN_BYTES_AT = 56,
-	/* Of the levels of zstd, the last whose time is still about that of a copy through a slow disk. */
+	/* The highest level of zstd that takes about as long as a copy to a slow disk. */
 	ZSTD_LEVEL = 9,
-	/* The last one takes memory of ten times a window that is as large as the image; the other one's is 8 MiB. */
+	/* The highest level needs ten times the memory of a window as large as the image; level 9 has a
+	 * window of 8 MiB. */
 	ZSTD_LEVEL_LAST = 22,
 	ZSTD_LEVEL_LARGE = 19,
 	LARGE_BYTES = 8 << 20,
@@ -155,7 +156,7 @@ enum mpk_code mpk_fatbin_put_new(struct mpk_rope *out, const struct mpk_fatbin_e
 	fatbin_store(head, ptx ? KIND_PTX : KIND_ELF, 2);
 	fatbin_store(head + 2, ENTRY_VERSION, 2);
 	fatbin_store(head + 4, len, 4);
-	/* cuobjdump refuses PTX without options, of which there may be none */
+	/* cuobjdump refuses PTX without a place for options, which may be empty */
 	fatbin_store(head + 20, ptx ? ENTRY_BYTES : 0, 4);
 	fatbin_store(head + ENTRY_BYTES, ptx ? ENTRY_BYTES + OPTIONS : 0, 4);
 	fatbin_store(head + 24, ptx ? e->ir_minor : abi, 2);
@@ -168,7 +169,7 @@ enum mpk_code mpk_fatbin_put_new(struct mpk_rope *out, const struct mpk_fatbin_e
 	return mpk_fatbin_put_image(out, &blank, image, MPK_FATBIN_STORED, 0, false, err);
 }
 
-/* The buffer of the worst case is larger than the result, which alone stays in the arena. */
+/* The buffer for the worst case is larger than the result; only the result stays in the arena. */
 enum mpk_code mpk_fatbin_pack(struct mpk_span plain, enum mpk_fatbin_packing packing, bool smallest,
 			      struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
 {
@@ -216,7 +217,7 @@ enum mpk_code mpk_fatbin_put_together(struct mpk_rope *out, const struct mpk_fat
 		head_bytes += e[i]->head_bytes;
 	head = mpk_arena_alloc(out->arena, head_bytes);
 	MPK_TRY_ALLOC(head, err);
-	/* The entry's own header, without the texts that may be in it. */
+	/* The header of the entry, without the texts that may be in it. */
 	memcpy(head, e[0]->piece.data, ENTRY_BYTES);
 	fatbin_store(head + OPTIONS_AT, ENTRY_BYTES, 4);
 	fatbin_store(head + ENTRY_BYTES, count, 4);

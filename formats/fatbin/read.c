@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries are read twice, once to count them and once into an array of that size: no field says how
- * many there are, and each says where the next one begins. */
+/* read.c - the entries of a fatbin
+ *
+ * Entries are read twice, first to count them and then into an array of that size: no field gives
+ * their number, and each entry gives the offset of the next one. */
 #include "fatbin/fatbin.h"
 
 #include <inttypes.h>
@@ -59,7 +61,7 @@ static enum mpk_fatbin_packing fatbin_packing_of(uint64_t flags)
 	return flags & FLAG_LZ4 ? MPK_FATBIN_LZ4 : MPK_FATBIN_STORED;
 }
 
-/* The image: what is packed may be shorter than the room it has. */
+/* A compressed image may be shorter than the bytes reserved for it. */
 static enum mpk_code take_data(const struct head *h, struct mpk_fatbin_entry *e, uint64_t off,
 			       struct mpk_error *err)
 {
@@ -102,7 +104,7 @@ static struct head head_at(const uint8_t *p)
 	};
 }
 
-/* What a header says of its image, apart from where that is. */
+/* Reads the facts about an image from its header. */
 static void take_head(const struct head *h, struct mpk_fatbin_entry *e)
 {
 	e->kind_code = h->kind;
@@ -125,9 +127,9 @@ static void take_head(const struct head *h, struct mpk_fatbin_entry *e)
 typedef enum mpk_code take_entry(const struct mpk_fatbin_entry *e, void *arg,
 				 struct mpk_error *err);
 
-/* --- images that were packed together, FORMAT.md 4 --- */
+/* --- images that were compressed together, FORMAT.md 4 --- */
 
-/* A header has no field for its own length there: it ends with its name, or its options, and a NUL. */
+/* Such a header has no field for its own length: it ends with a name, or options, and a NUL. */
 static enum mpk_code together_bytes(struct mpk_span table, const struct head *h, uint64_t *out,
 				    struct mpk_error *err)
 {
@@ -154,7 +156,7 @@ static enum mpk_code together_bytes(struct mpk_span table, const struct head *h,
 	return MPK_OK;
 }
 
-/* @outer   the entry that holds them
+/* @outer   the entry that contains the images
  * @head    its header */
 static enum mpk_code read_together(const struct mpk_fatbin_entry *outer, struct mpk_span head,
 				   uint64_t off, take_entry *each, void *arg, struct mpk_error *err)
@@ -190,7 +192,7 @@ static enum mpk_code read_together(const struct mpk_fatbin_entry *outer, struct 
 		take_head(&h, &e);
 		e.piece = outer->whole;
 		e.piece_bytes = outer->plain_bytes;
-		e.piece_off = h.head_bytes; /* whose place it has */
+		e.piece_off = h.head_bytes; /* that field is the offset of the image here */
 		e.plain_bytes = h.data_bytes;
 		if (e.piece_off > e.piece_bytes || e.plain_bytes > e.piece_bytes - e.piece_off)
 			return fatbin_fail_at(
@@ -203,7 +205,7 @@ static enum mpk_code read_together(const struct mpk_fatbin_entry *outer, struct 
 	return MPK_OK;
 }
 
-/* One entry, which may have several images; the cursor counts offsets within the payload. */
+/* Reads an entry, which may have several images; the cursor counts offsets in the payload. */
 static enum mpk_code fatbin_read_entry(struct mpk_cursor *c, take_entry *each, void *arg,
 				       struct mpk_error *err)
 {
@@ -229,14 +231,14 @@ static enum mpk_code fatbin_read_entry(struct mpk_cursor *c, take_entry *each, v
 	e.whole = mpk_span_of(c->bytes.data + c->pos, at.pos - c->pos);
 	e.head_bytes = h.head_bytes;
 	*c = at;
-	/* No tool writes them unpacked. */
+	/* No tool stores such images uncompressed. */
 	if (h.kind == KIND_TOGETHER && e.packing != MPK_FATBIN_STORED)
 		return read_together(&e, head, off, each, arg, err);
 	MPK_TRY(fatbin_take_name(head, &h, &e, off, err));
 	return each(&e, arg, err);
 }
 
-/* The entries' bytes. */
+/* Finds the bytes of the entries. */
 static enum mpk_code open_container(struct mpk_span bytes, struct mpk_cursor *entries,
 				    struct mpk_error *err)
 {
@@ -273,7 +275,7 @@ enum mpk_code mpk_fatbin_head(struct mpk_span bytes, take_entry *each, void *arg
 }
 
 struct listing {
-	struct mpk_fatbin_entry *entries; /* NULL: they are counted */
+	struct mpk_fatbin_entry *entries; /* NULL: only count them */
 	size_t count;
 };
 
@@ -312,9 +314,9 @@ uint64_t mpk_fatbin_entry_bytes(const struct mpk_fatbin_entry *e)
 			      : e->data.len;
 }
 
-/* --- content that passes by once -----------------------------------------------------------
+/* --- content that is read once, piece by piece -----------------------------------------------
  *
- * Containers are searched by their first eight bytes, and their images found by the lengths in the headers
+ * Containers are found by their first eight bytes, their images by the lengths in headers
  * (FORMAT.md 1, 2). */
 
 /* Magic, version 1 and a header of 16 bytes. Containers are aligned to 8 bytes. */
@@ -324,11 +326,12 @@ enum {
 	ALIGN = 8,
 	BLOCK = 64,
 	TABLE_BYTES =
-		64
-		<< 10, /* of a header with those of images that were packed together: followed up to here */
+		64 << 10, /* longest header that is followed, with the headers of images compressed
+		        * together */
 };
 
-/* Where the next container begins from p[at] on, or len. A block at a time, as most have none. */
+/* Returns the offset of the next container from at on; len: none. Tests a block at a time, because
+ * most have none. */
 static size_t find_container(const uint8_t *p, size_t at, size_t len)
 {
 	for (; at + BLOCK <= len; at += BLOCK) {
@@ -345,7 +348,7 @@ static size_t find_container(const uint8_t *p, size_t at, size_t len)
 	return len;
 }
 
-/* Continues after a header and the len bytes that follow it. */
+/* Continues after a header and the len bytes after it. */
 static void fatbin_skip(struct mpk_fatbin_scan *s, uint64_t head, uint64_t len)
 {
 	s->known = 0;
@@ -354,7 +357,7 @@ static void fatbin_skip(struct mpk_fatbin_scan *s, uint64_t head, uint64_t len)
 		s->next = UINT64_MAX;
 }
 
-/* The header at s->next has passed. */
+/* Handles the header at s->next, which has been read whole. */
 static void fatbin_follow(struct mpk_fatbin_scan *s,
 			  void (*found)(void *arg, uint64_t off, size_t len), void *arg)
 {
@@ -373,7 +376,7 @@ static void fatbin_follow(struct mpk_fatbin_scan *s,
 		   head <= TABLE_BYTES;
 	found(arg, s->next, is_table ? head : ENTRY_BYTES);
 	if (head < ENTRY_BYTES)
-		s->end = 0; /* this was no container */
+		s->end = 0; /* this is not a container */
 	fatbin_skip(s, head < ENTRY_BYTES ? MPK_FATBIN_SCAN_BYTES : head,
 		    head < ENTRY_BYTES ? 0 : len);
 }

@@ -16,7 +16,7 @@ static enum mpk_code corrupt(uint64_t off, const char *what, struct mpk_error *e
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", off, "%s", what);
 }
 
-/* Two versions in two bytes. */
+/* Reads a version of two bytes. */
 static enum mpk_code read_version(struct mpk_cursor *c, const char *what, unsigned *major,
 				  unsigned *minor, struct mpk_error *err)
 {

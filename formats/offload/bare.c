@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bare.c - how long an image is that is in a section without a container around it
+/* bare.c - the length of an image in a section without a container
  *
- * Compilers put several there, one after the other with zeros between, and where each ends only its own bytes
- * tell. Nothing is judged here: what does not read says so when it is read. Apart from read.c, whose readers
- * need no zstd.
- */
+ * Compilers put several images there, one after the other with zeros between, and only the bytes of
+ * an image show where it ends. Nothing is checked here; the reader of the image does that. In a
+ * file of its own, because read.c needs no zstd. */
 #include <zstd.h>
 
 #include "ar/ar.h"
@@ -20,7 +19,7 @@ enum {
 	SHT_NOBITS_TYPE = 8,
 	SPIRV_HEADER_BYTES = 20,
 	BITCODE_WRAPPER_BYTES = 20,
-	BITCODE_BLOCK = 1, /* abbreviation of ENTER_SUBBLOCK, two bits wide at the top */
+	BITCODE_BLOCK = 1, /* abbreviation id of ENTER_SUBBLOCK, in two bits */
 };
 
 bool mpk_offload_is_frame(struct mpk_span bytes)
@@ -43,7 +42,7 @@ static bool is_wrapped_bitcode(struct mpk_span bytes)
 	return mpk_span_starts(bytes, "\xde\xc0\x17\x0b");
 }
 
-/* --- one kind of image each; 0: it does not tell ------------------------------------------ */
+/* --- the length of an image of each format; 0: not known --------------------------------- */
 
 static uint64_t frame_bytes(struct mpk_span bytes)
 {
@@ -52,7 +51,7 @@ static uint64_t frame_bytes(struct mpk_span bytes)
 	return ZSTD_isError(n) ? 0 : n;
 }
 
-/* A module is instructions, each with its length; the next image begins where one could. */
+/* A module is a list of instructions with lengths. It ends where another image could begin. */
 static uint64_t spirv_bytes(struct mpk_span bytes)
 {
 	bool swapped = bytes.data[0] == 0x07;
@@ -71,7 +70,8 @@ static uint64_t spirv_bytes(struct mpk_span bytes)
 	return at + 4 <= bytes.len ? at : bytes.len;
 }
 
-/* A table of headers of an ELF file, and all that they point to; false: it lies beyond the end. */
+/* Extends *end to the end of a table of ELF headers, and of everything that they refer to. Returns
+ * false if that lies beyond the end of the bytes. */
 static bool add_table(struct mpk_span bytes, uint64_t off, size_t count, size_t entry_bytes,
 		      size_t off_at, size_t size_at, uint64_t *end)
 {
@@ -111,7 +111,7 @@ static uint64_t elf_bytes(struct mpk_span bytes)
 	return end;
 }
 
-/* Blocks, one after the other, each with its length in words. */
+/* Bitcode is a list of blocks, each with its length in words. */
 static uint64_t bitcode_bytes(struct mpk_span bytes)
 {
 	size_t at = 4;
@@ -148,7 +148,7 @@ static uint64_t archive_bytes(struct mpk_span bytes)
 		if (!mpk_parse_u64(digits, &size) || size > bytes.len - at - MPK_AR_HEADER_BYTES)
 			return 0;
 		at += MPK_AR_HEADER_BYTES + (size_t)size;
-		at += at % 2 && at < bytes.len; /* members begin at even places */
+		at += at % 2 && at < bytes.len; /* members begin at even offsets */
 	}
 	return at;
 }

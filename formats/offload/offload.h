@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* offload.h - how Clang keeps the code of several devices in one piece (FORMAT.md)
+/* offload.h - Clang's containers for the code of several devices (FORMAT.md)
  *
- * Three containers: an offload bundle (HIP, OpenMP, SYCL), the same compressed ("CCOB"), and LLVM's
- * offload binary, which holds one image. A section of a library has any number of them, one after
- * the other; SYCL's sections have images without a container, each possibly a zstd frame. What an
- * image is, its own first bytes tell.
- */
+ * There are three: an offload bundle (HIP, OpenMP, SYCL), a compressed bundle ("CCOB"), and LLVM's
+ * offload binary, which has one image. A section of a library has any number of them, one after the
+ * other; SYCL's sections have images without a container, each possibly a zstd frame. The first
+ * bytes of an image show its format. */
 #ifndef MPK_FORMATS_OFFLOAD_OFFLOAD_H
 #define MPK_FORMATS_OFFLOAD_OFFLOAD_H
 
@@ -22,34 +21,34 @@
 struct mpk_offload_entry {
 	struct mpk_span kind;   /* "hipv4", "hip", "openmp", "sycl", "host" */
 	struct mpk_span triple; /* "amdgcn-amd-amdhsa" */
-	struct mpk_span arch;   /* "gfx90a:xnack+", "sm_80"; empty: the triple says it all */
-	struct mpk_span data;   /* may be empty: that of the host is elsewhere */
-	uint64_t data_off;      /* of data in the container */
+	struct mpk_span arch;   /* "gfx90a:xnack+", "sm_80"; empty: the triple is enough */
+	struct mpk_span data;   /* may be empty: the image of the host is elsewhere */
+	uint64_t data_off;      /* offset of data in the container */
 	bool is_host;
-	struct mpk_span id; /* of a bundle: the identifier as it is stored; else empty */
+	struct mpk_span id; /* in a bundle: the identifier as it is stored; else empty */
 };
 
 struct mpk_offload {
 	const struct mpk_offload_entry *entries; /* in file order */
 	size_t entry_count;
-	uint64_t used; /* bytes of the container; what follows is not read */
+	uint64_t used; /* bytes of the container; further bytes are not read */
 };
 
-/* mpk_offload_is - whether the bytes begin as one that is not compressed
- * mpk_offload_is_packed - ... as a compressed bundle */
+/* mpk_offload_is - whether the bytes begin with a bundle or an offload binary
+ * mpk_offload_is_packed - whether the bytes begin with a compressed bundle */
 bool mpk_offload_is(struct mpk_span bytes);
 bool mpk_offload_is_packed(struct mpk_span bytes);
 
-/* mpk_offload_split_id - kind, triple and target of an identifier, "sycl-spir64", as bundles and names of
- * sections have it; views of id, data is left alone */
+/* mpk_offload_split_id - split an identifier, "sycl-spir64", of a bundle or the name of a section
+ * into kind, triple and target, which are views of id; data is not changed */
 void mpk_offload_split_id(struct mpk_span id, struct mpk_offload_entry *out);
 
-/* mpk_offload_read - list the images of a container that is not compressed
- * @bytes   the container, possibly with more after it; borrowed
+/* mpk_offload_read - list the images of a bundle or an offload binary
+ * @bytes   the container; more bytes may follow; borrowed
  * @arena   receives the list
- * Returns  MPK_OK, also for one without any; MPK_E_CORRUPT with the offset in "payload" (no
- *          container, parts beyond the end, images out of order or one over the other);
- *          MPK_E_UNSUPPORTED (another version of the offload binary); MPK_E_NOMEM
+ * Returns  MPK_OK, also without images; MPK_E_CORRUPT with the offset in "payload" (not a
+ *          container, parts beyond the end, images out of order or overlapping); MPK_E_UNSUPPORTED
+ *          (another version of the offload binary); MPK_E_NOMEM
  * Format   FORMAT.md 1, 3 */
 enum mpk_code mpk_offload_read(struct mpk_span bytes, struct mpk_arena *arena,
 			       struct mpk_offload *out, struct mpk_error *err) MPK_MUST_CHECK;
@@ -57,73 +56,76 @@ enum mpk_code mpk_offload_read(struct mpk_span bytes, struct mpk_arena *arena,
 enum mpk_offload_method { MPK_OFFLOAD_ZLIB, MPK_OFFLOAD_ZSTD };
 
 struct mpk_offload_packed {
-	unsigned version; /* 1 - 3; 0: a zstd frame and no more */
+	unsigned version; /* 1 - 3; 0: only a zstd frame */
 	enum mpk_offload_method method;
-	struct mpk_span data; /* compressed; of version 1 possibly with more after it */
+	struct mpk_span data; /* compressed bytes; in version 1 more bytes may follow */
 	uint64_t data_off;
-	uint64_t plain_bytes; /* of the bundle in it, as the header says */
+	uint64_t plain_bytes; /* bytes of the decompressed bundle, according to the header */
 	uint64_t used;        /* bytes of the container */
 };
 
-/* mpk_offload_read_packed - the header of a compressed bundle, or what is to be unpacked of a zstd frame
- * @bytes   the container; of version 1, which does not say how long it is, up to what follows it
- * Returns  MPK_OK; MPK_E_CORRUPT (cut off, of a frame also broken); MPK_E_UNSUPPORTED (another version or
- *          method); MPK_E_NOMEM
+/* mpk_offload_read_packed - read the header of a compressed bundle, or that of a zstd frame
+ * @bytes   the container; for version 1, which has no length field, up to the next container
+ * Returns  MPK_OK; MPK_E_CORRUPT (cut off, or a broken frame); MPK_E_UNSUPPORTED (another version
+ *          or method); MPK_E_NOMEM
  * Format   FORMAT.md 2 */
 enum mpk_code mpk_offload_read_packed(struct mpk_span bytes, struct mpk_offload_packed *out,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_offload_is_frame - whether the bytes begin as a zstd frame does, which Clang packs single images into */
+/* mpk_offload_is_frame - whether the bytes begin with a zstd frame, to which Clang compresses
+ * single images */
 bool mpk_offload_is_frame(struct mpk_span bytes);
 
-/* mpk_offload_begins_image - whether an image without a container could begin here: a zstd frame, SPIR-V, an
- * ELF file, LLVM bitcode, an archive
- * mpk_offload_image_bytes - how long it is, as its own headers say
- * Returns  0: it does not tell, or reaches beyond the end
+/* mpk_offload_begins_image - whether the bytes begin with an image without a container: a zstd
+ * frame, SPIR-V, an ELF file, LLVM bitcode, an archive
+ * mpk_offload_image_bytes - its length, according to its headers
+ * Returns  0: not known, or beyond the end
  * Format   FORMAT.md 4 */
 bool mpk_offload_begins_image(struct mpk_span bytes);
 uint64_t mpk_offload_image_bytes(struct mpk_span bytes);
 
-/* What a bundle may become, bytes. */
+/* Most bytes of a decompressed bundle. */
 #define MPK_OFFLOAD_PLAIN_MAX (UINT64_C(1) << 30)
 
-/* mpk_offload_packed_bytes - how long a compressed bundle is that does not say so, one of version 1
- * @p       of all that is there
- * Returns  0: what is packed does not tell, or its packing is too good to be looked through */
+/* mpk_offload_packed_bytes - the length of a compressed bundle of version 1, which has no field for
+ * it
+ * @p       its data extends to the next container
+ * Returns  0: the compressed data does not show it, or is compressed too well to be decompressed
+ *          for this */
 uint64_t mpk_offload_packed_bytes(const struct mpk_offload_packed *p);
 
-/* mpk_offload_unpack - the bundle in a compressed one
- * @most    SIZE_MAX; or of its beginning so many bytes, for those who only ask what is in it
+/* mpk_offload_unpack - decompress a bundle
+ * @most    SIZE_MAX, or only the first `most` bytes, for a list of its entries
  * @out     in arena
- * Returns  MPK_OK; MPK_E_CORRUPT: it does not unpack, or all of it not to plain_bytes; MPK_E_UNSUPPORTED: to
- *          more than MPK_OFFLOAD_PLAIN_MAX; MPK_E_NOMEM, of a beginning also where the compressor's window is
- *          larger than what may be taken */
+ * Returns  MPK_OK; MPK_E_CORRUPT: it does not decompress, or not to plain_bytes; MPK_E_UNSUPPORTED:
+ *          to more than MPK_OFFLOAD_PLAIN_MAX; MPK_E_NOMEM, for the first bytes also if the
+ *          compressor's window exceeds the memory limit */
 enum mpk_code mpk_offload_unpack(const struct mpk_offload_packed *p, size_t most,
 				 struct mpk_arena *arena, struct mpk_span *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_offload_list_head - the entries of a bundle of which only the beginning is there: their data are
- * empty, data_off and sizes as the header says
- * @sizes   receives the bytes of each, in arena */
+/* mpk_offload_list_head - list the entries of a bundle from its first bytes: data is empty,
+ * data_off and sizes are those in the header
+ * @sizes   receives the bytes of each image, in arena */
 enum mpk_code mpk_offload_list_head(struct mpk_span bytes, struct mpk_arena *arena,
 				    struct mpk_offload *out, const uint64_t **sizes,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* mpk_offload_put_bundle - append a bundle of some of the images of another one
- * Each image is as aligned in the bundle as it was, up to 4096 bytes, which loaders count on.
+/* mpk_offload_put_bundle - append a bundle with some of the images of another one
+ * Each image keeps its alignment, up to 4096 bytes, which loaders rely on.
  * @entries of the old bundle; images are borrowed by out
- * @keep    of each whether it is in the new one
+ * @keep    for each, whether the new bundle has it
  * Returns  MPK_OK; MPK_E_RANGE; MPK_E_NOMEM */
 enum mpk_code mpk_offload_put_bundle(struct mpk_rope *out, const struct mpk_offload_entry *entries,
 				     const bool *keep, size_t count,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_offload_pack - a compressed bundle
+/* mpk_offload_pack - compress a bundle
  * @as      gives version and method
- * @bundle  what is in it
- * @level   of the compressor, as its library counts them: zlib 1 - 9, zstd 1 - 19
+ * @bundle  its content
+ * @level   of the compressor, in its library's numbers: zlib 1 - 9, zstd 1 - 19
  * @out     in arena
  * Returns  MPK_OK; MPK_E_RANGE: too large for the version; MPK_E_NOMEM */
 enum mpk_code mpk_offload_pack(const struct mpk_offload_packed *as, struct mpk_span bundle,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compressed bundles, by the libraries that Clang compresses them with. How large one becomes is read
- * from the file, so it is held against a bound before memory is asked for. */
+/* packed.c - compressed bundles, by the libraries that Clang uses. The decompressed size is read
+ * from the file, so it is compared with a limit before memory is allocated. */
 #include "offload/offload.h"
 
 #include <inttypes.h>
@@ -40,7 +40,8 @@ static enum mpk_code read_sizes(struct mpk_cursor *c, unsigned version, uint64_t
 
 enum {
 	DISCARD_BYTES = 64 << 10,
-	RATIO_MAX = 64, /* device code packs to a tenth; what packs better is a bomb, or zeros */
+	RATIO_MAX = 64, /* device code compresses to a tenth; data that compresses far better is
+			 * hostile, or zeros */
 };
 
 static void free_zstd(ZSTD_DStream **s)
@@ -48,7 +49,8 @@ static void free_zstd(ZSTD_DStream **s)
 	(void)ZSTD_freeDStream(*s);
 }
 
-/* Whether zstd had no memory, which is noted: reported as a broken frame it would look like an answer. */
+/* Whether zstd failed for lack of memory, which is noted: otherwise it would look like a broken
+ * frame. */
 static bool lacks_memory(const ZSTD_DStream *s, size_t rc)
 {
 	bool lacks = !s || ZSTD_getErrorCode(rc) == ZSTD_error_memory_allocation;
@@ -58,7 +60,8 @@ static bool lacks_memory(const ZSTD_DStream *s, size_t rc)
 	return lacks;
 }
 
-/* How many bytes a frame that does not say so unpacks to; false: it is broken. */
+/* Counts the decompressed bytes of a frame that does not store them. Returns false if the frame is
+ * broken. */
 static bool count_frame(struct mpk_span data, ZSTD_DStream *s, uint8_t *scratch, uint64_t *out)
 {
 	ZSTD_inBuffer in = { data.data, data.len, 0 };
@@ -89,7 +92,7 @@ static enum mpk_code count_plain(struct mpk_span data, uint64_t *out, struct mpk
 	(void)ZSTD_DCtx_setParameter(s, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
 	if (!count_frame(data, s, discard, out))
 		return mpk_fail(err, MPK_E_CORRUPT, "broken zstd frame");
-	/* what is thrown away was work, too */
+	/* the work counts, although the bytes are discarded */
 	MPK_TRY(mpk_account_take(*out, err));
 	return MPK_OK;
 }
@@ -104,7 +107,7 @@ enum mpk_code mpk_offload_read_packed(struct mpk_span bytes, struct mpk_offload_
 	uint64_t all, hash;
 
 	if (mpk_offload_is_frame(bytes)) {
-		/* What is to be unpacked of a frame that is an image by itself. */
+		/* The decompressed bytes of a frame that is an image by itself. */
 		unsigned long long plain = ZSTD_getFrameContentSize(bytes.data, bytes.len);
 		size_t n = ZSTD_findFrameCompressedSize(bytes.data, bytes.len);
 		uint64_t counted = plain;
@@ -178,7 +181,7 @@ uint64_t mpk_offload_packed_bytes(const struct mpk_offload_packed *p)
 
 /* --- unpacking -------------------------------------------------------------------------- */
 
-/* Bytes that came out, at most len; the stream need not end there. */
+/* Decompresses at most len bytes; more may follow in the stream. */
 static enum mpk_code inflate_some(struct mpk_span data, uint8_t *to, size_t len, size_t *got,
 				  struct mpk_error *err)
 {
@@ -189,7 +192,7 @@ static enum mpk_code inflate_some(struct mpk_span data, uint8_t *to, size_t len,
 		return mpk_fail_nomem(err);
 	stream.next_in = data.data;
 	stream.next_out = to;
-	/* len is at most MPK_OFFLOAD_PLAIN_MAX; of more input than uInt holds the rest is not needed */
+	/* len is at most MPK_OFFLOAD_PLAIN_MAX, so input beyond a uInt is not needed */
 	stream.avail_in = data.len < UINT_MAX ? (uInt)data.len : UINT_MAX;
 	stream.avail_out = (uInt)len;
 	rc = inflate(&stream, Z_FINISH);
@@ -202,8 +205,8 @@ static enum mpk_code inflate_some(struct mpk_span data, uint8_t *to, size_t len,
 		       : mpk_fail(err, MPK_E_CORRUPT, "compressed bundle: broken zlib data");
 }
 
-/* What zstd keeps of a frame while it is unpacked piece by piece (RFC 8878, 3.1.1.1): memory, however little is asked
- * for. A frame without a window keeps all of its content. */
+/* Returns the memory that zstd needs to decompress a frame in pieces (RFC 8878, 3.1.1.1), however
+ * few bytes are asked for. A frame without a window keeps its whole content. */
 static uint64_t frame_window(struct mpk_span data, uint64_t plain)
 {
 	enum { DESCRIPTOR = 4, WINDOW = 5, SINGLE_SEGMENT = 1 << 5 };
@@ -224,7 +227,7 @@ static enum mpk_code zstd_some(struct mpk_span data, uint8_t *to, size_t len, si
 	size_t rc = 1;
 
 	MPK_TRY_ALLOC(!lacks_memory(s, 0), err);
-	/* Clang matches over long distances in large bundles */
+	/* for large bundles Clang matches over long distances */
 	(void)ZSTD_DCtx_setParameter(s, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
 	while (rc != 0 && out.pos < out.size) {
 		size_t before = in.pos + out.pos;
@@ -259,7 +262,7 @@ static enum mpk_code some(const struct mpk_offload_packed *p, size_t len, struct
 	return MPK_OK;
 }
 
-/* Of all of it one byte more is asked for than there should be: a stream that goes on is found out. */
+/* One byte more than expected is asked for, to find a stream that is too long. */
 enum mpk_code mpk_offload_unpack(const struct mpk_offload_packed *p, size_t most,
 				 struct mpk_arena *arena, struct mpk_span *out,
 				 struct mpk_error *err)
@@ -284,7 +287,7 @@ enum mpk_code mpk_offload_unpack(const struct mpk_offload_packed *p, size_t most
 	return MPK_OK;
 }
 
-/* --- bundles with fewer images than they had --- */
+/* --- writing bundles with fewer images --- */
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -303,7 +306,7 @@ enum {
 	METHOD_ZSTD = 1,
 };
 
-/* The largest power of two that the offset is a multiple of, within bounds. */
+/* Returns the largest power of two, within limits, that divides the offset. */
 static uint64_t align_of(uint64_t off)
 {
 	uint64_t align = off ? off & -off : ALIGN_MAX;
@@ -311,7 +314,7 @@ static uint64_t align_of(uint64_t off)
 	return align < ALIGN_MAX ? align : ALIGN_MAX;
 }
 
-/* Where each image goes; false: out of range. */
+/* Computes the offset of each image. Returns false if one is out of range. */
 static bool place_images(const struct mpk_offload_entry *entries, const bool *keep, size_t count,
 			 uint64_t *offs)
 {
@@ -327,7 +330,7 @@ static bool place_images(const struct mpk_offload_entry *entries, const bool *ke
 		offs[i] = at;
 		at += entries[i].data.len;
 	}
-	/* one of no bytes is where the next one is, or at the end: it may not lie beyond that */
+	/* an image without bytes gets the offset of the next image, or the end */
 	for (size_t i = count; i--;) {
 		if (keep[i] && !entries[i].data.len)
 			offs[i] = at;
@@ -405,8 +408,7 @@ enum mpk_code mpk_offload_pack(const struct mpk_offload_packed *as, struct mpk_s
 	if (!len)
 		return mpk_fail_nomem(err);
 
-	/* The hash is the key of caches of unpacked bundles: another bundle must have another
-	 * one. */
+	/* The hash is the key in caches of decompressed bundles: another bundle must have another hash. */
 	bool wide = as->version > VERSION_32_BITS;
 	uint64_t head = as->version == 1 ? 20 : wide ? 32 : 24;
 

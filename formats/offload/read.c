@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - Clang's offload bundles and offload binaries: the images of all devices in one file
+/* read.c - Clang's offload bundles and offload binaries
  *
  * Bundles are those of clang-offload-bundler (Clang documentation, "Clang Offload Bundler"),
  * binaries those of clang-offload-packager (llvm/Object/OffloadBinary.h). Compressed bundles are
- * unpacked first (packed.c). Offsets and sizes come from the file: each image is a checked part of
- * it.
- */
+ * decompressed first (packed.c). Offsets and sizes come from the file, so each image is checked to
+ * lie within it. */
 #include "offload/offload.h"
 
 #include "base/cursor.h"
@@ -21,22 +20,22 @@ enum {
 	BINARY_ENTRY_BYTES = 40,
 	BINARY_STRING_BYTES = 16,
 	BINARY_VERSION = 1,
-	TEXT_MAX = 4096, /* of a key or value, so that strings that overlap cost little */
+	TEXT_MAX = 4096, /* longest key or value, so that overlapping strings cost little */
 };
 
-/* All problems of a container are of one kind: damaged. */
+/* Every problem of a container means that it is damaged. */
 static enum mpk_code offload_fail_at(struct mpk_error *err, uint64_t off, const char *what)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", off, "offload container: %s", what);
 }
 
-/* A number of four bytes, little-endian on every machine. */
+/* The magic number has four bytes, little-endian on every machine. */
 static bool is_binary(struct mpk_span bytes)
 {
 	return bytes.len >= 4 && mpk_load_u32(bytes.data) == BINARY_MAGIC;
 }
 
-/* Compressed bundles have a magic of their own (packed.c). */
+/* Compressed bundles have another magic number (packed.c). */
 bool mpk_offload_is(struct mpk_span bytes)
 {
 	return mpk_span_starts(bytes, BUNDLE) || is_binary(bytes);
@@ -49,7 +48,7 @@ bool mpk_offload_is_packed(struct mpk_span bytes)
 
 /* --- bundles: FORMAT.md 1 -------------------------------------------------------------- */
 
-/* Where a target begins in what follows the kind; the length when there is none. */
+/* Returns the offset of the target in the text after the kind; its length: none. */
 static size_t find_target(struct mpk_span s)
 {
 	static const char *const signs[] = { "-gfx", "-sm_" };
@@ -63,7 +62,7 @@ static size_t find_target(struct mpk_span s)
 	return s.len;
 }
 
-/* "hip-amdgcn-amd-amdhsa--gfx90a": kind, triple, target; what is missing stays empty. */
+/* "hip-amdgcn-amd-amdhsa--gfx90a": kind, triple, target; missing parts stay empty. */
 void mpk_offload_split_id(struct mpk_span id, struct mpk_offload_entry *e)
 {
 	const uint8_t *dash = id.len ? memchr(id.data, '-', id.len) : NULL;
@@ -87,8 +86,8 @@ struct listing {
 	uint64_t head_bytes;
 };
 
-/* The number of entries is bounded by what the file has room for, and once more by a number no
- * compiler reaches. */
+/* The number of entries is limited by the bytes of the file, and by a number that no compiler
+ * reaches. */
 static enum mpk_code read_heads(struct mpk_span bytes, struct mpk_arena *arena, struct listing *out,
 				struct mpk_error *err)
 {
@@ -115,7 +114,8 @@ static enum mpk_code read_heads(struct mpk_span bytes, struct mpk_arena *arena, 
 	return MPK_OK;
 }
 
-/* Entries in order and apart: images that overlap would be unpacked and shown many times. */
+/* Entries must be in order and must not overlap: overlapping images would be decompressed and shown
+ * many times. */
 static enum mpk_code read_bundle(struct mpk_span bytes, struct mpk_arena *arena,
 				 struct mpk_offload *out, struct mpk_error *err)
 {
@@ -143,7 +143,7 @@ static enum mpk_code read_bundle(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* For the head of a bundle that is not unpacked whole: offsets are not compared with any bytes. */
+/* Only the head of the bundle has been decompressed, so offsets cannot be checked. */
 enum mpk_code mpk_offload_list_head(struct mpk_span bytes, struct mpk_arena *arena,
 				    struct mpk_offload *out, const uint64_t **sizes,
 				    struct mpk_error *err)
@@ -158,8 +158,8 @@ enum mpk_code mpk_offload_list_head(struct mpk_span bytes, struct mpk_arena *are
 
 /* --- offload binaries: FORMAT.md 3 ------------------------------------------------------ */
 
-/* OffloadKind of OffloadBinary.h, which older releases of LLVM counted and newer ones made
- * flags: hence two numbers for HIP. */
+/* OffloadKind of OffloadBinary.h: a number in older releases of LLVM, flags in newer ones, so HIP
+ * has two numbers. */
 static const char *kind_name(uint16_t kind)
 {
 	switch (kind) {
@@ -202,7 +202,7 @@ static enum mpk_code read_strings(struct mpk_span all, const uint8_t *entry,
 	return MPK_OK;
 }
 
-/* One image a file: more are one file after the other. */
+/* A binary has one image; further images are further binaries. */
 static enum mpk_code read_binary(struct mpk_span bytes, struct mpk_arena *arena,
 				 struct mpk_offload *out, struct mpk_error *err)
 {
@@ -231,7 +231,7 @@ static enum mpk_code read_binary(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* Either form gives the same list. */
+/* Bundles and binaries give the same kind of list. */
 enum mpk_code mpk_offload_read(struct mpk_span bytes, struct mpk_arena *arena,
 			       struct mpk_offload *out, struct mpk_error *err)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx.h - CUDA's assembly text: its target and the kernels it defines (FORMAT.md)
+/* ptx.h - CUDA's assembly text: its target and the kernels that it defines (FORMAT.md)
  *
- * Declarations are read; instructions are counted by sort, and passed over otherwise.
- */
+ * Declarations are read; instructions are only counted by kind. */
 #ifndef MPK_FORMATS_PTX_PTX_H
 #define MPK_FORMATS_PTX_PTX_H
 
@@ -21,14 +20,14 @@ struct mpk_ptx_param {
 	struct mpk_span type; /* "u64", "f32", "b8" */
 	uint64_t bytes;       /* bytes of the whole parameter, including arrays and vectors */
 	uint32_t align;       /* bytes */
-	bool pointer;         /* marked .ptr */
+	bool pointer;         /* has the attribute .ptr */
 };
 
 struct mpk_ptx_kernel {
 	struct mpk_span name;
 	const struct mpk_ptx_param *params;
 	size_t param_count;
-	uint32_t max_threads[3]; /* .maxntid; zeros: not given, else 1 where left out */
+	uint32_t max_threads[3]; /* .maxntid; an omitted number is 1; zeros: not given */
 	uint32_t block[3];       /* .reqntid; zeros: not given */
 	uint32_t cluster[3];     /* .reqnctapercluster; zeros: not given */
 	uint32_t min_blocks;     /* .minnctapersm; 0: not given */
@@ -36,20 +35,20 @@ struct mpk_ptx_kernel {
 	uint64_t registers;      /* number of virtual registers that its body declares, without
 				  * predicates */
 	uint64_t local_bytes;    /* bytes of .local variables that its body declares */
-	bool has_body;           /* false: a mere declaration */
+	bool has_body;           /* false: only a declaration */
 	struct mpk_span text;    /* the definition, from .visible or .weak to its brace; empty
 				  * without a body */
 };
 
-/* The index of variables outside of all kernels (any kernel may use them). */
+/* Stands for the index of a kernel in variables outside of all kernels, which any kernel may use. */
 #define MPK_PTX_MODULE SIZE_MAX
 
 struct mpk_ptx_shared {
 	struct mpk_span name;
-	uint64_t bytes; /* 0 when dynamic */
+	uint64_t bytes; /* 0 if dynamic */
 	uint32_t align; /* bytes */
 	bool dynamic;   /* .extern: its size is given at launch */
-	size_t kernel;  /* index of the kernel it is in, or MPK_PTX_MODULE */
+	size_t kernel;  /* index of the kernel that declares it, or MPK_PTX_MODULE */
 };
 
 struct mpk_ptx {
@@ -62,11 +61,11 @@ struct mpk_ptx {
 	size_t kernel_count;
 	const struct mpk_ptx_shared *shared; /* in file order */
 	size_t shared_count;
-	const struct mpk_span *functions; /* names of .func: no driver launches these */
+	const struct mpk_span *functions; /* names of .func, which no driver launches */
 	size_t function_count;
 };
 
-/* mpk_ptx_is - whether the bytes look like PTX: .version and a number come first, comments aside */
+/* mpk_ptx_is - whether the text begins with .version and a number, after comments */
 bool mpk_ptx_is(struct mpk_span bytes);
 
 /* mpk_ptx_read - read the declarations of a PTX text
@@ -80,24 +79,25 @@ bool mpk_ptx_is(struct mpk_span bytes);
 enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_ptx *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_ptx_count_instructions - count what the statements in a piece of PTX do
- * @piece   a kernel's text, or statements of a body, in full
+/* mpk_ptx_count_instructions - count the statements in a piece of PTX by kind
+ * @piece   a kernel's text, or whole statements of a body
  * Returns  false: it has an unfinished comment or string
  * Format   FORMAT.md 5 */
 bool mpk_ptx_count_instructions(struct mpk_span piece, struct mpk_work *out);
 
-/* mpk_ptx_lines - which source lines the statements are of, as .loc says
+/* mpk_ptx_lines - the source lines of statements, according to .loc
  * @text    NULs at its end do not count
  * @arena   receives rows and names
- * @out     from and to are offsets in the text; sorted, they do not overlap
- * Returns  MPK_OK, also with none; MPK_E_SYNTAX with line and column (unfinished comment or string); MPK_E_NOMEM
+ * @out     from and to are offsets in the text; sorted, not overlapping
+ * Returns  MPK_OK, also with none; MPK_E_SYNTAX with line and column (unfinished comment or
+ *          string); MPK_E_NOMEM
  * Format   FORMAT.md 6 */
 enum mpk_code mpk_ptx_lines(struct mpk_span text, struct mpk_arena *arena,
 			    const struct mpk_dwarf_row **out, size_t *count,
 			    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_ptx_read_head - read its .version and .target alone, which stand first
- * @out     major, minor, sm and suffix are filled, the rest is zero
+/* mpk_ptx_read_head - read only .version and .target, which come first
+ * @out     major, minor, sm and suffix are set, all else is zero
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column */
 enum mpk_code mpk_ptx_read_head(struct mpk_span bytes, struct mpk_ptx *out,
 				struct mpk_error *err) MPK_MUST_CHECK;

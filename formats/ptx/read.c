@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The module around the statements: version, target, and the lists, which grow in malloc'ed
- * arrays and move to the arena at the end. */
+/* read.c - PTX: version, target, and the lists of declarations, which grow in malloc'ed arrays and
+ * are copied to the arena at the end */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "ptx/ptx.h"
 #include "text/escape.h"
 
-/* A read in progress; lists are malloc'ed until the end. */
+/* State of a read; lists are malloc'ed until the end. */
 struct mpk_ptx_reader {
 	struct mpk_lexer lex;
 	struct mpk_arena *arena;
@@ -28,21 +28,19 @@ struct mpk_ptx_reader {
 	size_t param_cap;
 	struct mpk_strmap names;
 	struct mpk_token before; /* first token of the previous statement */
-	const uint8_t *start;    /* first byte of the statement, including linking directives
-				  * before it */
-	const uint8_t *end;      /* the byte after the brace of the last body */
+	const uint8_t *start; /* first byte of the statement, with linking directives before it */
+	const uint8_t *end;   /* the byte after the brace of the last body */
 	bool has_target;
 };
 
 /* --- PTX statements: declarations of variables, kernels and functions.
  *
  * A declaration is short and regular (PTX ISA, "State Spaces, Types, and Variables"), so a few
- * functions read it. Each consumes the part that it is named after and leaves the next token in
- * the lexer, or says at which line and column it expected something else. Instructions are skipped
- * token by token, so new ones cost nothing.
- */
+ * functions read it. Each function reads the part in its name and stops at the token after it, or
+ * fails with line, column and what it expected. Instructions are skipped token by token, so new
+ * instructions need no change. */
 
-/* A variable or parameter as declared. */
+/* A variable or parameter in a declaration. */
 struct variable {
 	struct mpk_span name, type;
 	uint64_t bytes, element_bytes;
@@ -51,7 +49,7 @@ struct variable {
 	bool open; /* an array without a size: "x[]" */
 };
 
-/* For a sign, the message shows the sign itself in quotes. */
+/* For a sign, the message quotes the sign. */
 static enum mpk_code expect(struct mpk_lexer *r, char c, struct mpk_error *err)
 {
 	const char what[] = { '\'', c, '\'', '\0' };
@@ -70,7 +68,7 @@ static enum mpk_code ptx_take_name(struct mpk_lexer *r, struct mpk_span *out, st
 	return mpk_lexer_next(r, err);
 }
 
-/* PTX writes decimal, 0x, 0b and octal numbers, with U after them or not. */
+/* PTX has decimal, 0x, 0b and octal numbers, with or without U at the end. */
 static bool parse_number(struct mpk_span text, uint64_t *out)
 {
 	uint64_t base = 8, v = 0;
@@ -92,7 +90,7 @@ static bool parse_number(struct mpk_span text, uint64_t *out)
 	return true;
 }
 
-/* An upper bound instead of a type: a number that does not fit is refused here, not cut later. */
+/* A number above max is refused here, and not cut later. */
 static enum mpk_code take_number(struct mpk_lexer *r, uint64_t max, uint64_t *out,
 				 struct mpk_error *err)
 {
@@ -101,7 +99,7 @@ static enum mpk_code take_number(struct mpk_lexer *r, uint64_t max, uint64_t *ou
 	return mpk_lexer_next(r, err);
 }
 
-/* Bounds of blocks and registers: "128", "128, 1" or "128, 1, 1" */
+/* Reads limits of blocks and registers: "128", "128, 1" or "128, 1, 1". */
 static enum mpk_code ptx_take_numbers(struct mpk_lexer *r, uint32_t max, uint32_t *out,
 				      size_t count, struct mpk_error *err)
 {
@@ -118,7 +116,7 @@ static enum mpk_code ptx_take_numbers(struct mpk_lexer *r, uint32_t max, uint32_
 	return MPK_OK;
 }
 
-/* Skips tokens up to and including stop, with balanced brackets of any kind. */
+/* Skips tokens up to and including stop, and whole brackets of any kind. */
 static enum mpk_code ptx_skip_past(struct mpk_lexer *r, char stop, struct mpk_error *err)
 {
 	size_t depth = 0;
@@ -152,7 +150,7 @@ static const struct {
 	{ ".samplerref", 8 }, { ".surfref", 8 },
 };
 
-/* 0: not a type name; modifiers are not. */
+/* Returns 0 for a word that is not the name of a type. */
 static uint32_t type_bytes(const struct mpk_token *t)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(types); i++)
@@ -161,7 +159,7 @@ static uint32_t type_bytes(const struct mpk_token *t)
 	return 0;
 }
 
-/* The alignment after .ptr is that of what it points to. */
+/* The alignment after .ptr is that of the memory that it points to. */
 static enum mpk_code take_modifiers(struct mpk_lexer *r, struct variable *v, struct mpk_error *err)
 {
 	uint32_t lanes = 1, align = 0, ignored;
@@ -193,7 +191,7 @@ static enum mpk_code take_modifiers(struct mpk_lexer *r, struct variable *v, str
 	return MPK_OK;
 }
 
-/* With goes_on, reads the next of a list of names, which shares what precedes the first. */
+/* goes_on: reads the next name of a list, which shares the type of the first. */
 static enum mpk_code ptx_take_variable(struct mpk_lexer *r, bool goes_on, struct variable *v,
 				       struct mpk_error *err)
 {
@@ -207,7 +205,7 @@ static enum mpk_code ptx_take_variable(struct mpk_lexer *r, bool goes_on, struct
 	}
 	MPK_TRY(ptx_take_name(r, &v->name, err));
 
-	/* Products wrap quickly with numbers from a file: each step is checked. */
+	/* Each step is checked, because products of numbers from a file may wrap. */
 	uint64_t n = 0;
 
 	while (mpk_lexer_at(r, '[')) {
@@ -258,7 +256,7 @@ static enum mpk_code ptx_take_registers(struct mpk_lexer *r, uint64_t *count, st
 
 /* --- shared memory: FORMAT.md 2 --------------------------------------------------- */
 
-/* After ".shared": modifiers and a list of names. */
+/* Reads after ".shared": modifiers and a list of names. */
 static enum mpk_code read_shared(struct mpk_ptx_reader *r, bool is_extern, size_t kernel,
 				 struct mpk_error *err)
 {
@@ -315,7 +313,8 @@ static enum mpk_code ptx_read_params(struct mpk_ptx_reader *r, struct mpk_ptx_ke
 	return mpk_lexer_next(&r->lex, err);
 }
 
-/* Reads what follows a directive before a body; the rest of an unknown one looks like none. */
+/* Reads the operands of a directive before a body; those of an unknown directive look like no
+ * directive. */
 static enum mpk_code read_directive(struct mpk_ptx_reader *r, const struct mpk_token *directive,
 				    struct mpk_ptx_kernel *k, struct mpk_error *err)
 {
@@ -333,12 +332,12 @@ static enum mpk_code read_directive(struct mpk_ptx_reader *r, const struct mpk_t
 		if (mpk_token_is_word(directive, rows[i].name))
 			return ptx_take_numbers(&r->lex, UINT32_MAX, rows[i].numbers, rows[i].count,
 						err);
-	if (mpk_token_is_word(directive, ".pragma")) /* its ';' does not end the header */
+	if (mpk_token_is_word(directive, ".pragma")) /* its ';' does not end the declaration */
 		return ptx_skip_past(&r->lex, ';', err);
 	return MPK_OK;
 }
 
-/* Between parameters and body. */
+/* Reads the directives between parameters and body. */
 static enum mpk_code read_performance(struct mpk_ptx_reader *r, struct mpk_ptx_kernel *k,
 				      struct mpk_error *err)
 {
@@ -353,8 +352,7 @@ static enum mpk_code read_performance(struct mpk_ptx_reader *r, struct mpk_ptx_k
 	return MPK_OK;
 }
 
-/* Reads ".local" and the variable after it; what does not parse as a variable is skipped, as
- * before .local was read at all. */
+/* Reads ".local" and the variable after it. Text that does not parse as a variable is skipped. */
 static enum mpk_code read_local(struct mpk_ptx_reader *r, uint64_t *bytes, struct mpk_error *err)
 {
 	struct variable v = { 0 };
@@ -373,7 +371,7 @@ static enum mpk_code read_local(struct mpk_ptx_reader *r, uint64_t *bytes, struc
 	}
 }
 
-/* Reads a declaration at the beginning of a statement, where it is of interest. */
+/* Reads a declaration at the beginning of a statement, if it declares memory or registers. */
 static enum mpk_code read_declaration(struct mpk_ptx_reader *r, size_t kernel, bool *is,
 				      struct mpk_error *err)
 {
@@ -392,7 +390,7 @@ static enum mpk_code read_declaration(struct mpk_ptx_reader *r, size_t kernel, b
 			: ptx_take_registers(&r->lex, &k->registers, err);
 }
 
-/* Reads from '{' to its '}': only declarations at the beginning of a statement count. */
+/* Reads from '{' to its '}'; only declarations at the beginning of a statement count. */
 static enum mpk_code ptx_read_body(struct mpk_ptx_reader *r, size_t kernel, struct mpk_error *err)
 {
 	size_t depth = 0;
@@ -414,8 +412,8 @@ static enum mpk_code ptx_read_body(struct mpk_ptx_reader *r, size_t kernel, stru
 	return MPK_OK;
 }
 
-/* A kernel may be declared again but not defined twice: a declaration and its definition are one
- * kernel. */
+/* A kernel may be declared repeatedly, but defined only once; a declaration and its definition are
+ * one kernel. */
 static enum mpk_code ptx_add_kernel(struct mpk_ptx_reader *r, const struct mpk_ptx_kernel *k,
 				    const struct mpk_token *where, size_t *index,
 				    struct mpk_error *err)
@@ -435,18 +433,17 @@ static enum mpk_code ptx_add_kernel(struct mpk_ptx_reader *r, const struct mpk_p
 	return MPK_OK;
 }
 
-/* The tokens before a definition that belong to it. */
+/* The tokens before a definition that are part of it. */
 static bool is_linking(const struct mpk_token *t)
 {
 	return mpk_token_is_word(t, ".visible") || mpk_token_is_word(t, ".weak") ||
 	       mpk_token_is_word(t, ".extern");
 }
 
-/* The next one, which is neither .version nor .target: what it declares, in r
- * Returns  MPK_OK; MPK_E_SYNTAX at the token that does not fit, MPK_E_CONFLICT, MPK_E_NOMEM
+/* Reads a statement other than .version and .target; what it declares is added to r
+ * Returns  MPK_OK; MPK_E_SYNTAX at the unexpected token, MPK_E_CONFLICT, MPK_E_NOMEM
  *
- * The first token decides; statements of no interest are skipped.
- */
+ * The first token decides; other statements are skipped. */
 static enum mpk_code ptx_read_statement(struct mpk_ptx_reader *r, struct mpk_error *err)
 {
 	static const char *const variables[] = { ".global", ".const", ".tex",   ".local",
@@ -483,8 +480,7 @@ static enum mpk_code ptx_read_statement(struct mpk_ptx_reader *r, struct mpk_err
 		return MPK_OK;
 	}
 	if (mpk_token_is_word(&t, ".func")) {
-		/* ".func (RESULT) NAME (PARAMETERS)". What its body declares may be used by any
-		 * kernel. */
+		/* ".func (RESULT) NAME (PARAMETERS)". Any kernel may use the variables in its body. */
 		size_t n = r->ptx.function_count;
 		struct mpk_span name;
 
@@ -527,7 +523,7 @@ static void ptx_reader_fini(struct mpk_ptx_reader *r)
 
 /* --- the module: FORMAT.md 3 ------------------------------------------------------ */
 
-/* Both parts are bounded, so that a version can be compared as two small numbers. */
+/* Both parts have limits, so that a version is two small numbers. */
 static enum mpk_code read_version(struct mpk_ptx_reader *r, struct mpk_error *err)
 {
 	struct mpk_span text;
@@ -565,7 +561,7 @@ static bool parse_target(struct mpk_span text, unsigned *sm, char *suffix)
 	return true;
 }
 
-/* A list: one sm_ target, and words such as debug or texmode_independent. */
+/* The list has one sm_ target, and words such as debug or texmode_independent. */
 static enum mpk_code read_target(struct mpk_ptx_reader *r, struct mpk_error *err)
 {
 	do {
@@ -587,7 +583,7 @@ static enum mpk_code read_target(struct mpk_ptx_reader *r, struct mpk_error *err
 	return MPK_OK;
 }
 
-/* head: reads up to the target, which only the version may precede */
+/* head: read up to the target, before which only the version may be */
 static enum mpk_code read_module(struct mpk_ptx_reader *r, bool head, struct mpk_error *err)
 {
 	MPK_TRY(mpk_lexer_next(&r->lex, err));
@@ -619,12 +615,12 @@ static struct mpk_span without_end(struct mpk_span bytes)
 	return bytes;
 }
 
-/* The first token decides; comments before it are skipped by the lexer. */
+/* The first token decides; the lexer skips comments before it. */
 bool mpk_ptx_is(struct mpk_span bytes)
 {
 	struct mpk_lexer lex = { .bytes = bytes, .language = "PTX" };
 
-	/* Host assemblers have a .version, too, which takes a string. */
+	/* Assemblers for CPUs have a .version, too, which takes a string. */
 	return mpk_lexer_next(&lex, NULL) == MPK_OK && mpk_token_is_word(&lex.t, ".version") &&
 	       mpk_lexer_next(&lex, NULL) == MPK_OK && lex.t.kind == MPK_TOKEN_WORD &&
 	       lex.t.text.data[0] >= '0' && lex.t.text.data[0] <= '9';
@@ -646,11 +642,11 @@ enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 		return mpk_fail_offset(
 			err, MPK_E_CORRUPT, "payload", (size_t)(nul - text.data),
 			"PTX: a NUL inside the text; a driver would stop reading here");
-	/* the words of a text take some times longer than it took to unpack it */
+	/* splitting a text into words takes some times longer than decompressing it */
 	MPK_TRY(mpk_account_take(2 * (uint64_t)text.len, err));
 	MPK_TRY(read_module(&r, false, err));
 
-	/* Sets out only when all lists were copied. */
+	/* *out is set only after all lists were copied. */
 	struct mpk_ptx ptx = r.ptx;
 
 	ptx.kernels = mpk_arena_keep(r.arena, r.kernels, ptx.kernel_count, sizeof *r.kernels);
@@ -662,7 +658,7 @@ enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 	return MPK_OK;
 }
 
-/* Stops at the target: the texts of kernels may be megabytes. */
+/* Stops at the target, because the kernels may be megabytes of text. */
 enum mpk_code mpk_ptx_read_head(struct mpk_span bytes, struct mpk_ptx *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(ptx_reader_fini)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work.c - what the statements of PTX do, counted by sort, and their source lines (FORMAT.md 5, 6)
+/* work.c - the statements of PTX, counted by kind, and their source lines (FORMAT.md 5, 6)
  *
- * A statement is a predicate or none, an opcode with its modifiers, operands and a semicolon. Its opcode and modifiers
- * tell all that is counted: what a driver makes of it is counted in machine code alone. */
+ * A statement is an optional predicate, an opcode with modifiers, operands and a semicolon. Opcode
+ * and modifiers decide how it is counted. How a driver compiles it shows only in machine code. */
 #include "ptx/ptx.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 enum { WORDS_MOST = 24 };
 
-/* "ld", ".global", ".v4", ".f32": the words before the operands. */
+/* The words before the operands: "ld", ".global", ".v4", ".f32". */
 struct statement {
 	struct mpk_span words[WORDS_MOST];
 	size_t count;
@@ -32,7 +32,8 @@ static bool has_word(const struct statement *s, const char *word)
 	return false;
 }
 
-/* ".shared", and "::cta" behind it is a word of its own for the lexer or none. */
+/* Whether the statement names a state space, ".shared". The lexer may return "::cta" after it as
+ * another word. */
 static bool has_space(const struct statement *s, const char *space, size_t *at)
 {
 	for (size_t i = 1; i < s->count; i++)
@@ -43,7 +44,7 @@ static bool has_space(const struct statement *s, const char *space, size_t *at)
 	return false;
 }
 
-/* Of an access; false: of constants, parameters, and what is no memory of these. */
+/* Sets the space of an access; false: constants, parameters, or no memory of these spaces. */
 static bool space_of(const struct statement *s, enum mpk_space *out)
 {
 	static const struct {
@@ -67,7 +68,7 @@ static bool space_of(const struct statement *s, enum mpk_space *out)
 	return true;
 }
 
-/* Bits of ".f32", ".bf16x2" and ".b128"; 0: the word is no type. */
+/* Returns the bits of ".f32", ".bf16x2" or ".b128"; 0: the word is not a type. */
 static unsigned type_bits(struct mpk_span word)
 {
 	bool is_bfloat = mpk_span_starts(word, ".bf"), is_pair;
@@ -114,7 +115,7 @@ static enum mpk_width width_of(const struct statement *s)
 	return MPK_WIDTH_OTHER;
 }
 
-/* Copies that run on beside the thread: begun, not waited for; reductions are none. */
+/* Whether the statement begins an asynchronous copy; waiting for one, and reductions, do not count. */
 static bool is_async(const struct statement *s)
 {
 	if (mpk_span_is(s->words[0], "cp"))
@@ -170,13 +171,13 @@ static void count_statement(const struct statement *s, struct mpk_work *n)
 /* A walk over a text or a piece of a body. */
 struct walk {
 	struct mpk_lexer lex;
-	size_t depth; /* of blocks */
-	/* by who wants source lines; both may be NULL */
+	size_t depth; /* number of open blocks */
+	/* Called with .loc and .file, for source lines; NULL: not wanted. */
 	enum mpk_code (*loc)(struct walk *w, const struct mpk_token *file,
 			     const struct mpk_token *line, struct mpk_error *err);
 	enum mpk_code (*file)(struct walk *w, const struct mpk_token *number,
 			      const struct mpk_token *name, struct mpk_error *err);
-	size_t at; /* of the directive or brace at hand, in the text */
+	size_t at; /* offset of the current directive or brace in the text */
 	struct mpk_work work;
 };
 
@@ -185,7 +186,7 @@ static bool is_directive(const struct mpk_token *t)
 	return t->kind == MPK_TOKEN_WORD && t->text.data[0] == '.';
 }
 
-/* .loc and .file have no semicolon: they end with their line. */
+/* .loc and .file have no semicolon: they end with the line. */
 static enum mpk_code take_line(struct walk *w, struct mpk_error *err)
 {
 	struct mpk_token directive = w->lex.t, first, second;
@@ -206,10 +207,10 @@ static enum mpk_code take_line(struct walk *w, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Behind the semicolon; a brace that closes a block ends a statement without one. */
+/* Skips past the semicolon, or up to the brace that closes the block. */
 static enum mpk_code skip_statement(struct mpk_lexer *lex, struct mpk_error *err)
 {
-	size_t depth = 0; /* of vectors */
+	size_t depth = 0; /* of braces around vectors */
 
 	while (lex->t.kind != MPK_TOKEN_END && !(mpk_lexer_at(lex, ';') && !depth)) {
 		if (mpk_lexer_at(lex, '}') && !depth)
@@ -221,7 +222,7 @@ static enum mpk_code skip_statement(struct mpk_lexer *lex, struct mpk_error *err
 	return lex->t.kind == MPK_TOKEN_END ? MPK_OK : mpk_lexer_next(lex, err);
 }
 
-/* An instruction, or a label. */
+/* Reads an instruction, or a label. */
 static enum mpk_code take_instruction(struct walk *w, struct mpk_error *err)
 {
 	struct mpk_lexer *lex = &w->lex;
@@ -262,7 +263,7 @@ static enum mpk_code take_directive(struct walk *w, struct mpk_error *err)
 			MPK_TRY(mpk_lexer_next(lex, err));
 		return MPK_OK;
 	}
-	/* none of these has a semicolon */
+	/* these have no semicolon */
 	if (mpk_token_is_word(&lex->t, ".section")) {
 		while (lex->t.kind != MPK_TOKEN_END && !mpk_lexer_at(lex, '}'))
 			MPK_TRY(mpk_lexer_next(lex, err));
@@ -323,18 +324,18 @@ bool mpk_ptx_count_instructions(struct mpk_span piece, struct mpk_work *out)
 /* --- source lines: FORMAT.md 6 ----------------------------------------------------------------------------- */
 
 struct lines {
-	struct walk walk; /* first: what is called back with it has all */
+	struct walk walk; /* first member: callbacks convert its address */
 	struct mpk_arena *arena;
-	struct mpk_strmap numbers; /* of files, to names */
-	const char **names;        /* from malloc, as rows */
+	struct mpk_strmap numbers; /* names by file number */
+	const char **names;        /* malloc'ed, as rows is */
 	size_t name_cap;
 	struct row {
 		uint64_t from, to;
 		uint32_t line;
-		struct mpk_span file; /* its number */
+		struct mpk_span file; /* number of the current file */
 	} *rows;
 	size_t count, cap;
-	bool is_open; /* the last row goes on */
+	bool is_open; /* the last row has no end yet */
 };
 
 static void lines_fini(struct lines *l)

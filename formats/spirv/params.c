@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* params.c - what entry points of SPIR-V take, and what its specification calls the numbers that a module declares about
- * itself
+/* params.c - the parameters of SPIR-V entry points, and the specification's names of numbers
  *
- * A second walk over a stream that has been checked (read.c): types and variables into a table by id, then the
- * variables that one entry point uses. */
+ * Walks the stream again, after read.c has checked it: types and variables go to a table by id,
+ * then the variables of one entry point are selected. */
 #include <stdlib.h>
 
 #include "base/compiler.h"
@@ -33,11 +32,11 @@ enum {
 	DECORATION_BINDING = 33,
 };
 
-/* What an id means: its instruction's operands after the id, and its decorations. */
+/* What an id means: the operands after the id, and its decorations. */
 struct id {
 	uint16_t op;
-	uint16_t count; /* operands */
-	size_t at;      /* word index of the first */
+	uint16_t count; /* number of operands */
+	size_t at;      /* word index of the first operand */
 	uint32_t binding;
 	bool buffer_block, non_writable;
 };
@@ -54,7 +53,7 @@ static void module_fini(struct module *m)
 	free(m->ids);
 }
 
-/* The byte order is that of the magic number; read.c has found out which. */
+/* Uses the byte order of the magic number, which read.c has found. */
 static uint32_t word(const struct module *m, size_t i)
 {
 	uint32_t v = mpk_load_u32(m->bytes.data + 4 * i);
@@ -62,7 +61,7 @@ static uint32_t word(const struct module *m, size_t i)
 	return m->swapped ? __builtin_bswap32(v) : v;
 }
 
-/* A zeroed one for ids that are not defined as what is looked for. */
+/* Returns a zeroed entry for an id that is not defined. */
 static const struct id *spirv_get(const struct module *m, uint32_t id)
 {
 	static const struct id none = { 0 };
@@ -70,7 +69,7 @@ static const struct id *spirv_get(const struct module *m, uint32_t id)
 	return id < m->bound ? &m->ids[id] : &none;
 }
 
-/* 0 for an operand that the instruction lacks: no type has id 0. */
+/* Returns 0 for a missing operand, since no type has id 0. */
 static uint32_t operand(const struct module *m, const struct id *d, size_t i)
 {
 	return i < d->count ? word(m, d->at + i) : 0;
@@ -78,7 +77,7 @@ static uint32_t operand(const struct module *m, const struct id *d, size_t i)
 
 /* --- the table ------------------------------------------------------------------------- */
 
-/* Decorations may come before the id is defined, so they are kept with its row. */
+/* Decorations may come before the definition of the id, so they are stored in its entry. */
 static void decorate(struct id *d, uint32_t decoration, uint32_t value)
 {
 	d->buffer_block |= decoration == DECORATION_BUFFER_BLOCK;
@@ -97,7 +96,7 @@ static void define(struct module *m, uint32_t id, uint16_t op, size_t at, size_t
 	m->ids[id].count = (uint16_t)count;
 }
 
-/* The stream was checked before, but this ends by itself on any bytes. */
+/* The stream was checked before; nevertheless this ends on any bytes. */
 static void spirv_walk(struct module *m)
 {
 	size_t count = m->bytes.len / 4;
@@ -109,8 +108,8 @@ static void spirv_walk(struct module *m)
 		if (!words || words > count - at)
 			return;
 
-		/* Only what types of parameters need; of a variable the storage class is moved
-		 * to a place of its own. */
+		/* Only instructions that types of parameters need. The storage class of a variable is moved to the
+		 * first operand. */
 		uint16_t op = (uint16_t)head;
 		uint32_t first = words > 1 ? word(m, at + 1) : 0;
 
@@ -135,7 +134,8 @@ static void spirv_walk(struct module *m)
 				decorate(&m->ids[first], word(m, at + 2),
 					 words > 3 ? word(m, at + 3) : 0);
 			break;
-		case OP_MEMBER_DECORATE: /* of a buffer's one array: the same as of the buffer */
+		case OP_MEMBER_DECORATE: /* the member is the only array of a buffer, so the
+					  * decoration is the buffer's */
 			if (words > 3 && first < m->bound &&
 			    word(m, at + 3) == DECORATION_NON_WRITABLE)
 				m->ids[first].non_writable = true;
@@ -150,7 +150,7 @@ static void spirv_walk(struct module *m)
 
 /* --- types ----------------------------------------------------------------------------- */
 
-/* A number's, a vector's; 0 bits for others. Widths are those that data types have. */
+/* Returns the type of a number or a vector; 0 bits: another type, or one with an unusual width. */
 static struct mpk_dtype spirv_number(const struct module *m, uint32_t type)
 {
 	const struct id *d = spirv_get(m, type);
@@ -174,7 +174,7 @@ static struct mpk_dtype spirv_number(const struct module *m, uint32_t type)
 	return t;
 }
 
-/* A zeroed row where the variable is no pointer. */
+/* Returns a zeroed entry if the variable is not a pointer. */
 static const struct id *struct_of(const struct module *m, const struct id *variable)
 {
 	const struct id *pointer = spirv_get(m, operand(m, variable, 0));
@@ -196,7 +196,7 @@ static struct mpk_dtype elements(const struct module *m, const struct id *block)
 
 /* --- parameters ------------------------------------------------------------------------ */
 
-/* Before 1.4 an entry point lists only inputs and outputs, so every variable counts. */
+/* Before SPIR-V 1.4 an entry point lists only inputs and outputs, so every variable counts as used. */
 static bool is_used(const struct mpk_spirv *s, size_t entry, uint32_t id)
 {
 	const struct mpk_spirv_entry *e = &s->entries[entry];
@@ -209,7 +209,7 @@ static bool is_used(const struct mpk_spirv *s, size_t entry, uint32_t id)
 	return false;
 }
 
-/* Before SPIR-V 1.3 a storage buffer was of class Uniform with the decoration BufferBlock. */
+/* Before SPIR-V 1.3 a storage buffer has class Uniform and the decoration BufferBlock. */
 static bool is_buffer(const struct module *m, const struct id *v)
 {
 	uint32_t class = operand(m, v, 2);
@@ -218,7 +218,7 @@ static bool is_buffer(const struct module *m, const struct id *v)
 	       (class == CLASS_UNIFORM && struct_of(m, v)->buffer_block);
 }
 
-/* TVM passes scalars in push constants, or in a uniform block when there are too many. */
+/* TVM passes scalars in push constants, or in a uniform block if there are too many. */
 static bool holds_scalars(const struct module *m, const struct id *v)
 {
 	uint32_t class = operand(m, v, 2);
@@ -227,7 +227,7 @@ static bool holds_scalars(const struct module *m, const struct id *v)
 	       (class == CLASS_UNIFORM && !struct_of(m, v)->buffer_block);
 }
 
-/* Those of one binding stay in the order of their ids, which qsort promises to nobody. */
+/* Inserts after equal bindings, so that these keep the order of their ids; qsort does not keep it. */
 static void insert(struct mpk_spirv_param *list, size_t count, struct mpk_spirv_param param)
 {
 	for (; count && list[count - 1].binding > param.binding; count--)
@@ -284,7 +284,7 @@ enum mpk_code mpk_spirv_params(struct mpk_span bytes, const struct mpk_spirv *s,
 
 	*out = NULL;
 	*count = 0;
-	/* Bounds on time and memory. Before 1.4 the variables of several entry points cannot be
+	/* Limits of time and memory. Before SPIR-V 1.4 the variables of several entry points cannot be
 	 * separated. */
 	*known = s->bound <= IDS_MAX && s->entry_count <= ENTRIES_MAX &&
 		 (s->major > 1 || s->minor >= 4 || s->entry_count == 1);
@@ -301,12 +301,13 @@ enum mpk_code mpk_spirv_params(struct mpk_span bytes, const struct mpk_spirv *s,
 	return MPK_OK;
 }
 
-/* --- names: of the specification's section 3, "Binary Form". An unknown number is no error: it grows, and vendors have
- * ranges of their own -------------------------------------------------------------------------- */
+/* --- names: the specification's section 3, "Binary Form". An unknown number is not an error,
+ * because new ones are added and vendors have ranges of their own
+ * -------------------------------------- */
 
 struct spirv_name {
 	uint32_t number;
-	const char *text; /* NULL ends a table */
+	const char *text; /* NULL at the end of a table */
 };
 
 static const struct spirv_name model_names[] = {
@@ -330,7 +331,7 @@ static const struct spirv_name memory_names[] = {
 	{ 0, "Simple" }, { 1, "GLSL450" }, { 2, "OpenCL" }, { 3, "Vulkan" }, { 0, NULL },
 };
 
-/* Those that compute kernels ask for; rendering has many more. */
+/* Capabilities of compute kernels; rendering has many more. */
 static const struct spirv_name capability_names[] = {
 	{ 0, "Matrix" },
 	{ 1, "Shader" },

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One pass over the instructions collects what kernels need: entry points, execution modes and the
- * constants they may refer to. Ids may be used before they are defined, so they are resolved when
- * all are known, by search in sorted lists. */
+/* read.c - SPIR-V modules
+ *
+ * One pass over the instructions collects what kernels need: entry points, execution modes, and
+ * constants that these may refer to. Ids may be used before they are defined, so they are resolved
+ * at the end, by search in sorted lists. */
 #include "spirv/spirv.h"
 
 #include <stdlib.h>
@@ -37,19 +39,19 @@ enum {
 
 struct instruction {
 	uint16_t op;
-	uint16_t words; /* the first one included; at least 1 */
+	uint16_t words; /* its length in words, the first one included; at least 1 */
 	size_t at;      /* index of the first word */
 };
 
-/* Something an id means. */
+/* The definition of an id. */
 struct definition {
 	uint32_t id;
 	uint16_t op;
-	size_t at; /* index of the defining instruction's first word */
+	size_t at; /* word index of the defining instruction */
 	uint16_t words;
 };
 
-/* An execution mode, applied when all entry points are known. */
+/* An execution mode. It is applied after all entry points have been read. */
 struct mode {
 	uint32_t function;
 	uint32_t mode;
@@ -70,7 +72,8 @@ struct reader {
 	size_t definition_count, definition_cap;
 	struct mode *modes;
 	size_t mode_count, mode_cap;
-	uint32_t workgroup_size; /* id with that built-in decoration; 0: none */
+	uint32_t workgroup_size; /* id of the constant with the built-in decoration WorkgroupSize;
+				  * 0: none */
 	bool has_memory_model;
 };
 
@@ -82,14 +85,14 @@ static void spirv_reader_fini(struct reader *r)
 	free(r->modes);
 }
 
-/* Words are counted, bytes reported. */
+/* Converts a word index to an offset in bytes. */
 static enum mpk_code spirv_fail_at(struct mpk_error *err, size_t word, const char *what)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", word * UINT64_C(4), "SPIR-V: %s",
 			       what);
 }
 
-/* The caller has checked that the word is there. */
+/* The caller has checked that the word exists. */
 static uint32_t spirv_word_at(const struct reader *r, size_t i)
 {
 	uint32_t v = mpk_load_u32(r->bytes.data + 4 * i);
@@ -97,7 +100,7 @@ static uint32_t spirv_word_at(const struct reader *r, size_t i)
 	return r->out.big_endian ? __builtin_bswap32(v) : v;
 }
 
-/* In either byte order: the magic number says which. */
+/* Accepts both byte orders, which the magic number shows. */
 bool mpk_spirv_is(struct mpk_span bytes)
 {
 	uint32_t magic = bytes.len >= 4 ? mpk_load_u32(bytes.data) : 0;
@@ -105,14 +108,14 @@ bool mpk_spirv_is(struct mpk_span bytes)
 	return magic == MAGIC || magic == __builtin_bswap32(MAGIC);
 }
 
-/* Operands are read by their place, so their number is checked first. */
+/* Checks the number of words before operands are read by index. */
 static enum mpk_code need(const struct instruction *i, uint16_t words, struct mpk_error *err)
 {
 	return i->words >= words ? MPK_OK
 				 : spirv_fail_at(err, i->at, "an instruction lacks operands");
 }
 
-/* An id in word n of the instruction. */
+/* Reads an id from word n of the instruction. */
 static enum mpk_code take_id(const struct reader *r, const struct instruction *i, size_t n,
 			     uint32_t *out, struct mpk_error *err)
 {
@@ -124,7 +127,7 @@ static enum mpk_code take_id(const struct reader *r, const struct instruction *i
 	return MPK_OK;
 }
 
-/* A literal string from word n on: *end is the index of the word after it, within the
+/* Reads a literal string from word n on; *end receives the index of the word after it, within the
  * instruction. */
 static enum mpk_code take_string(struct reader *r, const struct instruction *i, size_t n,
 				 const char **out, size_t *end, struct mpk_error *err)
@@ -148,7 +151,7 @@ static enum mpk_code take_string(struct reader *r, const struct instruction *i, 
 
 /* --- instructions: FORMAT.md 2 ------------------------------------------------------- */
 
-/* Unknown numbers are kept: capabilities are listed, not interpreted. */
+/* Unknown numbers are kept, because capabilities are only listed. */
 static enum mpk_code take_capability(struct reader *r, const struct instruction *i,
 				     struct mpk_error *err)
 {
@@ -162,7 +165,7 @@ static enum mpk_code take_capability(struct reader *r, const struct instruction 
 	return MPK_OK;
 }
 
-/* Exactly one; where it is does not matter here. */
+/* A module has exactly one; its place is not checked. */
 static enum mpk_code take_memory_model(struct reader *r, const struct instruction *i,
 				       struct mpk_error *err)
 {
@@ -175,7 +178,7 @@ static enum mpk_code take_memory_model(struct reader *r, const struct instructio
 	return MPK_OK;
 }
 
-/* The name is followed by the ids of its interface, up to the end of the instruction. */
+/* After the name come the ids of the interface, up to the end of the instruction. */
 static enum mpk_code take_entry(struct reader *r, const struct instruction *i,
 				struct mpk_error *err)
 {
@@ -198,7 +201,7 @@ static enum mpk_code take_entry(struct reader *r, const struct instruction *i,
 	return MPK_OK;
 }
 
-/* Other modes are not looked at. */
+/* Other modes are ignored. */
 static bool is_size_mode(uint32_t mode)
 {
 	return mode == MODE_LOCAL_SIZE || mode == MODE_LOCAL_SIZE_HINT ||
@@ -223,7 +226,7 @@ static enum mpk_code take_mode(struct reader *r, const struct instruction *i, st
 	return MPK_OK;
 }
 
-/* Result type in word 1, result id in word 2. */
+/* The result type is in word 1, the result id in word 2. */
 static enum mpk_code take_definition(struct reader *r, const struct instruction *i,
 				     struct mpk_error *err)
 {
@@ -253,7 +256,7 @@ static enum mpk_code take_instruction(struct reader *r, const struct instruction
 	case OP_EXECUTION_MODE_ID:
 		return take_mode(r, i, err);
 	case OP_DECORATE:
-		/* Only the built-in WorkgroupSize, which overrides execution modes. */
+		/* Only the built-in WorkgroupSize is read, which takes precedence over execution modes. */
 		MPK_TRY(need(i, 3, err));
 		if (i->words >= 4 && spirv_word_at(r, i->at + 2) == DECORATION_BUILT_IN &&
 		    spirv_word_at(r, i->at + 3) == BUILT_IN_WORKGROUP_SIZE)
@@ -300,7 +303,7 @@ static int compare_definitions(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* By binary search: definitions have been sorted. */
+/* Searches the sorted definitions. */
 static const struct definition *find_definition(const struct reader *r, uint32_t id)
 {
 	struct definition key = { .id = id };
@@ -310,7 +313,7 @@ static const struct definition *find_definition(const struct reader *r, uint32_t
 				   : NULL;
 }
 
-/* The (default) value of a constant of one word; 0 when it is anything else. */
+/* Returns the (default) value of a constant of one word; 0 for anything else. */
 static uint32_t constant_of(const struct reader *r, uint32_t id)
 {
 	const struct definition *d = find_definition(r, id);
@@ -320,7 +323,7 @@ static uint32_t constant_of(const struct reader *r, uint32_t id)
 	return spirv_word_at(r, d->at + 3);
 }
 
-/* What a mode is about: two modes of a function that are about the same exclude each other. */
+/* Returns what a mode sets: of two modes of a function that set the same, one counts. */
 static int subject(const struct mode *m)
 {
 	if (!is_size_mode(m->mode))
@@ -328,8 +331,7 @@ static int subject(const struct mode *m)
 	return m->mode == MODE_LOCAL_SIZE_HINT || m->mode == MODE_LOCAL_SIZE_HINT_ID ? 2 : 1;
 }
 
-/* The forms with ids are of SPIR-V 1.2; their constants may be specialised, and the default
- * counts here. */
+/* Modes with ids came with SPIR-V 1.2. Their constants may be specialised; the default counts here. */
 static void apply_mode(const struct reader *r, struct mpk_spirv_entry *e, const struct mode *m)
 {
 	bool ids = m->mode == MODE_LOCAL_SIZE_ID || m->mode == MODE_LOCAL_SIZE_HINT_ID;
@@ -339,7 +341,7 @@ static void apply_mode(const struct reader *r, struct mpk_spirv_entry *e, const 
 		size[k] = ids ? constant_of(r, m->operands[k]) : m->operands[k];
 }
 
-/* A constant with the built-in decoration WorkgroupSize wins over execution modes. */
+/* A constant with the built-in decoration WorkgroupSize takes precedence over execution modes. */
 static void apply_workgroup_size(struct reader *r)
 {
 	const struct definition *d = find_definition(r, r->workgroup_size);
@@ -370,7 +372,7 @@ static int compare_modes(const void *a, const void *b)
 	return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Sorts modes; of those about the same the last counts, and the others go. */
+/* Sorts modes, and keeps the last of those that set the same. */
 static void fold_modes(struct reader *r)
 {
 	size_t kept = 0;
@@ -388,7 +390,7 @@ static void fold_modes(struct reader *r)
 	r->mode_count = kept;
 }
 
-/* Modes name functions; several entry points may share one. */
+/* A mode names a function, which several entry points may share. */
 static enum mpk_code apply_modes(struct reader *r, struct mpk_error *err)
 {
 	for (size_t i = 0; i < r->mode_count; i++) {
@@ -412,7 +414,7 @@ static enum mpk_code apply_modes(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* The functions come after the entry points in the file, so this is asked when all are known. */
+/* Functions come after the entry points in the file, so this is checked at the end. */
 static enum mpk_code check_entries(const struct reader *r, struct mpk_error *err)
 {
 	for (size_t i = 0; i < r->out.entry_count; i++) {
@@ -427,14 +429,14 @@ static enum mpk_code check_entries(const struct reader *r, struct mpk_error *err
 	return MPK_OK;
 }
 
-/* --- the whole: FORMAT.md 1 ---------------------------------------------------------- */
+/* --- the module: FORMAT.md 1 --------------------------------------------------------- */
 
 enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_spirv *out,
 			     struct mpk_error *err)
 {
 	MPK_CLEANUP(spirv_reader_fini) struct reader r = { .bytes = bytes, .arena = arena };
 
-	/* The generator's number is shown, never interpreted. */
+	/* The number of the generator is shown, never interpreted. */
 	uint32_t version;
 
 	if (!mpk_spirv_is(r.bytes))
@@ -454,7 +456,7 @@ enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena, str
 
 	MPK_TRY(spirv_read_walk(&r, err));
 
-	/* An id that is defined twice would have two meanings. */
+	/* An id with two definitions would have two meanings. */
 	struct definition *d = r.definitions;
 
 	if (r.definition_count)
@@ -468,7 +470,7 @@ enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena, str
 	MPK_TRY(apply_modes(&r, err));
 	apply_workgroup_size(&r);
 
-	/* What was collected in growing arrays becomes part of the document. */
+	/* Copies the growing arrays to the arena. */
 	struct mpk_spirv spirv = r.out;
 
 	spirv.entries = mpk_arena_keep(r.arena, r.entries, spirv.entry_count, sizeof *r.entries);

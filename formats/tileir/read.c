@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - sections first, as they stand in any order; then the tables that the one of functions refers to */
+/* read.c - Tile IR bytecode: first its sections, which may have any order; then the tables that the
+ * table of functions refers to */
 #include "tileir/tileir.h"
 
 #include <stdlib.h>
@@ -14,10 +15,10 @@ enum section_id { END, STRINGS, FUNCTIONS, DEBUG, CONSTANTS, TYPES, GLOBALS, KNO
 
 enum { IDS = 128, DEPTH_MAX = 16 };
 
-/* Offsets of items, and where they are. */
+/* A table of items, and their offsets. */
 struct table {
 	size_t count;
-	struct mpk_span offsets; /* u32 each */
+	struct mpk_span offsets; /* a u32 for each item */
 	struct mpk_span content;
 	uint64_t off;
 };
@@ -26,7 +27,7 @@ struct reader {
 	struct mpk_span bytes;
 	struct mpk_arena *arena;
 	struct mpk_tileir out;
-	struct mpk_tileir_section by_id[IDS]; /* off 0: not there */
+	struct mpk_tileir_section by_id[IDS]; /* off 0: missing */
 	struct mpk_tileir_section *sections;  /* malloc'ed */
 	size_t section_count, section_cap;
 	struct mpk_tileir_function *functions; /* malloc'ed */
@@ -34,7 +35,8 @@ struct reader {
 	struct mpk_span *hints; /* malloc'ed */
 	size_t hint_count, hint_cap;
 	struct table strings, types;
-	size_t params_left; /* functions may share the type with the most */
+	size_t params_left; /* parameters that may still be read, since many functions may share a
+			     * long type */
 };
 
 static void reader_fini(struct reader *r)
@@ -150,7 +152,7 @@ static enum mpk_code read_table(struct reader *r, enum section_id id, size_t eac
 	return MPK_OK;
 }
 
-/* An item reaches to the next one. */
+/* An item extends to the next one. */
 static bool item_of(const struct table *t, uint64_t i, struct mpk_span *out)
 {
 	uint64_t from, to;
@@ -189,7 +191,7 @@ static bool number_of(uint8_t tag, struct mpk_dtype *out)
 	return true;
 }
 
-/* A type, and the rest of it. */
+/* Finds a type by its index: its tag, and the bytes after the tag. */
 static bool type_at(const struct reader *r, uint64_t i, uint8_t *tag, struct mpk_cursor *rest)
 {
 	struct mpk_span type;
@@ -278,7 +280,7 @@ static enum mpk_code add_hint(struct reader *r, uint64_t key, struct mpk_error *
 	return MPK_OK;
 }
 
-/* Passes over an attribute. */
+/* Skips an attribute. */
 static enum mpk_code read_attribute(struct reader *r, struct mpk_cursor *c, unsigned depth,
 				    struct mpk_error *err)
 {
@@ -321,7 +323,7 @@ static enum mpk_code read_attribute(struct reader *r, struct mpk_cursor *c, unsi
 static enum mpk_code read_function(struct reader *r, struct mpk_cursor *c, struct mpk_error *err)
 {
 	enum { PRIVATE = 1, KERNEL = 2, HAS_HINTS = 4 };
-	/* From 13.5 on hints and attributes of parameters are always there. */
+	/* From 13.5 on a function always has hints and attributes of parameters. */
 	bool always = r->out.major > 13 || (r->out.major == 13 && r->out.minor >= 5);
 	struct mpk_tileir_function f = { 0 };
 	uint64_t name, type, place;
@@ -362,7 +364,7 @@ static enum mpk_code read_functions(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Sections that may be missing, of which only a number is read. */
+/* Counts the items of a section that may be missing, and of which nothing else is read. */
 static enum mpk_code count_items(const struct reader *r, enum section_id id, size_t *out,
 				 struct mpk_error *err)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ir.c - what Triton writes of a kernel: the head of its function in MLIR's text, the spellings of types, its JSON
+/* ir.c - the files that Triton writes for a kernel: the function's arguments in MLIR text, types in
+ * signatures, metadata as JSON
  *
- * Of the text nothing but the arguments is read: "tt.func public @add(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32} loc(...), ...)".
- */
+ * Of the MLIR text only the arguments are read: "tt.func public @add(%x: !tt.ptr<f32>
+ * {tt.divisibility = 16 : i32} loc(...), ...)". */
 #include "triton/triton.h"
 
 #include <inttypes.h>
@@ -14,7 +15,7 @@
 
 /* --- types ------------------------------------------------------------------------------- */
 
-/* MLIR's integers have no sign; NULL: it has no such type. */
+/* MLIR's integers have no sign; NULL: MLIR has no such type. */
 static const struct {
 	const char *signature, *mlir, *dtype;
 } types[] = {
@@ -40,7 +41,7 @@ static const struct {
 	{ "fp8e4b15", "f8E4M3B11FNUZ", "float8_e4m3b11fnuz" },
 };
 
-/* 0 bits: a type that has no row. */
+/* Returns 0 bits for a type without a row. */
 static struct mpk_dtype type_of(struct mpk_span word, bool mlir, bool *is_signless)
 {
 	struct mpk_dtype t = { 0 };
@@ -57,7 +58,7 @@ static struct mpk_dtype type_of(struct mpk_span word, bool mlir, bool *is_signle
 	return (struct mpk_dtype){ 0 };
 }
 
-/* "16" after a type, of a signature that Triton's own tools take. */
+/* Reads and removes the hint ":16" after a type, in signatures for Triton's own tools. */
 static bool cut_hint(struct mpk_span *text, uint32_t *divisible)
 {
 	const uint8_t *colon = text->len ? memchr(text->data, ':', text->len) : NULL;
@@ -82,7 +83,7 @@ bool mpk_triton_read_type(struct mpk_span text, struct mpk_triton_param *out)
 		return false;
 	p.text = word = text;
 	p.is_pointer = mpk_span_starts(word, "*");
-	if (p.is_pointer) /* "*kfp32": what nobody writes to */
+	if (p.is_pointer) /* "*kfp32": the kernel does not write this memory */
 		word = mpk_span_from(word, 1);
 	if (p.is_pointer && mpk_span_starts(word, "k"))
 		word = mpk_span_from(word, 1);
@@ -95,7 +96,8 @@ bool mpk_triton_read_type(struct mpk_span text, struct mpk_triton_param *out)
 
 /* --- arguments of a function ---------------------------------------------------------------- */
 
-/* The length of the text up to the first of the bytes that is in no brackets and no string; text.len: none. */
+/* Returns the length of the text before the first of these bytes that is outside of brackets and
+ * strings; text.len: none. */
 static size_t find_outside(struct mpk_span text, const char *bytes)
 {
 	unsigned depth = 0;
@@ -120,9 +122,9 @@ static size_t find_outside(struct mpk_span text, const char *bytes)
 	return text.len;
 }
 
-enum { BEFORE_NAME = 32 }; /* "public " and its kin */
+enum { BEFORE_NAME = 32 }; /* for "public " and similar words */
 
-/* What follows the name and its bracket: "@add(" or "@\"add\"(". */
+/* Finds the text after the name and its bracket: "@add(" or "@\"add\"(". */
 static bool find_arguments(struct mpk_span text, const char *name, struct mpk_span *out)
 {
 	static const char opening[] = "tt.func ";
@@ -151,7 +153,8 @@ static bool find_arguments(struct mpk_span text, const char *name, struct mpk_sp
 	return false;
 }
 
-/* "{tt.divisibility = 16 : i32, tt.pointer_range = 32 : i32}"; 1 where it says nothing */
+/* Reads "{tt.divisibility = 16 : i32, tt.pointer_range = 32 : i32}"; returns 1 if it names no
+ * divisor. */
 static uint32_t divisor_of(struct mpk_span attributes)
 {
 	static const char key[] = "tt.divisibility = ";
@@ -169,7 +172,7 @@ static uint32_t divisor_of(struct mpk_span attributes)
 	return mpk_parse_u64(number, &n) && n && n <= 4096 ? (uint32_t)n : 1;
 }
 
-/* "!tt.ptr<f32>", "!tt.ptr<f32, 1>", "i32"; any other type has no dtype. */
+/* Reads "!tt.ptr<f32>", "!tt.ptr<f32, 1>", "i32"; any other type has no dtype. */
 static void read_mlir_type(struct mpk_span text, struct mpk_triton_param *p)
 {
 	static const char pointer[] = "!tt.ptr<";
@@ -184,7 +187,7 @@ static void read_mlir_type(struct mpk_span text, struct mpk_triton_param *p)
 	p->dtype = type_of(mpk_span_trim(word), true, &p->is_signless);
 }
 
-/* "%x: TYPE {attributes} loc(...)" */
+/* Reads "%x: TYPE {attributes} loc(...)". */
 static enum mpk_code read_argument(struct mpk_span text, struct mpk_triton_param *out,
 				   struct mpk_error *err)
 {
@@ -246,7 +249,7 @@ struct reader {
 	struct mpk_error *err;
 };
 
-/* No block has more of it; of a grid of them 64 bits hold the sum. */
+/* No block has more than this; the sum for a whole grid fits in 64 bits. */
 enum { SCRATCH_MAX = 1 << 30, THREADS_MAX = 1024, CLUSTER_MAX = 16 };
 
 static enum mpk_code metadata_wrong(const struct reader *r, const char *key, const char *want)
@@ -254,7 +257,7 @@ static enum mpk_code metadata_wrong(const struct reader *r, const char *key, con
 	return mpk_fail(r->err, MPK_E_CORRUPT, "Triton's metadata: '%s' is not %s", key, want);
 }
 
-/* A number within bounds; what is not there is its default, where it has one. */
+/* Reads a number within limits; a missing one gets its default, if it has one. */
 static enum mpk_code read_number(const struct reader *r, const char *key, int64_t least,
 				 int64_t most, int64_t otherwise, int64_t *out)
 {
@@ -282,7 +285,7 @@ static enum mpk_code read_flag(const struct reader *r, const char *key, bool *ou
 		       : metadata_wrong(r, key, "true or false");
 }
 
-/* An object with names since Triton 3, a list of backend and architecture before. */
+/* An object with names since Triton 3; before, a list of backend and architecture. */
 static enum mpk_code read_target(const struct reader *r, int64_t *warp, unsigned *arch)
 {
 	struct mpk_json_value target = mpk_json_value_get(r->root, "target"), backend, number;
@@ -304,7 +307,7 @@ static enum mpk_code read_target(const struct reader *r, int64_t *warp, unsigned
 	return MPK_OK;
 }
 
-/* "cluster_dims" up to Triton 3.3, the number of blocks along x in every release. */
+/* "cluster_dims" up to Triton 3.3; in every release the number of blocks along x. */
 static enum mpk_code read_cluster(const struct reader *r, uint32_t out[3])
 {
 	struct mpk_json_value dims = mpk_json_value_get(r->root, "cluster_dims"), v;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* container.h - the numbers of a fatbin that its reader and its writer share (FORMAT.md 2 and 3), for this folder alone */
+/* container.h - numbers of a fatbin that the files of this room share (FORMAT.md 2 and 3) */
 #ifndef MPK_FATBIN_INTERNAL_CONTAINER_H
 #define MPK_FATBIN_INTERNAL_CONTAINER_H
 
@@ -14,11 +14,11 @@ enum {
 	KIND_ELF = 2,
 	KIND_LTO = 8,
 	KIND_TILE = 128,
-	KIND_TOGETHER = 256, /* images that were packed together */
+	KIND_TOGETHER = 256, /* images that were compressed together */
 	ENTRY_VERSION = 0x101,
-	ENTRY_BYTES = 64,   /* of a header without texts */
-	TOGETHER_BYTES = 8, /* in front of the headers of such images */
-	/* of an entry */
+	ENTRY_BYTES = 64,   /* bytes of a header without texts */
+	TOGETHER_BYTES = 8, /* bytes before the headers of such images */
+	/* flags of an entry */
 	FLAG_64_BIT = 0x1,
 	FLAG_DEBUG = 0x2,
 	FLAG_LINUX = 0x10,

@@ -22,7 +22,7 @@ open("h.c", "w").write("int x;\n")
 page = open(ROOT + "/man/mpack.toml.5").read()
 listed = []
 for letter in "gfm":
-    text = page.split(".It Names behind Fl %s No" % letter)[1].split("\n.It")[0].split("\n.El")[0]
+    text = page.split(".It Names after Fl %s No" % letter)[1].split("\n.It")[0].split("\n.El")[0]
     names = "\n".join(line for line in text.split("\n")[1:] if not re.match(r"\.|N is|WORD is|and$", line))
     for word in re.split(r"[,\s]+", names.replace("\\-", "-").replace("| ", "|").strip()):
         name, _, values = word.rstrip(".").partition("=")

@@ -90,8 +90,7 @@ static bool set_when(const struct mpk_option *o, const char *value)
 	static const char *const words[] = { "auto", "always", "never" };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++) {
-		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): getopt ensured that
-		 * there is a value */
+		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): getopt ensured it */
 		if (strcmp(value, words[i]) == 0) {
 			*(enum mpk_when *)o->target = (enum mpk_when)i;
 			return true;

@@ -486,6 +486,7 @@ static void put_files(const struct older *older, struct mpk_strbuf *out)
 		mpk_table_cell(&table, "%s", !x ? "+" : !y ? "-" : "~");
 		mpk_table_cell(&table, "%s", x ? MPK_SIZE(x->bytes) : "");
 		mpk_table_cell(&table, "%s", y ? MPK_SIZE(y->bytes) : "");
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is in one of the two */
 		mpk_table_cell(&table, "%s", MPK_QUOTE((y ? y : x)->name));
 	}
 	mpk_table_print(&table, "  ", out);

@@ -142,11 +142,12 @@ static bool find_arguments(struct mpk_span text, const char *name, struct mpk_sp
 		left = mpk_span_of(sign + 1, (size_t)(end - sign) - 1);
 		bool quoted = mpk_span_starts(left, "\"");
 
-		if (left.len < len + 1 + 2U * quoted ||
+		if (left.len < len + 1 + (size_t)2 * quoted ||
 		    memcmp(left.data + quoted, name, len) != 0 ||
-		    (quoted && left.data[len + 1] != '"') || left.data[len + 2U * quoted] != '(')
+		    (quoted && left.data[len + 1] != '"') ||
+		    left.data[len + (size_t)2 * quoted] != '(')
 			continue;
-		len += 1 + 2U * quoted;
+		len += 1 + (size_t)2 * quoted;
 		*out = mpk_span_from(left, len);
 		return true;
 	}

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "text/escape.h"
 #include "text/json.h"
+#include "text/markup.h"
 #include "text/phrase.h"
 #include "text/table.h"
 
@@ -86,6 +87,21 @@ START_TEST(json_holds_no_controls)
 			 "{\n  \"a\\u009B\": "
 			 "\"\\u001B\\u007F\\u0085\\u202E\xc3\xa9\\\\\"\n}\n");
 	mpk_json_fini(&j);
+	mpk_strbuf_fini(&out);
+}
+END_TEST
+
+/* What is markup becomes references, what commands a terminal or is no UTF-8 is shown escaped; both ends are quoted. */
+START_TEST(attributes_of_xml)
+{
+	struct mpk_strbuf out = { 0 };
+
+	mpk_xml_attribute(&out, "name", "a<b>&\"'\x1b\xff\xe2\x80\xae\xc3\xa9\t");
+	mpk_xml_escaped_attribute(&out, "x", "\\e<\xef\xbf\xbf");
+	ck_assert(!out.failed);
+	ck_assert_str_eq(
+		mpk_strbuf_text(&out),
+		" name=\"a&lt;b&gt;&amp;&quot;'\\x1b\\xff\\xe2\\x80\\xae\xc3\xa9\\t\" x=\"\\e&lt;\xef\xbf\xbd\"");
 	mpk_strbuf_fini(&out);
 }
 END_TEST
@@ -544,6 +560,7 @@ int main(void)
 	TCase *tc = tcase_create("text");
 
 	tcase_add_test(tc, json_document);
+	tcase_add_test(tc, attributes_of_xml);
 	tcase_add_test(tc, json_failure_is_remembered);
 	tcase_add_test(tc, json_holds_no_controls);
 	tcase_add_test(tc, errors_of_others);

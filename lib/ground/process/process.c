@@ -358,6 +358,7 @@ static enum mpk_code child_start(const struct mpk_process *p, const sigset_t *ma
 		groups_swap(0, pid);
 	*out = (struct mpk_child){ p, end, pid, supervisor, copier, self, deadline, !p->hear };
 	copier = (struct mpk_copier){ 0 };
+	/* NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): what cleans up reads it */
 	self = MAP_FAILED;
 	return MPK_OK;
 }
@@ -550,7 +551,7 @@ static int64_t process_look(struct run *r)
 		struct mpk_child *slot = &r->slots[i];
 
 		bool runs = slot->pid != 0;
-		int64_t left = child_attend(slot, stopped, &r->channels[i * MPK_CHILD_FDS]);
+		int64_t left = child_attend(slot, stopped, &r->channels[(size_t)i * MPK_CHILD_FDS]);
 
 		sleep = left < sleep ? left : sleep;
 		if (runs && !slot->pid) {

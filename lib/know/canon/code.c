@@ -193,8 +193,8 @@ static enum mpk_code hash_module(struct mpk_span s, struct mpk_canon_hash *h, st
 
 	if (s.len < 4 * HEADER_WORDS || s.len % 4)
 		return mpk_fail(err, MPK_E_CORRUPT, "SPIR-V: cut off");
-	mpk_canon_raw(h, mpk_span_of(s.data + 4 * VERSION, 4));
-	mpk_canon_raw(h, mpk_span_of(s.data + 4 * SCHEMA, 4));
+	mpk_canon_raw(h, mpk_span_of(s.data + (size_t)4 * VERSION, 4));
+	mpk_canon_raw(h, mpk_span_of(s.data + (size_t)4 * SCHEMA, 4));
 	for (size_t at = 4 * HEADER_WORDS; at < s.len; at += op.len) {
 		uint32_t word = mpk_load_u32(s.data + at);
 

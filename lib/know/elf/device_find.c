@@ -204,9 +204,9 @@ static inline chunk pairs_at(const uint8_t *at)
 static const uint8_t *skip_others(const uint8_t *at, const uint8_t *end)
 {
 	for (; (size_t)(end - at) > STEP_BYTES; at += STEP_BYTES) {
-		words found =
-			(words)(pairs_at(at) | pairs_at(at + CHUNK_BYTES) |
-				pairs_at(at + 2 * CHUNK_BYTES) | pairs_at(at + 3 * CHUNK_BYTES));
+		words found = (words)(pairs_at(at) | pairs_at(at + CHUNK_BYTES) |
+				      pairs_at(at + (size_t)2 * CHUNK_BYTES) |
+				      pairs_at(at + (size_t)3 * CHUNK_BYTES));
 
 		if (found[0] | found[1])
 			break;

@@ -87,9 +87,7 @@ bool mpk_py_dtype_of_format(const char *format, Py_ssize_t itemsize, struct mpkr
 	const uint16_t one = 1;
 	const bool is_little = *(const uint8_t *)&one == 1;
 
-	if (*f == '@' || *f == '=' || *f == (is_little ? '<' : '>'))
-		f++;
-	else if (*f == '|')
+	if (*f == '@' || *f == '=' || *f == '|' || *f == (is_little ? '<' : '>'))
 		f++;
 	if (*f == 'Z' && (f[1] == 'f' || f[1] == 'd') && !f[2])
 		return set(out, 5, itemsize);

@@ -197,7 +197,7 @@ static int sa_extents(const struct mpk_sa_run *r, const struct mpk_sa_step *s, i
 	if (is_cuda && out[3] * out[4] * out[5] > MPK_SA_CUDA_THREADS)
 		return mpk_sa_refuse("ValueError",
 				     "%s: a block of %lld threads; at most %d are possible",
-				     mpk_sa_text(r->f->name), (long long)(out[3] * out[4] * out[5]),
+				     mpk_sa_text(r->f->name), (long long)out[3] * out[4] * out[5],
 				     MPK_SA_CUDA_THREADS);
 	return 0;
 }

@@ -128,6 +128,8 @@ START_TEST(weights_are_of_one_runtime)
 	GOOD("tensor_cache.update", text("w_0"), TENSOR(f32, 4), integer(1));
 	GOOD("param_array_from_cache", text("w"), integer(-1));
 	ck_assert_uint_eq(result.array->count, 1);
+	ck_assert_int_eq(result.array->items[0].kind, MPK_VALUE_TENSOR);
+	ck_assert_int_eq(result.array->items[0].tensor->dl.shape[0], 4);
 	RAISES("has no 'w_1'", "param_array_from_cache", text("w"), integer(2));
 	RAISES("weights of one name", "param_array_from_cache", text("w"), integer(-2));
 	RAISES("must be a string", "param_array_from_cache_by_name", TUPLE(integer(1)));

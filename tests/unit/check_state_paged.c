@@ -248,6 +248,32 @@ START_TEST(a_cache_is_no_other_object)
 }
 END_TEST
 
+/* What was merged, in the order in which it came. */
+START_TEST(two_attentions_are_merged_in_place)
+{
+	struct mpk_value c, a = TENSOR(f32, 2, 3), b = TENSOR(f32, 2);
+	struct made m = arguments(false, nothing);
+	size_t calls = kernel_calls;
+
+	mpk_value_drop(&m.args[23]);
+	m.args[23] = TUPLE(kernel(nothing), kernel(nothing));
+	ck_assert_ok(call_all("paged_attention_kv_cache_create", m.args, 28), err);
+	c = same(result);
+
+	RAISES("argument 4", "attention_kv_cache_merge_attn_output_inplace", same(c), same(a),
+	       same(b), TENSOR(f32, 2, 3), integer(1));
+	GOOD("attention_kv_cache_merge_attn_output_inplace", same(c), same(a), same(b),
+	     TENSOR(f32, 2, 3), TENSOR(f32, 2));
+	ck_assert_uint_eq(kernel_calls, calls + 1);
+	ck_assert_uint_eq(result.array->count, 2);
+	ck_assert_ptr_eq(result.array->items[0].tensor, a.tensor);
+	ck_assert_ptr_eq(result.array->items[1].tensor, b.tensor);
+	mpk_value_drop(&a);
+	mpk_value_drop(&b);
+	mpk_value_drop(&c);
+}
+END_TEST
+
 START_TEST(a_pass_begins_before_attention)
 {
 	struct mpk_value c = cache(false);
@@ -526,6 +552,7 @@ int main(void)
 	const struct state_test tests[] = {
 		{ sizes_are_checked_when_a_cache_is_made, 1 },
 		{ a_cache_is_no_other_object, 1 },
+		{ two_attentions_are_merged_in_place, 1 },
 		{ a_pass_begins_before_attention, 1 },
 		{ numbers_of_windows_do_not_overflow, 1 },
 		{ a_kernel_cannot_change_its_cache, 1 },

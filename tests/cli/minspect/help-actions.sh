@@ -9,6 +9,8 @@ look() { minspect "$@" 2>&1 || echo "status $?"; }
 look help
 look help rnu
 look help run 0
+look help run 99 # the last that may be asked for; there is none
+look help run 100
 look help nothing-like-it
 for action in $(minspect --help=table | awk -F '\t' '$6 != "" { print $2 }'); do
 	for screen in 1 2 3 4; do

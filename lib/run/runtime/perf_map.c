@@ -29,8 +29,7 @@ static void put_functions(const struct mpk_elfdyn *object, uintptr_t base, struc
 	for (size_t i = 0; i < source.count; i++)
 		if (source.get(source.self, i, &s, NULL) == MPK_OK && s.defined && s.bytes &&
 		    s.type == STT_FUNC)
-			mpk_strbuf_printf(out, "%llx %llx %s\n",
-					  (unsigned long long)(base + s.value),
+			mpk_strbuf_printf(out, "%llx %llx %s\n", (unsigned long long)base + s.value,
 					  (unsigned long long)s.bytes, s.name);
 }
 

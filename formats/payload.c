@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* payload.c - any payload, by the codec of its kind: decoded, and the files that it consists of */
+/* payload.c - a payload of any kind: decoded by the codec of its kind, and the files that it
+ * consists of */
 #include "payload.h"
 
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static enum mpk_code read_empty(struct mpk_cursor *c, struct mpk_arena *arena,
 const struct mpk_payload_reader mpk_reader_empty = { MPK_PAYLOAD_EMPTY, read_empty };
 const struct mpk_codec mpk_codec_empty = { &mpk_reader_empty, NULL };
 
-/* Returns the payload with everything set that a reader may ask for. */
+/* Sets every field that a reader may use, then reads. */
 static enum mpk_code decode(const struct mpk_payload *start,
 			    const struct mpk_payload_reader *reader, struct mpk_source bytes,
 			    struct mpk_arena *arena, struct mpk_payload *out, struct mpk_error *err)
@@ -79,9 +80,9 @@ const struct mpk_kind *mpk_kind_find(struct mpk_span name)
 
 /* --- the files of a decoded payload ----------------------------------------------------------- */
 
-/* Names come from the payload and may be hostile ("..", a slash, 64 KiB long, the same name
- * twice). What a file system could refuse is replaced and numbered; the title keeps the original
- * name. */
+/* Names come from the payload and may be hostile ("..", a slash, 64 KiB long, twice the same name).
+ * Characters that a file system may refuse are replaced, and the name gets a number; the title
+ * keeps the original name. */
 
 static void files_fini(struct mpk_files *b)
 {
@@ -95,11 +96,10 @@ static bool file_char(uint8_t c)
 	       c == '_' || c == '-' || c == '.';
 }
 
-/* Bytes of a title that go into a name: file systems end at 255. */
+/* Most bytes of a title in a file name: file systems allow 255. */
 enum { STEM_MAX = 120 };
 
-/* Returns the part of a title that a file name can hold; *same says whether that is the whole
- * title. */
+/* Returns the part of a title that can be in a file name; *same: it is the whole title. */
 static const char *file_stem(struct mpk_arena *arena, struct mpk_span title, bool *same)
 {
 	size_t len = title.len < STEM_MAX ? title.len : STEM_MAX;
@@ -117,8 +117,8 @@ static const char *file_stem(struct mpk_arena *arena, struct mpk_span title, boo
 	return stem;
 }
 
-/* Makes dir/title.suffix, with the file's number before the suffix when the title had to be
- * changed or the name is taken. */
+/* Returns dir/title.suffix, with the number of the file before the suffix if the title was changed
+ * or the name exists already. */
 const char *mpk_files_name(struct mpk_files *b, const char *dir, struct mpk_span title,
 			   const char *suffix)
 {
@@ -174,7 +174,7 @@ enum mpk_code mpk_files_add_bytes(struct mpk_files *b, const char *name, struct 
 	return mpk_files_add(b, name, (struct mpk_extracted_file){ .data = data, .stored = true });
 }
 
-/* Moves the text into the arena. */
+/* Copies the text to the arena, and frees it. */
 enum mpk_code mpk_files_add_text(struct mpk_files *b, const char *name, struct mpk_strbuf *text)
 {
 	char *copy = text->failed ? NULL : mpk_arena_copy(b->arena, text->data, text->len);

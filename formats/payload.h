@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* payload.h - one module's payload, whatever its kind, as a decoded structure */
+/* payload.h - the payload of a module of any kind, decoded */
 #ifndef MPK_FORMATS_PAYLOAD_H
 #define MPK_FORMATS_PAYLOAD_H
 
@@ -24,8 +24,8 @@
 #include "relaxvm/relaxvm.h"
 #include "relayvm/relayvm.h"
 
-/* X(tag, member, struct): what payloads decode to. For each there is a row in lib/show/payload, which
- * says all that is printed, compared and checked of it.
+/* X(tag, member, struct): the structs that payloads decode to. Each has a row in lib/show/payload,
+ * with everything that is printed, compared and checked.
  * kernels: cuda, opencl, ...; record: external runtimes, c, static_library; factory: graph and AOT
  * executors; consts: const_loader, metadata; relax: relax.VMExecutable, relax.Executable; relay:
  * VMExecutable. */
@@ -44,7 +44,7 @@ enum mpk_payload_tag {
 	MPK_PAYLOADS(MPK_PAYLOAD_TAG)
 };
 
-/* Bytes and their offset in the blob (from which offsets of errors and files count). */
+/* Bytes and their offset in the blob, from which offsets of errors and files count. */
 struct mpk_source {
 	struct mpk_span span;
 	uint64_t off;
@@ -54,8 +54,8 @@ struct mpk_payload {
 	enum mpk_payload_tag tag;
 	const struct mpk_kind *kind;
 	enum mpk_generation gen;
-	struct mpk_source source; /* decoded payloads: the bytes this was read from */
-	uint64_t trailing;        /* bytes after the last field: ignored by TVM, not written back */
+	struct mpk_source source; /* the bytes that it was decoded from */
+	uint64_t trailing;        /* bytes after the last field, which TVM ignores */
 	union {
 #define MPK_PAYLOAD_MEMBER(TAG, member, type) struct type member;
 		MPK_PAYLOADS(MPK_PAYLOAD_MEMBER)
@@ -64,16 +64,16 @@ struct mpk_payload {
 
 struct mpk_files;
 
-/* Reads one payload layout. A read starts at the cursor, stops after the last field and fills
- * out->u; tag, kind and gen are set before. Code that names its payloads, such as an executor,
- * links only that reader, without writers and the table of kinds. */
+/* Reads a payload layout. Reading starts at the cursor, stops after the last field and sets out->u;
+ * tag, kind and gen are set before. Code that needs only certain payloads, such as an executor,
+ * links only their readers, without the table of kinds. */
 struct mpk_payload_reader {
 	enum mpk_payload_tag tag;
 	enum mpk_code (*read)(struct mpk_cursor *c, struct mpk_arena *arena,
 			      struct mpk_payload *out, struct mpk_error *err);
 };
 
-/* Readers that others name; executors do not ask for out->kind. */
+/* The readers that executors use; they do not use out->kind. */
 extern const struct mpk_payload_reader mpk_reader_relax; /* relax.VMExecutable, relax.Executable */
 extern const struct mpk_payload_reader mpk_reader_relay; /* VMExecutable */
 extern const struct mpk_payload_reader
@@ -81,43 +81,44 @@ extern const struct mpk_payload_reader
 extern const struct mpk_payload_reader mpk_reader_aot;     /* AotExecutorFactory */
 extern const struct mpk_payload_reader mpk_reader_kernels; /* cuda, opencl, ... */
 
-/* How one payload layout is read, and the files that it consists of.
+/* How a payload layout is read, and the files that it consists of.
  *
- * A codec with MPK_PAYLOAD_RECORD and a schema of its own for out->u.record needs no member: its fields are
- * listed, and extracted as files, like those of every record, whatever its bytes look like. */
+ * A codec with MPK_PAYLOAD_RECORD and a schema of its own for out->u.record needs no new struct:
+ * its fields are listed, and extracted as files, like those of every record, in whatever layout
+ * they are stored. */
 struct mpk_codec {
 	const struct mpk_payload_reader *reader;
-	/* Adds the files that the payload consists of; NULL: there are none. */
+	/* Adds the files that the payload consists of; NULL: none. */
 	enum mpk_code (*files)(const struct mpk_payload *p, struct mpk_files *files);
 };
 
-/* The payload of a node that was read. */
+/* The payload of a node of a blob. */
 static inline struct mpk_source mpk_source_of(const struct mpk_node *node)
 {
 	return (struct mpk_source){ node->payload, node->payload_off };
 }
 
-/* mpk_payload_decode - read a payload whose bytes are known: mpk_source_of(node)
- * @out     views into bytes, arrays in arena; trailing says how many bytes are too many
+/* mpk_payload_decode - decode a payload, usually mpk_source_of(node)
+ * @out     views of bytes, arrays in arena; trailing is the number of bytes after the last field
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "blob"; MPK_E_NOMEM */
 enum mpk_code mpk_payload_decode(const struct mpk_kind *kind, enum mpk_generation gen,
 				 struct mpk_source bytes, struct mpk_arena *arena,
 				 struct mpk_payload *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_payload_decode_as - the same where the reader is known; out->kind is NULL */
+/* mpk_payload_decode_as - decode a payload with a given reader; out->kind is NULL */
 enum mpk_code mpk_payload_decode_as(const struct mpk_payload_reader *reader,
 				    enum mpk_generation gen, struct mpk_source bytes,
 				    struct mpk_arena *arena, struct mpk_payload *out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* One file that a payload would make. */
+/* A file that is extracted from a payload. */
 struct mpk_extracted_file {
 	const char *name; /* relative, "params/w1"; letters, digits, "._-/"; unique */
 	struct mpk_span data;
-	uint64_t off; /* offset of data in the blob, when stored */
-	bool stored;  /* false: data was made from the payload, "functions.json" */
-	const struct mpk_tensor_record *tensor; /* type of data's elements, or NULL */
-	struct mpk_span title; /* the name as the payload spells it; may be empty */
+	uint64_t off; /* offset of data in the blob, if stored */
+	bool stored;  /* data is in the blob; false: it was generated, like "functions.json" */
+	const struct mpk_tensor_record *tensor; /* type and shape of data; NULL: not a tensor */
+	struct mpk_span title;                  /* name in the payload; may be empty */
 };
 
 struct mpk_extracted_files {
@@ -125,28 +126,29 @@ struct mpk_extracted_files {
 	size_t count;
 };
 
-/* The files of a payload while its codec lists them. */
+/* The list of files, while a codec fills it. */
 struct mpk_files {
 	const struct mpk_payload *p;
 	struct mpk_arena *arena;
 	struct mpk_extracted_file *files; /* malloc'ed while it grows */
 	size_t count, cap;
-	struct mpk_strmap names; /* number of files so far */
-	bool with_tables;        /* "functions.json", too */
+	struct mpk_strmap names; /* index of each file by its name */
+	bool with_tables;        /* with "functions.json" */
 	struct mpk_error *err;
 };
 
-/* mpk_files_name - dir/title.suffix, changed where title is no file name or the name is taken
+/* mpk_files_name - make a name, dir/title.suffix; changed if title is not a valid file name, or the
+ * name exists already
  * @dir     "params/"; @suffix  ".ptx", or empty
- * Returns  a text in the arena, or NULL when memory is out, which mpk_files_add then reports */
+ * Returns  a text in the arena; NULL when memory is out, which mpk_files_add then reports */
 const char *mpk_files_name(struct mpk_files *files, const char *dir, struct mpk_span title,
 			   const char *suffix);
 
-/* mpk_files_add - one file more; its offset is found where it is stored
- * mpk_files_add_bytes - stored bytes
- * mpk_files_add_text - a text that is made; empties it
- * mpk_files_add_tensor - the elements of a tensor
- * mpk_files_add_params - named tensors, each a file in dir
+/* mpk_files_add - add a file; the offset of stored data is found here
+ * mpk_files_add_bytes - add stored bytes
+ * mpk_files_add_text - add a generated text; empties it
+ * mpk_files_add_tensor - add the elements of a tensor
+ * mpk_files_add_params - add named tensors, each as a file in dir
  * Return   MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_files_add(struct mpk_files *files, const char *name,
 			    struct mpk_extracted_file file) MPK_MUST_CHECK;
@@ -159,28 +161,31 @@ enum mpk_code mpk_files_add_tensor(struct mpk_files *files, const char *name, st
 enum mpk_code mpk_files_add_params(struct mpk_files *files, const char *dir,
 				   const struct mpk_params *p) MPK_MUST_CHECK;
 
-/* mpk_record_files - the fields of a record that have a file name; for codecs whose payload is a record
+/* mpk_record_files - add the fields of a record that have a file name, for codecs whose payload is
+ * a record
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_record_files(const struct mpk_payload *p, struct mpk_files *files) MPK_MUST_CHECK;
 
-/* mpk_node_folder - "12-relax.VMExecutable", "0-host": a folder for the files of one module
- * What of a kind cannot stand in a file name becomes '_'; the index makes it unique.
- * Returns  a text in arena, or NULL when memory is out */
+/* mpk_node_folder - the name of a folder for the files of a module: "12-relax.VMExecutable",
+ * "0-host"
+ * Characters of the kind that file names cannot have become '_'; the index makes the name unique.
+ * Returns  a text in arena; NULL when memory is out */
 const char *mpk_node_folder(const struct mpk_node *node, size_t index, struct mpk_arena *arena);
 
-/* mpk_payload_extract - the files that a decoded payload consists of, in stored order
- * Code as "kernels.ptx" or "kernels/<name>.metal" with the suffix of its format, function
- * tables as "functions.json" in the layout of TVM's .tvm_meta.json, tensors as
- * "params/<name>", "constants/<name>" or "constants/<index>", graphs as "graph.json",
- * bytecode as a listing "bytecode.txt".
- * Names that are no file names are changed; title keeps what they were.
- * @out     in arena, views into the payload's bytes
+/* mpk_payload_extract - list the files that a decoded payload consists of, in stored order
+ * Code is "kernels.ptx" or "kernels/<name>.metal", with the suffix of its format; function tables
+ * are "functions.json" in the layout of TVM's .tvm_meta.json; tensors are "params/<name>",
+ * "constants/<name>" or "constants/<index>"; graphs are "graph.json"; bytecode is a listing
+ * "bytecode.txt".
+ * Names that are not valid file names are changed; title has the original name.
+ * @out     in arena, views of the payload's bytes
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_payload_extract(const struct mpk_payload *p, struct mpk_arena *arena,
 				  struct mpk_extracted_files *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_payload_parts - the same without function tables, which are long and decoded already */
+/* mpk_payload_parts - as mpk_payload_extract, without function tables, which are long and already
+ * decoded */
 enum mpk_code mpk_payload_parts(const struct mpk_payload *p, struct mpk_arena *arena,
 				struct mpk_extracted_files *out,
 				struct mpk_error *err) MPK_MUST_CHECK;

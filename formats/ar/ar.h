@@ -16,11 +16,11 @@
 #include "base/span.h"
 
 struct mpk_ar_member {
-	struct mpk_span name; /* without padding and '/'; never empty; may hold any byte,
-				 * slashes and ".." included: check before making a file of it */
+	struct mpk_span name; /* without padding and '/'; never empty; may have any bytes, also
+			       * slashes and "..": check it before making a file of it */
 	struct mpk_span data;
-	uint64_t data_off;   /* of data in the archive, bytes */
-	uint64_t header_off; /* of the member's header in the archive, bytes */
+	uint64_t data_off;   /* offset of data in the archive, bytes */
+	uint64_t header_off; /* offset of the member's header in the archive, bytes */
 };
 
 struct mpk_ar_symbol {
@@ -29,14 +29,15 @@ struct mpk_ar_symbol {
 };
 
 struct mpk_ar {
-	const struct mpk_ar_member *members; /* in file order, index and name table left out */
+	const struct mpk_ar_member
+		*members; /* in file order, without the index and the name table */
 	size_t member_count;
 	const struct mpk_ar_symbol *symbols; /* in the order of the index */
 	size_t symbol_count;
 	bool has_index;
 };
 
-/* mpk_ar_is - whether the bytes begin as an archive does, thin ones included */
+/* mpk_ar_is - whether the bytes begin with the magic number of an archive, also a thin one */
 bool mpk_ar_is(struct mpk_span bytes);
 
 /* mpk_ar_read - list the members and the symbol index
@@ -50,25 +51,25 @@ bool mpk_ar_is(struct mpk_span bytes);
 enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_ar *out,
 			  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* One member to be written. */
+/* A member to write. */
 struct mpk_ar_entry {
 	struct mpk_span name;           /* a file name: not empty, no '/', newline or NUL */
 	const struct mpk_rope *content; /* must live until the archive is written */
-	const struct mpk_span *symbols; /* what the member defines, as the index lists it */
+	const struct mpk_span
+		*symbols; /* symbols that the member defines, as the index lists them */
 	size_t symbol_count;
 };
 
 /* mpk_ar_write - append an archive: index "/", long names "//", members in the given order
- * Times, owners and the index's mode are 0, members have mode 0644: the bytes depend on
- * the entries alone and equal those of `ar rcsD`. The index is written when any entry has
- * symbols; it has 64-bit offsets ("/SYM64/") when a header lies beyond 4 GiB.
- * Returns  MPK_OK; MPK_E_RANGE (a name as above, a symbol that is empty or holds a NUL,
- *          a member of 10^10 bytes or more); MPK_E_NOMEM. On failure the rope's content
- *          is undefined. */
+ * Times, owners and the index's mode are 0, members have mode 0644: the bytes depend on the entries
+ * only and equal those of `ar rcsD`. The index is written if any entry has symbols; it has 64-bit
+ * offsets ("/SYM64/") if a header lies beyond 4 GiB.
+ * Returns  MPK_OK; MPK_E_RANGE (an invalid name, a symbol that is empty or has a NUL, a member of
+ *          10^10 bytes or more); MPK_E_NOMEM. On failure the rope's content is undefined. */
 enum mpk_code mpk_ar_write(const struct mpk_ar_entry *entries, size_t count, struct mpk_rope *rope,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* --- what reader and writer share: FORMAT.md 1, 2 ------------------------------------------ */
+/* --- used by reader and writer: FORMAT.md 1, 2 ------------------------------------------- */
 
 #define MPK_AR_MAGIC "!<arch>\n"
 #define MPK_AR_THIN_MAGIC "!<thin>\n"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - ar archives of GNU, BSD and Microsoft tools: members, long names, symbol index
  *
- * One walk over the headers finds the tables, a second one makes the members, since the table of
- * long names may come after members that need it. Nothing in the format limits overlaps: each size
- * is compared with the file, and a name's length with a bound. Thin archives hold only names of
- * files and are refused.
- */
+ * A first walk over the headers finds the tables, a second one makes the list of members, because
+ * the table of long names may come after members that need it. The format does not exclude
+ * overlaps: each size is compared with the file, and the length of a name with a limit. Thin
+ * archives contain only names of files and are refused. */
 #include "ar/ar.h"
 
 #include <inttypes.h>
@@ -14,7 +13,7 @@
 #include "base/vec.h"
 #include "text/escape.h"
 
-/* What a member's raw name says it is (FORMAT.md 2). */
+/* The meaning of a member's raw name (FORMAT.md 2). */
 enum role {
 	ROLE_MEMBER,
 	ROLE_INDEX32, /* "/": big-endian u32 */
@@ -22,7 +21,7 @@ enum role {
 	ROLE_BSD32,   /* "__.SYMDEF": u32 in the target's byte order */
 	ROLE_BSD64,   /* "__.SYMDEF_64" */
 	ROLE_NAMES,   /* "//": long names */
-	ROLE_OTHER,   /* "/<...>/" and a second "/": Microsoft's; skipped */
+	ROLE_OTHER,   /* "/<...>/" and a second "/", of Microsoft; skipped */
 };
 
 struct item {
@@ -30,7 +29,7 @@ struct item {
 	uint64_t header_off;
 	uint64_t data_off;
 	struct mpk_span raw_name; /* the 16 bytes without trailing spaces, or BSD's name */
-	bool spelled_out;         /* raw_name is the name itself, '/' means nothing in it */
+	bool spelled_out;         /* raw_name is the name itself; a '/' in it has no meaning */
 	struct mpk_span data;
 };
 
@@ -38,15 +37,15 @@ struct item {
  * would take n * n steps. */
 enum { NAME_LIMIT = 65536 };
 
-/* Where the parts of the archive stand; filled by the first walk. */
+/* The parts of the archive, found by the first walk. */
 struct layout {
 	struct mpk_span bytes;
 	struct mpk_span names;
-	struct item index; /* role ROLE_MEMBER: there is none */
+	struct item index; /* role ROLE_MEMBER: none */
 	size_t member_count;
 };
 
-/* Offsets count from the archive's first byte. */
+/* Offsets count from the first byte of the archive. */
 static enum mpk_code ar_fail_at(struct mpk_error *err, uint64_t off, const char *what)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "ar archive: %s", what);
@@ -60,13 +59,13 @@ static struct mpk_span trim_end(struct mpk_span s, char byte)
 	return s;
 }
 
-/* Thin archives too, so that they are refused with a reason. */
+/* Also accepts thin archives, so that they are refused with a reason. */
 bool mpk_ar_is(struct mpk_span bytes)
 {
 	return mpk_span_starts(bytes, MPK_AR_MAGIC) || mpk_span_starts(bytes, MPK_AR_THIN_MAGIC);
 }
 
-/* BSD: the name is in front of the data, its length in the header. */
+/* In BSD's form the name is before the data, and its length is in the header. */
 static enum mpk_code take_bsd_name(struct item *m, struct mpk_error *err)
 {
 	struct mpk_span digits = { m->raw_name.data + 3, m->raw_name.len - 3 };
@@ -83,7 +82,7 @@ static enum mpk_code take_bsd_name(struct item *m, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* A long name in BSD's form is spelled out: a '/' in it means nothing. */
+/* A long name in BSD's form is the name itself: a '/' in it has no meaning. */
 static enum role role_of(const struct item *m)
 {
 	struct mpk_span raw = m->raw_name;
@@ -103,7 +102,7 @@ static enum role role_of(const struct item *m)
 	return mpk_span_starts(raw, "/<") ? ROLE_OTHER : ROLE_MEMBER;
 }
 
-/* The member at *pos; *pos moves past it and its padding. */
+/* Reads the member at *pos; *pos moves past it and its padding. */
 static enum mpk_code next_item(struct mpk_span bytes, uint64_t *pos, struct item *out,
 			       struct mpk_error *err)
 {
@@ -125,7 +124,7 @@ static enum mpk_code next_item(struct mpk_span bytes, uint64_t *pos, struct item
 				       len, bytes.len - m.data_off);
 	m.raw_name = trim_end(mpk_span_of(head.data, MPK_AR_NAME_BYTES), ' ');
 	*pos = m.data_off + len;
-	/* A writer that forgot the last padding byte is forgiven. */
+	/* The last padding byte may be missing. */
 	if (*pos % 2 && *pos < bytes.len)
 		++*pos;
 	if (mpk_span_starts(m.raw_name, "#1/"))
@@ -135,7 +134,7 @@ static enum mpk_code next_item(struct mpk_span bytes, uint64_t *pos, struct item
 	return MPK_OK;
 }
 
-/* "/123" names the text at byte 123 of the name table, up to "/\n", "\n" or NUL. */
+/* "/123" is the text at byte 123 of the name table, up to "/\n", "\n" or NUL. */
 static enum mpk_code long_name(const struct item *m, struct mpk_span table, struct mpk_span *out,
 			       struct mpk_error *err)
 {
@@ -180,7 +179,7 @@ static enum mpk_code member_of(const struct item *m, struct mpk_span table,
 	return MPK_OK;
 }
 
-/* The second walk: the headers are known to be sound, names may still be wrong. */
+/* The second walk: headers are known to be valid; names may still be wrong. */
 static enum mpk_code read_members(const struct layout *l, struct mpk_ar_member *members,
 				  struct mpk_error *err)
 {
@@ -196,7 +195,7 @@ static enum mpk_code read_members(const struct layout *l, struct mpk_ar_member *
 	return MPK_OK;
 }
 
-/* An integer of the index; width is 4 or 8 and the caller has checked the bounds. */
+/* Reads an integer of the index; width is 4 or 8, and the caller has checked the bounds. */
 static uint64_t ar_load(const uint8_t *p, size_t width, bool big)
 {
 	uint64_t v = 0;
@@ -206,7 +205,7 @@ static uint64_t ar_load(const uint8_t *p, size_t width, bool big)
 	return v;
 }
 
-/* Members stand in the order of their headers. */
+/* Members are sorted by their headers. */
 static bool member_at(const struct mpk_ar *ar, uint64_t header_off, size_t *out)
 {
 	*out = mpk_first_from(ar->members, ar->member_count, sizeof *ar->members,
@@ -214,7 +213,7 @@ static bool member_at(const struct mpk_ar *ar, uint64_t header_off, size_t *out)
 	return *out < ar->member_count && ar->members[*out].header_off == header_off;
 }
 
-/* FORMAT.md 4: bytes of the pairs, pairs (name offset, header offset), bytes of names, names */
+/* FORMAT.md 4: bytes of all pairs, pairs (name offset, header offset), bytes of all names, names */
 static bool bsd_parts(struct mpk_span data, size_t width, bool big, struct mpk_span *pairs,
 		      struct mpk_span *strings)
 {
@@ -239,7 +238,7 @@ static enum mpk_code read_bsd_index(const struct item *index, struct mpk_arena *
 	struct mpk_span pairs, strings;
 	bool big = false;
 
-	/* The byte order is the target's and is not written down: the one that fits. */
+	/* The byte order is that of the target, which is not stored: both are tried. */
 	if (!bsd_parts(index->data, width, false, &pairs, &strings)) {
 		big = true;
 		if (!bsd_parts(index->data, width, true, &pairs, &strings))
@@ -276,7 +275,7 @@ enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena, struct
 			"a thin ar archive holds no members, only the names of files; make a whole one with `ar rcs`");
 	if (!mpk_ar_is(bytes))
 		return ar_fail_at(err, 0, "it does not begin with \"!<arch>\"");
-	/* Only counts and remembers; nothing is allocated before the whole file was seen to be sound. */
+	/* Only counts and remembers: nothing is allocated before the whole file is known to be valid. */
 	for (uint64_t pos = MPK_AR_MAGIC_BYTES; pos < l.bytes.len;) {
 		struct item m;
 

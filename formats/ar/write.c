@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write.c - ar archives as GNU ar writes them, with the index that linkers need
  *
- * Deterministic, as `ar D`: no times, owners or modes of the machine. The layout is planned before
- * the first byte is put, because the index comes first and has the offsets of the members; contents
- * are ropes and are not copied. The index is of 32 bits until the archive is too large for that.
- */
+ * Deterministic like `ar D`: without times, owners or modes. The layout is computed before the
+ * first byte is written, because the index comes first and has the offsets of the members. Contents
+ * are ropes and are not copied. The index has 32-bit offsets unless the archive is too large. */
 #include "ar/ar.h"
 
 #include <inttypes.h>
@@ -13,17 +12,17 @@
 #include "base/num.h"
 #include "text/escape.h"
 
-/* Sizes of the parts in front of the members, bytes without their headers. */
+/* Sizes of the parts before the members, in bytes without their headers. */
 struct plan {
 	const struct mpk_ar_entry *entries;
 	size_t count;
 	size_t symbol_count;
 	uint64_t string_bytes; /* symbol names with their NULs */
-	uint64_t name_bytes;   /* the table of long names */
-	size_t width;          /* of an integer in the index: 4, 8 or 0 (no index) */
+	uint64_t name_bytes;   /* bytes of the table of long names */
+	size_t width;          /* bytes of an integer in the index: 4, 8 or 0 (no index) */
 };
 
-static const uint64_t member_limit = UINT64_C(10000000000); /* ten digits */
+static const uint64_t member_limit = UINT64_C(10000000000); /* the size has ten digits */
 
 /* Members begin at even offsets. */
 static uint64_t even(uint64_t n)
@@ -31,8 +30,8 @@ static uint64_t even(uint64_t n)
 	return n + n % 2;
 }
 
-/* GNU ar ends a short name with '/', so it has room for one byte less; and "#1/" begins a long name of
- * BSD's. */
+/* GNU ar ends a short name with '/', so it has space for one byte less. "#1/" begins a long name in
+ * BSD's form. */
 static bool is_long(struct mpk_span name)
 {
 	return name.len >= MPK_AR_NAME_BYTES || mpk_span_is(name, "#1");
@@ -77,7 +76,7 @@ static uint64_t members_off(const struct plan *p)
 	return off;
 }
 
-/* Sizes first, since the width of the index depends on the size of the whole. */
+/* Sizes come first, because the width of the index depends on the size of the archive. */
 static enum mpk_code make_plan(struct plan *p, struct mpk_error *err)
 {
 	uint64_t end, header_bytes = 0;
@@ -91,7 +90,7 @@ static enum mpk_code make_plan(struct plan *p, struct mpk_error *err)
 			p->string_bytes += e->symbols[j].len + 1;
 		if (is_long(e->name))
 			p->name_bytes += e->name.len + 2;
-		/* each is below 10^10: the sum of as many as memory holds cannot wrap */
+		/* cannot wrap: each is below 10^10 */
 		header_bytes += MPK_AR_HEADER_BYTES + even(e->content->len);
 	}
 	if (!p->symbol_count)
@@ -110,8 +109,8 @@ static void ar_put_header(struct mpk_rope *rope, const char *name, const char *m
 {
 	char head[2 * MPK_AR_HEADER_BYTES];
 
-	/* name, then time, owner, group and mode as one field of 32; make_plan has seen to
-	 * it that size has ten digits at most */
+	/* name, then time, owner, group and mode as one field of 32; make_plan has checked that size has at
+	 * most ten digits */
 	snprintf(head, sizeof head, "%-16.16s%-32s%-10" PRIu64 "`\n", name, meta, size);
 	mpk_rope_put_bytes(rope, mpk_span_of(head, MPK_AR_HEADER_BYTES));
 }
@@ -126,7 +125,7 @@ static void put_big(struct mpk_rope *rope, uint64_t v, size_t width)
 	mpk_rope_put_bytes(rope, mpk_span_of(b, width));
 }
 
-/* Contents are only referred to: the rope is written span by span. */
+/* Contents are only referred to: the rope is written piece by piece. */
 enum mpk_code mpk_ar_write(const struct mpk_ar_entry *entries, size_t count, struct mpk_rope *rope,
 			   struct mpk_error *err)
 {
@@ -135,8 +134,7 @@ enum mpk_code mpk_ar_write(const struct mpk_ar_entry *entries, size_t count, str
 	MPK_TRY(make_plan(&p, err));
 	mpk_rope_put_bytes(rope, mpk_span_str(MPK_AR_MAGIC));
 	if (p.width) {
-		/* Every symbol has the offset of its member's header; the names follow in the
-		 * same order. */
+		/* Every symbol has the offset of its member's header; the names follow in the same order. */
 		uint64_t off = members_off(&p);
 
 		ar_put_header(rope, p.width == 8 ? "/SYM64/" : "/", "0           0     0     0",
@@ -167,7 +165,7 @@ enum mpk_code mpk_ar_write(const struct mpk_ar_entry *entries, size_t count, str
 			mpk_rope_put_u8(rope, '\n');
 	}
 
-	/* The name of a long one is its offset in the table of names. */
+	/* The name of a member with a long name is its offset in the table. */
 	uint64_t name_off = 0;
 
 	for (size_t i = 0; i < p.count; i++) {

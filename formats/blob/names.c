@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - names around a blob: symbols and functions, which differ between the generations,
- * and modules as users name them, "/0/1", or "#7" for those that the root does not reach */
+/* names.c - the symbols and functions of each generation, and modules as users name them: "/0/1",
+ * or "#7" for modules that the root does not reach */
 #include <stdio.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ const struct mpk_generation_info *mpk_generation_get(enum mpk_generation gen)
 	return &generations[gen];
 }
 
-/* How well a generation explains the bytes: 2 all of them, 1 up to an unknown kind, 0 not. */
+/* Returns how well a generation explains the bytes: 2 all of them, 1 up to an unknown kind, 0 not. */
 static enum mpk_code explains(struct mpk_span blob, enum mpk_generation gen, int *score,
 			      struct mpk_error *err)
 {
@@ -56,7 +56,7 @@ static enum mpk_code explains(struct mpk_span blob, enum mpk_generation gen, int
 	enum mpk_code code = mpk_blob_read(blob, gen, &scratch, &tree, NULL);
 
 	*score = 0;
-	/* A lack of memory says nothing about the bytes. */
+	/* A failed allocation says nothing about the bytes. */
 	if (code == MPK_E_NOMEM)
 		return mpk_fail_nomem(err);
 	if (code == MPK_OK)
@@ -66,8 +66,8 @@ static enum mpk_code explains(struct mpk_span blob, enum mpk_generation gen, int
 
 enum mpk_code mpk_blob_guess(struct mpk_span blob, enum mpk_generation *out, struct mpk_error *err)
 {
-	/* A blob that both older generations explain is the older one's. Once one explains
-	 * all of it the others are not tried: reading by a wrong rule may search the payloads. */
+	/* A blob that both older generations explain is taken for the older. Once one explains all bytes,
+	 * the others are not tried: reading by a wrong rule may search the payloads. */
 	static const enum mpk_generation order[] = { MPK_GEN_CURRENT, MPK_GEN_LEGACY,
 						     MPK_GEN_HYBRID };
 	int best = 0;
@@ -87,7 +87,7 @@ enum mpk_code mpk_blob_guess(struct mpk_span blob, enum mpk_generation *out, str
 			       "these bytes are no module blob of any TVM release");
 }
 
-/* Finds the importer with the lowest index, and the position of node among its imports. */
+/* Finds the importer with the lowest index, and the position of node among its children. */
 static bool find_parent(const struct mpk_tree *tree, size_t node, size_t *parent, size_t *position)
 {
 	for (size_t i = 0; i < node; i++) {
@@ -114,7 +114,7 @@ const char *mpk_tree_path(const struct mpk_tree *tree, size_t node, char *out, s
 		snprintf(out, size, "/");
 		return out;
 	}
-	/* from the node up, so the text grows towards the front */
+	/* from the node to the root, so the text grows towards its beginning */
 	for (;;) {
 		bool up = node != 0 && find_parent(tree, node, &parent, &position);
 		int n = up ? snprintf(step, sizeof step, "/%zu", position)
@@ -123,7 +123,7 @@ const char *mpk_tree_path(const struct mpk_tree *tree, size_t node, char *out, s
 		if (!up && node == 0)
 			break;
 		if ((size_t)n > at) {
-			/* The text is at out + at; its head does not fit. */
+			/* The text is at out + at; its beginning does not fit. */
 			memmove(out, out + at, size - at);
 			if (size - at < sizeof "...")
 				snprintf(out, size, "...");
@@ -141,7 +141,7 @@ const char *mpk_tree_path(const struct mpk_tree *tree, size_t node, char *out, s
 	return out;
 }
 
-/* One step of the path: digits up to the next slash or the end. */
+/* Reads one step of the path: digits up to the next slash or the end. */
 static bool blob_take_step(struct mpk_span *path, uint64_t *out)
 {
 	struct mpk_span digits = mpk_span_of(path->data, 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - a blob as a tree of views, from either container
  *
- * Since 0.22 the import tree comes first and every payload has its length. Before, a blob is a list of
- * items without lengths: each payload is read by its codec to find where it ends, and what follows one of
- * an unknown kind is guessed, within bounds. Nothing is copied: kinds and payloads are parts of the blob.
- */
+ * Since 0.22 the import tree comes first and every payload has a length. Before, a blob is a list
+ * of items without lengths: the codec of a kind reads the payload to find its end, and the end of a
+ * payload of unknown kind is guessed, within limits. Nothing is copied: kinds and payloads are
+ * parts of the blob. */
 #include "blob/blob.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 
 /* --- payloads without a length ------------------------------------------------------------- */
 
-/* How the payload of a kind reads; nothing of how it is written. */
+/* How the payload of a kind is read. */
 struct kind_layout {
 	const char *name;
 	const struct mpk_payload_reader *reader;
@@ -35,7 +35,7 @@ static const struct kind_layout layouts[] = {
 	MPK_KINDS(ROW)
 };
 
-/* NULL for a kind that this program does not know. */
+/* Returns NULL for an unknown kind. */
 static const struct kind_layout *layout_find(struct mpk_span name)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(layouts); i++)
@@ -44,12 +44,12 @@ static const struct kind_layout *layout_find(struct mpk_span name)
 	return NULL;
 }
 
-/* Reads the payload that begins at c, and no byte more. out->kind is NULL. */
+/* Reads exactly the payload at c. out->kind is NULL. */
 static enum mpk_code payload_read(struct mpk_cursor *c, const struct kind_layout *layout,
 				  enum mpk_generation gen, struct mpk_arena *arena,
 				  struct mpk_payload *out, struct mpk_error *err)
 {
-	/* properties of its kind that a reader may ask for: layouts, fields */
+	/* the properties of its kind that a reader may use: schema, name */
 	const struct mpk_kind kind = { .name = layout->name, .schema = layout->schema };
 	struct mpk_payload p = { .tag = layout->reader->tag, .kind = &kind, .gen = gen };
 
@@ -59,28 +59,27 @@ static enum mpk_code payload_read(struct mpk_cursor *c, const struct kind_layout
 	return MPK_OK;
 }
 
-/* Two vec<u64>, unchecked. */
+/* Two vec<u64>, not checked. */
 struct mpk_links {
 	struct mpk_span rows, child;  /* the elements, 8 bytes each */
 	uint64_t rows_off, child_off; /* offset of the elements, for messages */
 };
 
 struct mpk_legacy {
-	struct mpk_cursor c; /* over the whole blob, so that positions are blob offsets */
+	struct mpk_cursor c; /* over the whole blob, so that positions are offsets in the blob */
 	struct mpk_arena *arena;
 	struct mpk_tree *tree; /* gen is set; nodes are added */
-	size_t items, done;    /* items the header announces, items read */
+	size_t items, done;    /* number of items in the header, number of items read */
 	struct mpk_links links;
 	bool has_links;
 };
 
-/* The import tree: rows of children, checked as a whole before a node gets one
+/* The import tree: all rows of children are checked before any node gets its list
  *
- * Every child has a greater index than its parent, so that no tree that passes has a cycle.
- */
+ * Every child must have a greater index than its parent, so a tree that passes has no cycle. */
 
-/* Both vectors, as views; nothing is checked but that they fit
- * Returns  MPK_OK; MPK_E_CORRUPT, and c stays where it was */
+/* Finds both vectors; checks only that they fit
+ * Returns  MPK_OK; MPK_E_CORRUPT, and c does not move */
 static enum mpk_code links_read(struct mpk_cursor *c, struct mpk_links *out, struct mpk_error *err)
 {
 	struct mpk_cursor at = *c;
@@ -95,7 +94,7 @@ static enum mpk_code links_read(struct mpk_cursor *c, struct mpk_links *out, str
 	return MPK_OK;
 }
 
-/* The place is the row's own, because a file may have thousands of them. */
+/* The error names the row, because a file may have thousands. */
 static enum mpk_code bad_row(const struct mpk_links *links, size_t row, const char *why,
 			     struct mpk_error *err)
 {
@@ -103,7 +102,7 @@ static enum mpk_code bad_row(const struct mpk_links *links, size_t row, const ch
 			       "import tree: row %zu %s", row, why);
 }
 
-/* Checks everything before any node is linked: rows ascend from 0 and end within the list of
+/* Checks all rows before any node is linked: they ascend from 0 and end within the list of
  * children. A truncated tree may have more rows than nodes, never fewer. */
 static enum mpk_code check_rows(const struct mpk_links *links, const struct mpk_tree *tree,
 				struct mpk_error *err)
@@ -129,7 +128,7 @@ static enum mpk_code check_rows(const struct mpk_links *links, const struct mpk_
 	return MPK_OK;
 }
 
-/* The children of one node; index counts through the stored list. */
+/* Sets the children of one node; index counts through the stored list. */
 static enum mpk_code link_node(const struct mpk_links *links, struct mpk_tree *tree, size_t node,
 			       size_t *list, struct mpk_error *err)
 {
@@ -157,8 +156,8 @@ static enum mpk_code link_node(const struct mpk_links *links, struct mpk_tree *t
 	return MPK_OK;
 }
 
-/* Check the vectors against tree->count and set every child list
- * A truncated tree has fewer nodes than rows: children that are missing are left out. */
+/* Checks the vectors against tree->count, and sets every list of children
+ * A truncated tree has fewer nodes than rows: missing children are left out. */
 static enum mpk_code links_apply(const struct mpk_links *links, struct mpk_arena *arena,
 				 struct mpk_tree *tree, struct mpk_error *err)
 {
@@ -173,19 +172,18 @@ static enum mpk_code links_apply(const struct mpk_links *links, struct mpk_arena
 	return MPK_OK;
 }
 
-/* The end of a payload that nobody can read, in a container that has no lengths
+/* The end of a payload of unknown kind, in a container without lengths
  *
- * What is known around it bounds the search: an import tree at the end of the blob, and that the
- * modules after it must be of known kinds and fill the rest exactly. The work is bounded too, since
- * payloads may be made to look like modules.
- */
+ * The search is limited by what is known: an import tree may end the blob, and the modules after
+ * the payload must be of known kinds and fill the rest exactly. The number of attempts is limited,
+ * because a payload may be made to look like modules. */
 
-/* How many positions that look like the next module are examined before giving up: a bound
- * on the work that a hostile blob can cause. */
+/* Most positions that look like the next module and are tried: a limit on the work that a hostile
+ * blob can cause. */
 enum { ATTEMPTS_MAX = 64 };
 
-/* Returns where the item list certainly ends: before an import tree at the end of the blob, or
- * at the end of the blob. A tree is believed when it has a row for each module. */
+/* Returns the offset at which the list of items ends: before an import tree at the end of the blob,
+ * or the end of the blob. A tree counts if it has a row for each module. */
 static size_t find_end(const struct mpk_legacy *r, bool *found)
 {
 	static const char key[] = "\x0c\0\0\0\0\0\0\0" MPK_KIND_TREE;
@@ -195,7 +193,7 @@ static size_t find_end(const struct mpk_legacy *r, bool *found)
 
 	*found = false;
 	while (!r->has_links && r->done + 1 < r->items && n >= from + key_len) {
-		/* the underscore that begins the key's text */
+		/* the underscore at the beginning of the key */
 		const uint8_t *hit = memrchr(data + from + 8, '_', n - from - 8);
 		if (!hit)
 			break;
@@ -217,7 +215,7 @@ static size_t find_end(const struct mpk_legacy *r, bool *found)
 	return r->c.bytes.len;
 }
 
-/* Whether count modules of known kinds reach from c's position exactly to its end. */
+/* Whether count modules of known kinds extend exactly from c to its end. */
 static bool modules_fill(struct mpk_cursor c, size_t count, enum mpk_generation gen)
 {
 	struct mpk_arena scratch MPK_CLEANUP(mpk_arena_fini) = { 0 };
@@ -235,7 +233,7 @@ static bool modules_fill(struct mpk_cursor c, size_t count, enum mpk_generation 
 	return mpk_cursor_left(&c) == 0;
 }
 
-/* The first position from which the remaining modules read exactly up to end, or end. */
+/* Returns the first position from which the remaining modules read exactly up to end; else end. */
 static size_t find_next(const struct mpk_legacy *r, size_t end, size_t remaining)
 {
 	struct mpk_cursor c = mpk_cursor_of(mpk_span_of(r->c.bytes.data, end), 0, "blob");
@@ -254,10 +252,10 @@ static size_t find_next(const struct mpk_legacy *r, size_t end, size_t remaining
 	return end;
 }
 
-/* Find the end of the payload at the cursor, whose kind is unknown
- * @node    kind and payload_off are set; payload and opaque are filled in
- * Moves the cursor past the payload. When modules follow that cannot be separated,
- * the tree becomes truncated and the cursor is before the import tree or at the end. */
+/* Finds the end of the payload at the cursor, whose kind is unknown
+ * @node    kind and payload_off are set; payload and opaque are set here
+ * Moves the cursor past the payload. If modules follow that cannot be separated, the tree becomes
+ * truncated, and the cursor moves to the import tree or the end. */
 static void legacy_recover(struct mpk_legacy *r, struct mpk_node *node)
 {
 	bool found;
@@ -272,8 +270,7 @@ static void legacy_recover(struct mpk_legacy *r, struct mpk_node *node)
 	node->opaque = true;
 	r->c.pos = next;
 
-	/* Keeps one warning for a blob: the first, unless a later one says that modules are
-	 * lost. */
+	/* Keeps one warning for a blob: the first, unless a later one says that modules are lost. */
 	struct mpk_tree *tree = r->tree;
 
 	if (tree->warning.code != MPK_OK && !tree->truncated)
@@ -285,11 +282,10 @@ static void legacy_recover(struct mpk_legacy *r, struct mpk_node *node)
 					: "its end was inferred from what follows");
 }
 
-/* The item list of TVM 0.2 - 0.21
+/* The list of items of TVM 0.2 - 0.21
  *
- * It says how many items there are and not how long each is: a payload ends where its codec has
- * read the last field. A kind without a codec therefore takes guessing (legacy_recover).
- */
+ * It has the number of items but not their lengths: a payload ends where its codec has read the
+ * last field. The end of a payload of a kind without a codec is guessed (legacy_recover). */
 
 /* Payloads are read only to find their ends. */
 static enum mpk_code blob_read_payload(struct mpk_legacy *r, const struct kind_layout *kind,
@@ -365,7 +361,7 @@ static enum mpk_code imply_lib(struct mpk_legacy *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Items from the cursor on; fills tree except nbytes
+/* Reads the items from the cursor on; sets all fields of the tree but nbytes
  * Returns  as mpk_blob_read */
 static enum mpk_code legacy_read(struct mpk_legacy *r, struct mpk_error *err)
 {
@@ -373,7 +369,7 @@ static enum mpk_code legacy_read(struct mpk_legacy *r, struct mpk_error *err)
 	struct mpk_node *nodes;
 
 	MPK_TRY(mpk_read_count(&r->c, "item count", 8, &r->items, err));
-	/* One more in front, should the library have to be added as the root. */
+	/* One more at the beginning, for the library if it must be added as the root. */
 	MPK_TRY_ARRAY(nodes, r->arena, r->items + 1, err);
 	tree->nodes = nodes + 1;
 	for (; r->done < r->items && !tree->truncated; r->done++)
@@ -407,7 +403,7 @@ static enum mpk_code blob_read_node(struct mpk_cursor *c, struct mpk_node *node,
 	return MPK_OK;
 }
 
-/* Import tree first, then modules with length-prefixed payloads. */
+/* Reads the import tree, then modules with length-prefixed payloads. */
 static enum mpk_code read_current(struct mpk_cursor *c, struct mpk_arena *arena,
 				  struct mpk_tree *tree, struct mpk_error *err)
 {
@@ -438,7 +434,7 @@ static enum mpk_code read_current(struct mpk_cursor *c, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* Copies the tree back only when all of it was read. */
+/* Changes *out only after everything was read. */
 static enum mpk_code blob_read_body(struct mpk_cursor *c, struct mpk_arena *arena,
 				    struct mpk_tree *out, struct mpk_error *err)
 {
@@ -455,7 +451,7 @@ static enum mpk_code blob_read_body(struct mpk_cursor *c, struct mpk_arena *aren
 	return MPK_OK;
 }
 
-/* The size is that of what follows it; more bytes may follow it. */
+/* The size does not count itself; more bytes may follow the blob. */
 enum mpk_code mpk_blob_read(struct mpk_span blob, enum mpk_generation gen, struct mpk_arena *arena,
 			    struct mpk_tree *out, struct mpk_error *err)
 {
@@ -473,7 +469,7 @@ enum mpk_code mpk_blob_read(struct mpk_span blob, enum mpk_generation gen, struc
 	return MPK_OK;
 }
 
-/* For bytes without the size in front, all of which are the blob. */
+/* All bytes are the blob, without a size before it. */
 enum mpk_code mpk_blob_read_bare(struct mpk_span blob, enum mpk_generation gen,
 				 struct mpk_arena *arena, struct mpk_tree *out,
 				 struct mpk_error *err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* write.c - a tree as a blob: lengths are known from the payloads' ropes, so nothing is copied */
+/* write.c - a tree as a blob. The lengths of payloads are known from their ropes, so nothing is
+ * copied. */
 #include "blob/blob.h"
 
 static void put_links(const struct mpk_tree *tree, struct mpk_rope *rope)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - COFF objects and PE files: sections and symbols as of any object file
+/* read.c - COFF objects and PE files: sections and symbols
  *
- * Both have the same section headers and the same numbers of machines. An object has a symbol table with
- * sizes that must be inferred; a library's functions are in its export directory, which is reached by
- * addresses of the loaded image. */
+ * Both have the same section headers and machine numbers. The symbol table of an object has no
+ * sizes, which are inferred. The functions of a library are in its export directory, which is found
+ * by addresses of the loaded image. */
 #include "object/object.h"
 
 #include <elf.h>
@@ -21,7 +21,7 @@ enum {
 #define SCN_MEM_EXECUTE 0x20000000U
 #define SCN_MEM_WRITE 0x80000000U
 
-/* EM_* for a machine number; 0: it has none there */
+/* Returns EM_* for a machine number; 0: ELF has no number for it. */
 static uint16_t coff_machine(uint16_t number)
 {
 	static const struct {
@@ -38,7 +38,8 @@ static uint16_t coff_machine(uint16_t number)
 	return 0;
 }
 
-/* Eight bytes, with a NUL when there is room; "/123": the name is in the string table. */
+/* Returns eight bytes, with a NUL if there is space for it; "/123": the name is in the string
+ * table. */
 static const char *section_name(const uint8_t *header, struct mpk_span strings,
 				struct mpk_arena *arena)
 {
@@ -50,9 +51,9 @@ static const char *section_name(const uint8_t *header, struct mpk_span strings,
 	return mpk_arena_text(arena, name);
 }
 
-/* The section headers at off
+/* Reads the section headers at off
  * @strings  long names of objects; empty in PE files
- * @out      count of them; addresses are 0 in objects */
+ * @out      count sections; addresses are 0 in objects */
 static enum mpk_code coff_sections(struct mpk_span bytes, uint64_t off, size_t count,
 				   struct mpk_span strings, struct mpk_arena *arena,
 				   struct mpk_object_section **out, struct mpk_error *err)
@@ -70,7 +71,7 @@ static enum mpk_code coff_sections(struct mpk_span bytes, uint64_t off, size_t c
 		uint64_t size = mpk_load_u32(h + 16);
 		struct mpk_object_section *s = &list[i];
 
-		/* what is beyond the size in memory is there to fill the file's page */
+		/* bytes beyond the size in memory pad the section in the file */
 		if (virtual_size && virtual_size < size)
 			size = virtual_size;
 		s->name = section_name(h, strings, arena);
@@ -99,12 +100,12 @@ enum {
 	TYPE_FUNCTION = 0x20,
 };
 
-/* Both headers say this. */
+/* Fields that both kinds of headers have. */
 struct header {
 	bool big;
 	uint16_t machine;
 	uint32_t section_count, symbols_off, symbol_count;
-	size_t end, each; /* of the header, of a symbol; bytes */
+	size_t end, each; /* offset of the header's end, size of a symbol, in bytes */
 };
 
 struct reader {
@@ -125,7 +126,7 @@ static bool is_big(struct mpk_span bytes)
 	       memcmp(bytes.data + 12, class_id, sizeof class_id) == 0;
 }
 
-/* False: this is no object, by its header or by where it says its symbols are. */
+/* Returns false if this is not an object, by its header or by the place of its symbols. */
 static bool coff_read_header(struct mpk_span bytes, struct header *out)
 {
 	const uint8_t *b = bytes.data;
@@ -152,7 +153,7 @@ static bool coff_read_header(struct mpk_span bytes, struct header *out)
 	       out->symbols_off >= out->end;
 }
 
-/* An object begins with its machine; a big one with zeros and a class identifier. */
+/* An object begins with its machine number, a big one with zeros and a class identifier. */
 static bool coff_is(struct mpk_span bytes)
 {
 	struct header h;
@@ -160,7 +161,7 @@ static bool coff_is(struct mpk_span bytes)
 	return coff_read_header(bytes, &h) && h.symbols_off < bytes.len;
 }
 
-/* The name of a symbol: in its eight bytes, or where the string table has it. */
+/* Reads the name of a symbol, from its eight bytes or from the string table. */
 static enum mpk_code read_name(struct reader *r, const uint8_t *s, const char **out,
 			       struct mpk_error *err)
 {
@@ -175,7 +176,7 @@ static enum mpk_code read_name(struct reader *r, const uint8_t *s, const char **
 			       "COFF: the name of a symbol lies outside the string table");
 }
 
-/* Auxiliary records follow the symbol that they say more of. */
+/* Auxiliary records follow the symbol that they belong to. */
 static enum mpk_code coff_read_symbols(struct reader *r, struct mpk_error *err)
 {
 	size_t each = r->h.each, count = r->symbols.len / each;
@@ -184,7 +185,7 @@ static enum mpk_code coff_read_symbols(struct reader *r, struct mpk_error *err)
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *s = r->symbols.data + i * each;
 
-		/* sections are numbered with a sign: -1 and -2 stand for no place in the file */
+		/* section numbers are signed: -1 and -2 are symbols without a place in the file */
 		int32_t section =
 			r->h.big ? (int32_t)mpk_load_u32(s + 12) : (int16_t)mpk_load_u16(s + 12);
 		const uint8_t *rest = s + (r->h.big ? 16 : 14);
@@ -228,7 +229,7 @@ static enum mpk_code coff_read(struct mpk_span bytes, struct mpk_arena *arena,
 	if (!mpk_span_sub(bytes, r.h.symbols_off, end - r.h.symbols_off, &r.symbols))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", r.h.end,
 				       "COFF: the symbol table lies beyond the end of the file");
-	/* its size counts itself, and so do offsets into it */
+	/* its size includes the size field, and offsets count from that field */
 	r.strings = mpk_span_of(bytes.data + end, bytes.len - (size_t)end);
 	if (r.strings.len >= 4 && mpk_load_u32(r.strings.data) < r.strings.len)
 		r.strings.len = mpk_load_u32(r.strings.data);
@@ -238,7 +239,7 @@ static enum mpk_code coff_read(struct mpk_span bytes, struct mpk_arena *arena,
 					.section_count = r.h.section_count };
 	MPK_TRY(coff_sections(bytes, r.h.end, r.object.section_count, r.strings, arena,
 			      &r.object.sections, err));
-	/* objects are not laid out yet: symbols count from the beginning of their section */
+	/* objects have no layout yet: symbols count from the beginning of their section */
 	for (size_t i = 0; i < r.object.section_count; i++)
 		r.object.sections[i].address = 0;
 	MPK_TRY(coff_read_symbols(&r, err));
@@ -246,18 +247,17 @@ static enum mpk_code coff_read(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* DLLs and programs: what they export and need, by their two directories
+/* DLLs and programs: exports and imports, from two directories
  *
- * The directories speak in addresses relative to where a loader puts the file (RVA), which sections
- * translate into places of the file.
- */
+ * The directories contain addresses relative to the loaded image (RVA), which the sections map to
+ * offsets in the file. */
 
 enum {
 	DOS_HEADER = 64,
 	FLAG_DLL = 0x2000,
 	EXPORT_BYTES = 40,
 	IMPORT_BYTES = 20,
-	NEEDED_MAX = 4096, /* no loader takes that many */
+	NEEDED_MAX = 4096, /* no loader accepts as many */
 };
 
 struct pe_reader {
@@ -267,7 +267,7 @@ struct pe_reader {
 	struct mpk_object object;
 };
 
-/* The place is that of the field which is wrong. */
+/* The error names the offset of the wrong field. */
 static enum mpk_code pe_corrupt(const struct pe_reader *r, const uint8_t *at, const char *what,
 				struct mpk_error *err)
 {
@@ -275,7 +275,7 @@ static enum mpk_code pe_corrupt(const struct pe_reader *r, const uint8_t *at, co
 			       what);
 }
 
-/* The DOS header has the offset of the real one at byte 60. */
+/* The DOS header has the offset of the PE header at byte 60. */
 static bool pe_is(struct mpk_span bytes)
 {
 	struct mpk_span headers;
@@ -285,7 +285,8 @@ static bool pe_is(struct mpk_span bytes)
 	       memcmp(headers.data, "PE\0\0", 4) == 0;
 }
 
-/* The section, from 1, that has a byte for an address; 0: none. A loader wants them in order. */
+/* Returns the section, from 1, that contains an address; 0: none. Loaders require sections in
+ * order. */
 static size_t section_of(const struct pe_reader *r, uint32_t address)
 {
 	size_t low = mpk_first_from(
@@ -298,7 +299,7 @@ static size_t section_of(const struct pe_reader *r, uint32_t address)
 	return low;
 }
 
-/* What the file has from an address to the end of its section; false: nothing. */
+/* Finds the bytes of the file from an address to the end of its section; false: none. */
 static bool at_address(const struct pe_reader *r, uint32_t address, struct mpk_span *out)
 {
 	size_t index = section_of(r, address);
@@ -315,7 +316,8 @@ static const char *coff_text_at(const struct pe_reader *r, uint32_t address)
 	return at_address(r, address, &rest) ? mpk_object_name(rest, 0) : NULL;
 }
 
-/* A row of the optional header's table of directories: address and size, zero when there is none. */
+/* Reads a row of the table of directories in the optional header: address and size, zeros if there
+ * is none. */
 static void directory(const struct pe_reader *r, size_t index, uint32_t *address, uint32_t *size)
 {
 	bool wide = r->optional.len >= 2 && mpk_load_u16(r->optional.data) == 0x20b;
@@ -329,7 +331,7 @@ static void directory(const struct pe_reader *r, size_t index, uint32_t *address
 	*size = mpk_load_u32(r->optional.data + off + 4);
 }
 
-/* Three tables: addresses by ordinal, names, and the ordinal of each name. */
+/* Reads three tables: addresses by ordinal, names, and the ordinal of each name. */
 static enum mpk_code read_exports(struct pe_reader *r, struct mpk_error *err)
 {
 	struct mpk_span d, addresses, names, ordinals;
@@ -360,7 +362,7 @@ static enum mpk_code read_exports(struct pe_reader *r, struct mpk_error *err)
 			return pe_corrupt(r, names.data + 4 * (size_t)i,
 					  "an export has no name, or no address", err);
 		address = mpk_load_u32(addresses.data + 4 * (size_t)ordinal);
-		/* one that points into the directory forwards to another library */
+		/* an address inside the directory forwards to another library */
 		if (address < at || address - at >= size) {
 			/* --- exports ----------------------------------------------------------
 			 * ---------------------- */
@@ -381,7 +383,7 @@ static enum mpk_code read_exports(struct pe_reader *r, struct mpk_error *err)
 
 /* --- imports -------------------------------------------------------------------------------- */
 
-/* Descriptors up to one without a name. */
+/* Reads descriptors up to one without a name. */
 static enum mpk_code read_imports(struct pe_reader *r, struct mpk_error *err)
 {
 	struct mpk_span d;

@@ -2,15 +2,14 @@
 /* codec.c - const_loader payloads: the constants that functions of other modules need, by symbol
  *
  * The layout is ConstLoaderModuleNode::SaveToBinary's (TVM, src/runtime/const_loader_module.cc):
- * all constants first, as in a parameter file, then for each function the names of those it needs.
- * The length of each pair of lists is stored twice and compared, as callers index one list by the
- * other.
- */
+ * first all constants, as in a parameter file, then for each function the names of the constants
+ * that it needs. The length of each pair of lists is stored twice and compared, because callers
+ * index one list by the other. */
 #include "constloader/constloader.h"
 
 #include "payload.h"
 
-/* One list for each symbol, in the order of the symbols. */
+/* Reads a list for each symbol, in the order of the symbols. */
 static enum mpk_code read_needs(struct mpk_cursor *c, struct mpk_arena *arena,
 				struct mpk_const_loader *l, struct mpk_error *err)
 {
@@ -30,7 +29,7 @@ static enum mpk_code read_needs(struct mpk_cursor *c, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* One payload
+/* Reads a payload
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
 static enum mpk_code const_loader_read(struct mpk_cursor *c, struct mpk_arena *arena,
 				       struct mpk_const_loader *out, struct mpk_error *err)

@@ -14,8 +14,8 @@
 struct mpk_const_loader {
 	struct mpk_params consts;
 	struct mpk_strs symbols;      /* functions of other modules */
-	const struct mpk_strs *needs; /* for each symbol: names of constants, in the order of
-					* the call of __init_<symbol> */
+	const struct mpk_strs *needs; /* for each symbol: names of constants, in the order in which
+				       * __init_<symbol> takes them */
 };
 
 #endif

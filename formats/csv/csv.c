@@ -9,7 +9,7 @@ static bool ends_line(uint8_t c)
 	return c == '\n' || c == '\r';
 }
 
-/* The first byte at or after a place that ends a field outside quotes. */
+/* Returns the offset of the next byte that ends a field outside quotes. */
 static size_t skip_plain(struct mpk_span text, size_t at)
 {
 	while (at < text.len && text.data[at] != ',' && !ends_line(text.data[at]))
@@ -17,8 +17,8 @@ static size_t skip_plain(struct mpk_span text, size_t at)
 	return at;
 }
 
-/* The place after the quote that closes a field, or the end of the text where none does.
- * @at      the place after the quote that opens it */
+/* Returns the offset after the quote that closes a field; the end of the text: none does.
+ * @at      offset after the opening quote */
 static size_t skip_quoted(struct mpk_span text, size_t at, size_t *lines, bool *is_open)
 {
 	for (; at < text.len; at++) {

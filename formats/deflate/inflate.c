@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inflate.c - a decoder of deflate that reads a code by one look into a table
+/* inflate.c - a decoder of deflate that reads each code by one look-up in a table
  *
- * A table has as many entries as its longest code has values, 32,768 at most, so that no code takes two steps; it is
- * made anew for each block. Every look needs as many bits as the entry says: what the stream does not have is no code.
- * Codes are complete, but for a single one of one bit, as zlib wants them.
- */
+ * A table has an entry for each value of its longest code, at most 32,768, so that no code takes
+ * two look-ups; it is made again for each block. The entry gives the number of bits of the code;
+ * bits beyond the end of the stream are not a code. Codes must be complete, except for a single
+ * code of one bit, as in zlib. */
 #include "deflate/inflate.h"
 
 #include <stdbool.h>
@@ -18,20 +18,20 @@ enum {
 	BITS_MAX = 15,
 	LITERALS = 288,
 	DISTANCES = 30,
-	LENGTHS = 19, /* of codes of lengths */
+	LENGTHS = 19, /* codes for lengths of codes */
 	END = 256,
 };
 
-/* Low bits first. */
+/* Bits of the stream, low bits first. */
 struct bits {
 	const uint8_t *at, *end;
 	uint64_t next;
-	unsigned count; /* of next */
+	unsigned count; /* number of bits in next */
 };
 
 struct table {
-	unsigned bits;                   /* of the longest code; 0: there is none */
-	uint16_t entries[1 << BITS_MAX]; /* symbol << 4 | bits; 0: no code */
+	unsigned bits;                   /* length of the longest code; 0: none */
+	uint16_t entries[1 << BITS_MAX]; /* symbol << 4 | bits; 0: not a code */
 };
 
 struct inflating {
@@ -76,7 +76,8 @@ static bool symbol(struct bits *b, const struct table *t, unsigned *out)
 	return true;
 }
 
-/* Codes of a length follow each other, the shorter ones first (RFC 1951, 3.2.2); in the stream their first bit comes first. */
+/* Codes of one length are consecutive, after the shorter ones (RFC 1951, 3.2.2); the stream has
+ * their first bit first. */
 static bool table_make(struct table *t, const uint8_t *lengths, unsigned count)
 {
 	unsigned of[BITS_MAX + 1] = { 0 }, next[BITS_MAX + 1] = { 0 }, used = 0;
@@ -140,11 +141,11 @@ static bool fixed_codes(struct inflating *s)
 		lengths[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8;
 	if (!table_make(&s->literals, lengths, LITERALS))
 		return false;
-	memset(lengths, 5, 32); /* two of them stand for nothing */
+	memset(lengths, 5, 32); /* two of them are unused */
 	return table_make(&s->distances, lengths, 32);
 }
 
-/* Lengths of codes, which are codes themselves, and may repeat. */
+/* Reads lengths of codes, which are coded themselves and may repeat. */
 static bool dynamic_codes(struct inflating *s)
 {
 	static const uint8_t order[LENGTHS] = { 16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
@@ -217,7 +218,7 @@ static bool copy(struct inflating *s, unsigned length_code)
 	distance = distances[code] + more;
 	if (distance > s->at || length > s->len - s->at)
 		return false;
-	/* what is copied may begin with what is written */
+	/* a copy may overlap the bytes that it writes */
 	for (const uint8_t *from = s->out + s->at - distance; length; length--)
 		s->out[s->at++] = *from++;
 	return true;
@@ -276,7 +277,7 @@ enum mpk_code mpk_inflate(struct mpk_span packed, uint8_t *out, size_t len, stru
 				   "the compressed bytes do not unpack to %zu bytes", len);
 }
 
-/* --- what is asked of it ------------------------------------------------------------------------ */
+/* --- the functions of the header ---------------------------------------------------------------- */
 
 uint64_t mpk_deflate_limit(uint64_t packed)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inflate.h - deflate without zlib, for what applications link: into memory whose size is known (FORMAT.md 5) */
+/* inflate.h - deflate without zlib, for code that applications link: into memory of a known size
+ * (FORMAT.md 5) */
 #ifndef MPK_FORMATS_DEFLATE_INFLATE_H
 #define MPK_FORMATS_DEFLATE_INFLATE_H
 
@@ -8,15 +9,15 @@
 #include "base/error.h"
 #include "base/span.h"
 
-/* mpk_inflate - the content of one bare deflate stream
+/* mpk_inflate - decompress a bare deflate stream
  * @packed  the stream; nothing may follow it
- * @out     len bytes, which it has to fill; their content is not defined on failure
+ * @out     len bytes, which the content must fill; undefined on failure
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM
  * Format   RFC 1951 */
 enum mpk_code mpk_inflate(struct mpk_span packed, uint8_t *out, size_t len,
 			  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_inflate_sum - the CRC-32 of bytes, as zip and gzip have it (RFC 1952, 8) */
+/* mpk_inflate_sum - the CRC-32 of bytes, as in zip and gzip (RFC 1952, 8) */
 uint32_t mpk_inflate_sum(struct mpk_span bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - zlib with a limit: the output is counted before memory is taken for it; parts of
- * what unpacks, from states of the decoder that are kept */
+/* read.c - zlib with a limit: the output is counted before memory is allocated; and parts of the
+ * content, from kept copies of the decoder's state */
 #include "deflate/deflate.h"
 
 #include <inttypes.h>
@@ -14,21 +14,21 @@
 /* windowBits of inflateInit2 (zlib.h) */
 enum { WINDOW_RAW = -15, WINDOW_GZIP = 15 + 16 };
 
-/* Of input at a time: zlib's counters have 32 bits. */
+/* Bytes of input at a time, because zlib's counters have 32 bits. */
 enum { INFLATE_PIECE = 4 << 20 };
 
 enum {
 	SCRATCH_BYTES = 32768,
-	USUAL_RATIO = 20, /* objects and weights unpack to less */
+	USUAL_RATIO = 20, /* objects and weights have a lower ratio */
 };
 
-/* A decoding in progress. into NULL: the output is only counted. */
+/* A decoding in progress. into NULL: only count the output. */
 struct decoder {
 	struct mpk_span bytes;
 	int window;
 	uint64_t limit;
 	const struct mpk_deflate_reader
-		*reader; /* of the last time that the bytes are read; or NULL */
+		*reader; /* called when the bytes are read for the last time; or NULL */
 	uint8_t *into;
 	size_t in_pos;
 	uint64_t out_len;
@@ -40,9 +40,9 @@ bool mpk_gzip_is(struct mpk_span bytes)
 	       bytes.data[2] == 8;
 }
 
-/* The error for what inflate returned
- * @bytes   all of the input
- * @in_pos  how much of it inflate has taken
+/* Reports a failure of inflate
+ * @bytes   the whole input
+ * @in_pos  the bytes of it that inflate has read
  * @detail  z_stream.msg, or NULL
  * Returns  MPK_E_CORRUPT with the offset in "file"; MPK_E_NOMEM */
 static enum mpk_code inflate_fail(struct mpk_span bytes, size_t in_pos, int rc, const char *detail,
@@ -57,14 +57,14 @@ static enum mpk_code inflate_fail(struct mpk_span bytes, size_t in_pos, int rc, 
 			       detail ? detail : "not what it claims");
 }
 
-/* The error for more than limit bytes of output: MPK_E_UNSUPPORTED */
+/* Reports more than limit bytes of output: MPK_E_UNSUPPORTED */
 static enum mpk_code inflate_fail_limit(uint64_t limit, struct mpk_error *err)
 {
 	return mpk_fail(err, MPK_E_UNSUPPORTED,
 			"compressed data: more than %" PRIu64 " bytes when unpacked", limit);
 }
 
-/* Whether a bare stream has used up its bytes
+/* Checks that a bare stream has used all its bytes
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "file" */
 static enum mpk_code inflate_check_end(struct mpk_span bytes, size_t in_pos, struct mpk_error *err)
 {
@@ -74,7 +74,7 @@ static enum mpk_code inflate_check_end(struct mpk_span bytes, size_t in_pos, str
 	return MPK_OK;
 }
 
-/* One call of inflate with what zlib's 32-bit counters can take. */
+/* Calls inflate once, with as much as zlib's 32-bit counters can take. */
 static int deflate_read_step(struct decoder *d, z_stream *z, uint8_t *scratch)
 {
 	size_t in_left = d->bytes.len - d->in_pos;
@@ -147,7 +147,7 @@ static enum mpk_code deflate_unpack(struct decoder d, const struct mpk_deflate_r
 	struct decoder again = d;
 
 	if (d.window == WINDOW_RAW && d.limit <= USUAL_RATIO * (uint64_t)d.bytes.len) {
-		/* Once, into room for one byte more than the limit: who fills that has more. */
+		/* Decodes once, into space for one byte more than the limit: content that fills it is too long. */
 		uint64_t limit = d.limit++;
 		enum mpk_code code;
 
@@ -168,7 +168,7 @@ static enum mpk_code deflate_unpack(struct decoder d, const struct mpk_deflate_r
 	MPK_TRY(deflate_check_end(&d, err));
 	if (d.out_len >= SIZE_MAX)
 		return mpk_fail_nomem(err);
-	/* one byte more than needed: inflate must meet the end without running out of room */
+	/* one byte more than needed, so that inflate reaches the end of the stream */
 	again.limit = d.out_len + 1;
 	again.into = mpk_arena_alloc(arena, (size_t)again.limit);
 	MPK_TRY_ALLOC(again.into, err);
@@ -197,7 +197,7 @@ enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit,
 	return deflate_unpack(d, reader, arena, out, err);
 }
 
-/* Errors are of no interest: who reads all of it meets them again. */
+/* Errors are ignored: a caller that reads the whole stream gets them. */
 size_t mpk_deflate_head(struct mpk_span bytes, uint8_t *into, size_t cap)
 {
 	struct decoder d = { .bytes = bytes, .window = WINDOW_RAW, .limit = cap, .into = into };
@@ -212,21 +212,21 @@ size_t mpk_deflate_head(struct mpk_span bytes, uint8_t *into, size_t cap)
 	return (size_t)d.out_len;
 }
 
-/* --- an index: states of the decoder, copied while it runs ------------------------------
+/* --- an index: copies of the decoder's state ------------------------------
  *
- * All memory of zlib comes from the arena, and for reading from a buffer that was allocated before. Nothing is
- * freed by itself, so inflateEnd is not needed. */
+ * All memory of zlib comes from the arena, and while parts are read from a buffer allocated before.
+ * Nothing is freed individually, so inflateEnd is not needed. */
 
 enum {
 	WINDOW_BYTES = 64 * 1024, /* at least what a decoder without a window may still allocate */
 	NEAR_BYTES =
-		64 *
-		1024, /* as much of a mapped file may be read ahead of and after what is touched */
+		64 * 1024, /* bytes of a mapped file that the system may read before and after those
+		       * asked for */
 };
 
-/* What zlib allocates from. */
+/* The memory that zlib allocates from. */
 struct memory {
-	struct mpk_arena *arena; /* NULL: from bytes */
+	struct mpk_arena *arena; /* NULL: use bytes */
 	uint8_t *bytes;
 	size_t used, size;
 };
@@ -240,15 +240,15 @@ struct mpk_deflate_index {
 	struct mpk_span bytes;
 	struct mpk_deflate_reader reader;
 	size_t interval;
-	struct state *states; /* that at k * interval is states[k] */
+	struct state *states; /* states[k] is the one at k * interval */
 	size_t count;
 	uint64_t len;
 	struct memory kept, scratch;
-	/* the decoder: of the whole stream, and afterwards of the last part that was read */
+	/* the decoder: of the whole stream, later of the last part read */
 	z_stream z;
 	size_t in_pos;
 	uint64_t out_pos;
-	bool is_open; /* the decoder can go on from out_pos */
+	bool is_open; /* the decoder can continue at out_pos */
 };
 
 static voidpf deflate_take(voidpf opaque, uInt items, uInt size)
@@ -281,7 +281,7 @@ static void tell(const struct mpk_deflate_index *x, size_t from, size_t to)
 		x->reader.done(x->reader.arg, mpk_span_of(x->bytes.data + from, to - from));
 }
 
-/* One call of inflate, with what zlib's 32-bit counters can take. */
+/* Calls inflate once, with as much as zlib's 32-bit counters can take. */
 static int deflate_step(struct mpk_deflate_index *x, uint8_t *into, size_t len, size_t *made)
 {
 	size_t left = x->bytes.len - x->in_pos;
@@ -363,7 +363,7 @@ enum mpk_code mpk_deflate_index_build(struct mpk_span bytes, uint64_t limit, siz
 		return inflate_fail(bytes, 0, rc, NULL, err);
 	MPK_TRY(deflate_decode(x, limit, sink, piece, err));
 
-	/* As much as a copy of the decoder takes, which has all that it will ever allocate. */
+	/* The size of a copy of the decoder, which by now has allocated everything. */
 	size_t before = x->kept.used;
 	z_stream copy;
 
@@ -378,7 +378,7 @@ enum mpk_code mpk_deflate_index_build(struct mpk_span bytes, uint64_t limit, siz
 	return MPK_OK;
 }
 
-/* --- its parts --------------------------------------------------------------------------- */
+/* --- parts of the content ---------------------------------------------------------------- */
 
 static bool start_at(struct mpk_deflate_index *x, uint64_t from)
 {

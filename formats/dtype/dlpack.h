@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dlpack.h - the numbers of DLPack, once for all who need them
+/* dlpack.h - the numbers of DLPack
  *
- * They stand in stored tensors, in DLTensors that cross a call and in generated code. The text of
- * this header is pasted into standalone libraries too (package/generate.c): it includes the C
- * library's headers only, and declares no functions; names of the numbers are in dtype.h.
- */
+ * They are in stored tensors, in DLTensors that are passed to functions, and in generated code. The
+ * text of this header is also pasted into standalone libraries (package/generate.c), so it includes
+ * only headers of the C library and declares no functions; names of the numbers are in dtype.h. */
 #ifndef MPK_FORMATS_DTYPE_DLPACK_H
 #define MPK_FORMATS_DTYPE_DLPACK_H
 
-/* DLDataTypeCode; later ones are small floats (FORMAT.md 1) */
+/* DLDataTypeCode; the last ones are small floats (FORMAT.md 1) */
 enum mpk_dtype_code {
 	MPK_DTYPE_INT = 0,
 	MPK_DTYPE_UINT = 1,
@@ -19,7 +18,7 @@ enum mpk_dtype_code {
 	MPK_DTYPE_BOOL = 6,
 };
 
-/* X(NAME, number, name as a user types it) - DLDeviceType, as far as TVM's modules use it */
+/* X(NAME, number, name for users) - DLDeviceType, the types that TVM's modules use */
 #define MPK_DL_DEVICES(X)                                                                          \
 	X(CPU, 1, "cpu")                                                                           \
 	X(CUDA, 2, "cuda")                                                                         \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dtype.c - element types and their names: whatever prints parses back to the same bytes */
+/* dtype.c - element types and their names; every printed name parses back to the same type */
 #include "dtype/dtype.h"
 
 #include <stdio.h>
@@ -7,13 +7,13 @@
 #include "base/compiler.h"
 #include "base/strmap.h"
 
-/* A base name. With fixed_bits the name alone is the type; else the bits follow it. */
+/* The name of an element type. With fixed_bits the name is the whole type; else the bits follow it. */
 struct base_name {
 	const char *name;
 	uint8_t code, fixed_bits;
 };
 
-/* FORMAT.md 1. Longer names come before their prefixes. */
+/* FORMAT.md 1. A longer name comes before its prefixes. */
 static const struct base_name bases[] = {
 	{ "float8_e3m4", 7, 8 },           { "float8_e4m3b11fnuz", 9, 8 },
 	{ "float8_e4m3fnuz", 11, 8 },      { "float8_e4m3fn", 10, 8 },
@@ -67,7 +67,7 @@ bool mpk_dl_device_find(struct mpk_span name, int32_t *out)
 	return false;
 }
 
-/* How the lanes print after the element type. */
+/* Prints the lanes after the element type. */
 static void print_lanes(uint16_t lanes, char *out, size_t size)
 {
 	if (lanes == 1)
@@ -81,7 +81,7 @@ static void print_lanes(uint16_t lanes, char *out, size_t size)
 const char *mpk_dtype_print(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
 {
 	const struct base_name *base = base_of_code(t.code);
-	/* A table of fixed names without the usual bits is still recognised by them. */
+	/* A type with a fixed name but other bits prints its bits, too. */
 	bool fixed = base && base->fixed_bits && base->fixed_bits == t.bits;
 	bool named = fixed || (base && !base->fixed_bits);
 	char lanes[16];
@@ -101,7 +101,7 @@ const char *mpk_dtype_print(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
 	return out;
 }
 
-/* Consumes decimal digits at the front of *text; false when there are none or too many. */
+/* Reads decimal digits from the front of *text; false if there are none or too many. */
 static bool dtype_take_number(struct mpk_span *text, uint64_t max, uint64_t *out)
 {
 	uint64_t value = 0;
@@ -129,7 +129,7 @@ static bool dtype_take_text(struct mpk_span *text, const char *prefix)
 	return true;
 }
 
-/* What may follow the element type: nothing, "x4" or "xvscalex4". */
+/* Parses the text after the element type: nothing, "x4" or "xvscalex4". */
 static bool parse_lanes(struct mpk_span text, uint16_t *lanes)
 {
 	uint64_t n;
@@ -149,7 +149,7 @@ static bool parse_lanes(struct mpk_span text, uint16_t *lanes)
 	return true;
 }
 
-/* Consumes a whole name at the front of *text, "f8_e4m3fn" as well as "float8_e4m3fn". */
+/* Reads a whole name from the front of *text, "f8_e4m3fn" as well as "float8_e4m3fn". */
 static bool dtype_take_name(struct mpk_span *text, const struct base_name *base)
 {
 	static const char word[] = "float";
@@ -269,7 +269,7 @@ void mpk_dtype_write(struct mpk_rope *r, struct mpk_dtype t)
 	mpk_rope_put_u16(r, t.lanes);
 }
 
-/* --- The element type that was meant by a word of C, CUDA, PyTorch or a typing mistake --- */
+/* --- The element type that a word of C, CUDA or PyTorch, or a misspelt name, means --- */
 
 static const struct {
 	const char *word, *type;
@@ -296,7 +296,7 @@ static const struct {
 	{ "tensor", "handle" },      { "void*", "handle" },
 };
 
-/* The words that a misspelt word is compared with. */
+/* Names that a misspelt word is compared with. */
 static const char *const types[] = {
 	"float32",
 	"float16",
@@ -344,7 +344,7 @@ static const char *const types[] = {
 	"u4",
 };
 
-/* "np.float32", "torch.float32": what follows the last point. */
+/* "np.float32", "torch.float32": returns the text after the last dot. */
 static struct mpk_span last_part(struct mpk_span word)
 {
 	for (size_t i = word.len; i-- > 0;)
@@ -353,7 +353,7 @@ static struct mpk_span last_part(struct mpk_span word)
 	return word;
 }
 
-/* "int32_t" and the like. */
+/* Removes the suffix of "int32_t" and similar names. */
 static struct mpk_span without_suffix(struct mpk_span word)
 {
 	if (word.len > 2 && word.data[word.len - 2] == '_' && word.data[word.len - 1] == 't')

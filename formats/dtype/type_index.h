@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* type_index.h - which type a value has that crosses a call, in the numbers of each generation
+/* type_index.h - the type of a value in a call, in the numbers of each generation
  *
- * They stand in packed arguments, in objects and in the constants of Relax executables.
- */
+ * The numbers are in packed arguments, in objects and in the constants of Relax executables. */
 #ifndef MPK_FORMATS_DTYPE_TYPE_INDEX_H
 #define MPK_FORMATS_DTYPE_TYPE_INDEX_H
 
@@ -22,10 +21,10 @@ enum mpk_tvm_code {
 	MPK_TVM_STR = 11,
 	MPK_TVM_BYTES = 12,
 	MPK_TVM_NDARRAY = 13,
-	MPK_TVM_BOOL = 15, /* 0.18 on */
+	MPK_TVM_BOOL = 15, /* from 0.18 on */
 };
 
-/* tvm-ffi, TVM 0.21 and 0.22 on: type indices that both number alike */
+/* tvm-ffi: type indices that TVM 0.21 and 0.22 number alike */
 enum mpk_ffi_type {
 	MPK_FFI_NONE = 0,
 	MPK_FFI_INT = 1,
@@ -39,18 +38,18 @@ enum mpk_ffi_type {
 	MPK_FFI_BYTE_ARRAY = 9,
 	MPK_FFI_RVALUE = 10,
 	MPK_FFI_SMALL_STR = 11,
-	MPK_FFI_SMALL_BYTES = 12, /* 0.22 on */
+	MPK_FFI_SMALL_BYTES = 12, /* from 0.22 on */
 	MPK_FFI_OBJECT = 64,
 	MPK_FFI_STR = 65,
 	MPK_FFI_BYTES = 66,
 	MPK_FFI_ERROR = 67,
 	MPK_FFI_FUNCTION = 68,
 	MPK_FFI_MODULE = 73,
-	MPK_FFI_STORAGE = 128, /* vm.Storage; above 127 the numbers are dynamic */
-	MPK_FFI_STATE = 129,   /* caches and states of models, an object of ours */
+	MPK_FFI_STORAGE = 128, /* vm.Storage; numbers above 127 are assigned at run time */
+	MPK_FFI_STATE = 129,   /* caches and states of models; an object of this project */
 };
 
-/* The four that both number differently. */
+/* The four types that 0.21 and 0.22 number differently. */
 enum mpk_ffi_container_type {
 	MPK_FFI_SHAPE = 69, /* 0.22 on */
 	MPK_FFI_TENSOR = 70,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - the segments, symbols and relocations of a shared object of this machine
  *
- * The file may say anything: each table is held against the bytes that its segment has in the file, once, when it is
- * opened, and every index against its table. What is malformed is corrupt, and not skipped: the dynamic linker, which
- * checks nothing, opens the library next. Tables are copied entry by entry, as nothing promises that they are aligned.
- */
+ * Each table is compared once with the bytes of its segment in the file, and every index with its
+ * table. A malformed file is an error, because the dynamic linker, which checks nothing, opens the
+ * library next. Tables may not be aligned, so they are copied entry by entry. */
 #include "elfdyn/elfdyn.h"
 
 #include <elf.h>
@@ -21,7 +20,7 @@ typedef Elf64_Sym symbol_t;
 typedef Elf64_Rela rela_t;
 typedef Elf64_Rel rel_t;
 
-/* This machine, of 64 bits, and how its relocations are numbered (the ABI supplement of each). */
+/* This machine, with 64 bits, and the numbers of its relocations (the ABI supplement of each). */
 static const struct {
 	uint16_t machine;
 	uint32_t call, address, word;
@@ -59,7 +58,7 @@ static enum mpk_code elfdyn_corrupt(uint64_t off, const char *what, struct mpk_e
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "%s", what);
 }
 
-/* An entry of a table; false when the table is not that long. */
+/* Reads an entry of a table; false: the table is not that long. */
 static bool entry_at(struct mpk_span table, size_t index, void *out, size_t size)
 {
 	struct mpk_span at;
@@ -72,7 +71,7 @@ static bool entry_at(struct mpk_span table, size_t index, void *out, size_t size
 
 /* --- header and segments ----------------------------------------------------------------------- */
 
-/* As people call them; others by their number. */
+/* Returns the usual name of a machine, or its number. */
 static const char *machine_name(uint16_t machine, char *number, size_t room)
 {
 	static const struct {
@@ -158,7 +157,7 @@ static enum mpk_code read_segments(struct mpk_elfdyn *d, const header_t *h, stru
 	return MPK_OK;
 }
 
-/* What the file has for an address, to the end of its segment; false: nothing. */
+/* Finds the bytes of the file from an address to the end of its segment; false: none. */
 static bool at_address(const struct mpk_elfdyn *d, uint64_t address, struct mpk_span *out,
 		       uint64_t *off)
 {
@@ -186,11 +185,11 @@ static bool is_in_memory(const struct mpk_elfdyn *d, uint64_t address, uint64_t 
 
 /* --- the dynamic section ----------------------------------------------------------------------- */
 
-/* Addresses and sizes as the section has them; 0: not there. */
+/* Addresses and sizes in the dynamic section; 0: no such entry. */
 struct dynamic {
 	uint64_t strings, strings_bytes, symbols, symbol_bytes, hash, gnu_hash;
 	uint64_t rela, rela_bytes, rel, rel_bytes, calls, calls_bytes, calls_kind;
-	uint64_t run_path, r_path; /* offsets into the strings */
+	uint64_t run_path, r_path; /* offsets in the string table */
 	size_t needed_count;
 };
 
@@ -246,7 +245,7 @@ static enum mpk_code read_dynamic_strings(struct mpk_elfdyn *d, const struct dyn
 
 	if (!at_address(d, dyn->strings, &d->strings, &off) || dyn->strings_bytes > d->strings.len)
 		return elfdyn_corrupt(0, "the dynamic string table lies outside of the file", err);
-	/* without what follows the last NUL every offset within it is a string's */
+	/* up to its last NUL, so that every offset within it is that of a string with an end */
 	d->strings.len = (size_t)dyn->strings_bytes;
 	nul = d->strings.len ? memrchr(d->strings.data, 0, d->strings.len) : NULL;
 	d->strings.len = nul ? (size_t)(nul - d->strings.data) + 1 : 0;
@@ -279,7 +278,7 @@ static enum mpk_code read_needed(struct mpk_elfdyn *d, struct mpk_span section,
 
 /* --- symbols ----------------------------------------------------------------------------------- */
 
-/* The old table says how many symbols there are. */
+/* DT_HASH has the number of symbols. */
 static bool count_by_hash(const struct mpk_elfdyn *d, uint64_t address, size_t *count)
 {
 	struct mpk_span table;
@@ -292,8 +291,7 @@ static bool count_by_hash(const struct mpk_elfdyn *d, uint64_t address, size_t *
 	return true;
 }
 
-/* The new one has those that are defined, from the first on; the chain of the highest bucket ends with
- * the last of them. */
+/* DT_GNU_HASH has the first defined symbol; the chain of the highest bucket ends with the last one. */
 static bool count_by_gnu_hash(const struct mpk_elfdyn *d, uint64_t address, size_t *count)
 {
 	struct mpk_span table, chains;
@@ -350,7 +348,7 @@ static enum mpk_code read_symbols(struct mpk_elfdyn *d, const struct dynamic *dy
 
 struct slots {
 	struct mpk_elfdyn *object;
-	struct mpk_slot *items; /* room for all */
+	struct mpk_slot *items; /* has space for all */
 	size_t count;
 	uint64_t symbols_off;
 };
@@ -363,7 +361,7 @@ static enum mpk_slot_kind kind_of(uint32_t type, bool has_addend)
 									 : MPK_SLOT_OTHER;
 }
 
-/* Of a symbol that the file does not define; others are the dynamic linker's affair. */
+/* Notes a slot if the file does not define its symbol; the dynamic linker handles others alone. */
 static enum mpk_code note_slot(struct slots *s, const rela_t *r, bool has_addend,
 			       struct mpk_error *err)
 {
@@ -376,7 +374,7 @@ static enum mpk_code note_slot(struct slots *s, const rela_t *r, bool has_addend
 		return MPK_OK;
 	if (!entry_at(d->symbols, index, &symbol, sizeof symbol))
 		return elfdyn_corrupt(0, "a relocation names a symbol that is not there", err);
-	/* a table of hashes may end before symbols that nobody looks up */
+	/* a hash table may leave out symbols that are never looked up */
 	if (index >= d->symbol_count)
 		d->symbol_count = index + 1;
 	if (symbol.st_shndx != SHN_UNDEF)
@@ -450,7 +448,7 @@ enum mpk_code mpk_elfdyn_read(struct mpk_span bytes, struct mpk_arena *arena,
 	MPK_TRY(find_table(out, dyn.rela, dyn.rela_bytes, &rela, err));
 	MPK_TRY(find_table(out, dyn.rel, dyn.rel_bytes, &rel, err));
 	MPK_TRY(find_table(out, dyn.calls, dyn.calls_bytes, &calls, err));
-	/* some linkers count those of calls among all */
+	/* some linkers include the relocations of calls in DT_RELASZ */
 	if (rela_calls && calls.len && rela.len && calls.data >= rela.data &&
 	    calls.data + calls.len <= rela.data + rela.len)
 		calls.len = 0;
@@ -491,9 +489,9 @@ void mpk_elfdyn_take_all_symbols(struct mpk_elfdyn *d)
 		}
 }
 
-/* --- symbols for others ------------------------------------------------------------------------ */
+/* --- the symbols as a mpk_symbol_source ---------------------------------------------------------- */
 
-/* The null symbol, which begins every table, is left out. */
+/* Skips the null symbol at the beginning of every table. */
 static enum mpk_code elfdyn_get(const void *self, size_t index, struct mpk_symbol *out,
 				struct mpk_error *err)
 {

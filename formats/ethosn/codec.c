@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* codec.c - Arm Ethos-N networks, with or without sizes of their ports
+/* codec.c - Arm Ethos-N networks, with or without sizes of their inputs and outputs
  *
- * Since 0.10 TVM stores the sizes of inputs and outputs as well, and nothing in the payload says whether it
- * has them. So both layouts are tried, and the one is taken that ends where another item may begin. */
+ * Since 0.10 TVM also stores these sizes, and nothing in the payload says whether it has them. So
+ * both layouts are tried, and the one is used that ends where another item may begin. */
 #include "ethosn/ethosn.h"
 
 #include "payload.h"
 #include "wire.h"
 
-/* --- Arm Ethos-N networks, with or without sizes of their ports: releases differ --- */
+/* --- reading either layout --- */
 
 /* name, network and two lists, all empty */
 enum { NETWORK_MIN = 4 * 8 };
 
-/* The sizes have no count of their own: as many as there are inputs or outputs. */
+/* The sizes have no count of their own: there are as many as inputs or outputs. */
 static enum mpk_code read_ports(struct mpk_cursor *c, const char *what, bool has_sizes,
 				struct mpk_span *order, struct mpk_span *sizes,
 				struct mpk_error *err)
@@ -44,7 +44,7 @@ static enum mpk_code read_variant(struct mpk_cursor *c, bool has_sizes, struct m
 	return MPK_OK;
 }
 
-/* One payload; whether it has sizes is found out by trying
+/* Reads a payload; finds out by trying whether it has sizes
  * @unbounded  the payload's length is not known: the next module's kind may follow
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
 static enum mpk_code ethosn_read(struct mpk_cursor *c, bool unbounded, struct mpk_arena *arena,
@@ -52,7 +52,7 @@ static enum mpk_code ethosn_read(struct mpk_cursor *c, bool unbounded, struct mp
 {
 	struct mpk_cursor with = *c, without = *c;
 	struct mpk_ethosn sized, unsized;
-	/* What is wrong with one that was only tried is nobody's error. */
+	/* The error of a first attempt is not reported. */
 	enum mpk_code with_code = read_variant(&with, true, arena, &sized, NULL);
 
 	if (with_code == MPK_OK && mpk_item_follows(&with, unbounded)) {
@@ -63,7 +63,7 @@ static enum mpk_code ethosn_read(struct mpk_cursor *c, bool unbounded, struct mp
 
 	enum mpk_code code =
 		read_variant(&without, false, arena, &unsized, with_code == MPK_OK ? NULL : err);
-	/* When both read but neither ends well, the later release is the likelier writer. */
+	/* If both read but neither ends well, the later release is more likely. */
 	if (code == MPK_OK && (with_code != MPK_OK || mpk_item_follows(&without, unbounded))) {
 		*c = without;
 		*out = unsized;

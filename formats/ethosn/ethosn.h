@@ -12,7 +12,7 @@
 #include "base/rope.h"
 #include "base/span.h"
 
-/* The lists are u32 elements as stored, 4 bytes each; sizes are empty without has_sizes. */
+/* Lists are elements of 4 bytes (u32), as stored; sizes are empty without has_sizes. */
 struct mpk_ethosn_network {
 	struct mpk_span name;
 	struct mpk_span compiled;
@@ -23,7 +23,7 @@ struct mpk_ethosn_network {
 struct mpk_ethosn {
 	const struct mpk_ethosn_network *networks;
 	size_t count;
-	bool has_sizes; /* TVM 0.10 on */
+	bool has_sizes; /* from TVM 0.10 on */
 };
 
 #endif

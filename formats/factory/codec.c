@@ -8,7 +8,7 @@
 
 #include "payload.h"
 
-/* GraphExecutorFactory (has_graph) or AotExecutorFactory
+/* Reads a GraphExecutorFactory (has_graph) or AotExecutorFactory
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
 static enum mpk_code factory_read(struct mpk_cursor *c, bool has_graph, struct mpk_arena *arena,
 				  struct mpk_factory *out, struct mpk_error *err)
@@ -43,7 +43,7 @@ static enum mpk_code factory_read_aot(struct mpk_cursor *c, struct mpk_arena *ar
 const struct mpk_payload_reader mpk_reader_graph = { MPK_PAYLOAD_FACTORY, factory_read_graph };
 const struct mpk_payload_reader mpk_reader_aot = { MPK_PAYLOAD_FACTORY, factory_read_aot };
 
-/* As read: the graph where there is one, then parameters and the module's name. */
+/* The order of reading: the graph if there is one, then parameters and the module's name. */
 void mpk_factory_write(struct mpk_rope *r, const struct mpk_factory *f)
 {
 	if (f->has_graph)

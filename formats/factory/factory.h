@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* factory.h - graph and AOT executors as packed: graph, parameters, name (FORMAT.md) */
+/* factory.h - payloads of graph and AOT executors: graph, parameters, name (FORMAT.md) */
 #ifndef MPK_FORMATS_FACTORY_FACTORY_H
 #define MPK_FORMATS_FACTORY_FACTORY_H
 
@@ -14,12 +14,12 @@
 
 struct mpk_factory {
 	bool has_graph;              /* false: AotExecutorFactory */
-	struct mpk_span graph_json;  /* read it with graphjson/graphjson.h */
-	struct mpk_params params;    /* names as the graph's inputs are called */
-	struct mpk_span module_name; /* the function that makes an executor, "default" */
+	struct mpk_span graph_json;  /* text; parsed by graphjson/graphjson.h */
+	struct mpk_params params;    /* named like the graph's inputs */
+	struct mpk_span module_name; /* name of the function that makes an executor, "default" */
 };
 
-/* mpk_factory_write - the inverse, to the byte */
+/* mpk_factory_write - append the payload to rope, as TVM writes it */
 void mpk_factory_write(struct mpk_rope *r, const struct mpk_factory *f);
 
 #endif

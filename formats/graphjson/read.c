@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - graph JSON, into arrays in which every index was checked
+/* read.c - parses graph JSON into arrays with checked indices
  *
- * JSON knows no limit for numbers that are indices here, nor which keys there have to be: each is
- * looked at before it is used.
- */
+ * JSON limits neither the numbers that are indices here nor the keys of an object: each is checked
+ * before it is used. */
 #include "graphjson/graphjson.h"
 
 #include <inttypes.h>
@@ -18,13 +17,13 @@ struct reader {
 	struct mpk_error *err;
 };
 
-/* What is wrong and what it should be; JSON that was read has no positions any more. */
+/* Reports a wrong value and what it should be; parsed JSON has no positions. */
 static enum mpk_code wrong(const struct reader *r, const char *what, const char *want)
 {
 	return mpk_fail(r->err, MPK_E_CORRUPT, "graph: %s is not %s", what, want);
 }
 
-/* An array of objects in the arena, as long as the JSON array. */
+/* Allocates an array in the arena with as many elements as the JSON array. */
 static enum mpk_code make_array(const struct reader *r, struct mpk_json_value list,
 				const char *what, size_t size, void *out, size_t *count)
 {
@@ -40,7 +39,7 @@ static enum mpk_code make_array(const struct reader *r, struct mpk_json_value li
 	return MPK_OK;
 }
 
-/* Negative and fractional numbers are refused: it is an index. */
+/* Refuses negative and fractional numbers, because the value is an index. */
 static enum mpk_code read_u32(const struct reader *r, struct mpk_json_value j, const char *what,
 			      uint32_t *out)
 {
@@ -52,7 +51,7 @@ static enum mpk_code read_u32(const struct reader *r, struct mpk_json_value j, c
 	return MPK_OK;
 }
 
-/* The text is in the arena, or NULL where the value is no string. */
+/* The text is in the arena; NULL: the value is not a string. */
 static enum mpk_code graphjson_read_text(const struct reader *r, struct mpk_json_value j,
 					 const char *what, const char **out)
 {
@@ -60,7 +59,7 @@ static enum mpk_code graphjson_read_text(const struct reader *r, struct mpk_json
 	return *out ? MPK_OK : wrong(r, what, "a string");
 }
 
-/* [node, index] or [node, index, version] */
+/* Reads [node, index] or [node, index, version]. */
 static enum mpk_code read_ref(const struct reader *r, struct mpk_json_value j, const char *what,
 			      struct mpk_graph_ref *out)
 {
@@ -103,8 +102,7 @@ static enum mpk_code read_numbers(const struct reader *r, struct mpk_json_value 
 
 /* --- nodes ------------------------------------------------------------------------------- */
 
-/* "null" is an input or a parameter, "tvm_op" a call; some graphs have "attr" in place of
- * "attrs". */
+/* "null" is an input or a parameter, "tvm_op" a call; some graphs have "attr" instead of "attrs". */
 static enum mpk_code graphjson_read_node(const struct reader *r, struct mpk_json_value j,
 					 struct mpk_graph_node *node)
 {
@@ -157,8 +155,8 @@ static const struct {
 	[SCOPE] = { "storage_scope", false },
 };
 
-/* The list of a column, as long as there are entries; without items when there is none, and need
- * be none. */
+/* Finds the list of a column, which has one item for each entry; without items if the column is
+ * missing and optional. */
 static enum mpk_code open_column(const struct reader *r, struct mpk_json_value attrs, enum column c,
 				 struct mpk_json_items *out)
 {
@@ -176,7 +174,7 @@ static enum mpk_code open_column(const struct reader *r, struct mpk_json_value a
 	return MPK_OK;
 }
 
-/* row[c]: what column c has of the entry; no value in columns that are not there */
+/* row[c]: value of column c for the entry; no value in missing columns */
 static enum mpk_code graphjson_read_entry(const struct reader *r,
 					  const struct mpk_json_value row[COLUMN_COUNT],
 					  struct mpk_graph_entry *e)
@@ -210,7 +208,7 @@ static enum mpk_code graphjson_read_entry(const struct reader *r,
 	return MPK_OK;
 }
 
-/* All columns are walked side by side, one entry at a time. */
+/* All columns are walked together, one entry at a time. */
 static enum mpk_code read_entries(const struct reader *r, struct mpk_json_value attrs)
 {
 	struct mpk_json_items items[COLUMN_COUNT];
@@ -230,7 +228,7 @@ static enum mpk_code read_entries(const struct reader *r, struct mpk_json_value 
 	return MPK_OK;
 }
 
-/* --- the whole --------------------------------------------------------------------------- */
+/* --- the graph --------------------------------------------------------------------------- */
 
 /* Each node has a row of entries, at least as many as its outputs: every later index is checked
  * against these. */

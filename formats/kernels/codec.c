@@ -25,7 +25,7 @@ static void kernels_put_function(const struct mpk_function_info *f, enum mpk_gen
 		mpk_rope_put_u32(rope, (uint32_t)f->extra_tags[i]);
 }
 
-/* As read_functions, in the order in which they were read. */
+/* The order is that of read_functions. */
 static void kernels_put_functions(const struct mpk_kernels *k, struct mpk_rope *rope)
 {
 	mpk_rope_put_u64(rope, k->function_count);
@@ -33,7 +33,7 @@ static void kernels_put_functions(const struct mpk_kernels *k, struct mpk_rope *
 		kernels_put_function(&k->functions[i], k->gen, rope);
 }
 
-/* Code that is still in a file is put by its spans, not read into memory. */
+/* Code that is still in a file is appended as spans of the file, not read into memory. */
 static void put_data(const struct mpk_kernels *k, struct mpk_rope *rope)
 {
 	if (!k->content) {
@@ -44,7 +44,7 @@ static void put_data(const struct mpk_kernels *k, struct mpk_rope *rope)
 	mpk_rope_put_rope(rope, k->content);
 }
 
-/* A map: the number of texts, then name and text of each. */
+/* Appends a map: the number of texts, then name and text of each. */
 static void put_texts(const struct mpk_kernels *k, struct mpk_rope *rope)
 {
 	mpk_rope_put_u64(rope, k->source_count);
@@ -139,7 +139,7 @@ static void put_function_json(const struct mpk_function_info *f, bool extra_tags
 	mpk_strbuf_puts(out, "\n    }");
 }
 
-/* ".ptx", ".cubin", ".cl", ...: what a file with this code is called
+/* Returns the suffix of a file with this code: ".ptx", ".cubin", ".cl", ...
  * @kind    the module kind, for layouts that store no format
  * Returns  static text; ".bin" for formats without a usual suffix */
 static const char *kernels_suffix(const struct mpk_kernels *k, struct mpk_span kind)
@@ -174,8 +174,8 @@ static const char *kernels_suffix(const struct mpk_kernels *k, struct mpk_span k
 	return ".bin";
 }
 
-/* Code as one file or one a kernel, with the suffix of its format, and the table as TVM writes it beside
- * device code. */
+/* Adds the code as one file, or one for each kernel, with the suffix of its format, and the
+ * function table as TVM writes it beside device code. */
 static enum mpk_code kernels_list_files(const struct mpk_payload *p, struct mpk_files *files)
 {
 	const struct mpk_kernels *k = &p->u.kernels;
@@ -196,9 +196,8 @@ static enum mpk_code kernels_list_files(const struct mpk_payload *p, struct mpk_
 	}
 	if (!files->with_tables)
 		return MPK_OK;
-	/* Append the function table as the text of a .tvm_meta.json
-	 * arg_extra_tags are left out where the generation has none. Bytes that are not UTF-8
-	 * become U+FFFD. */
+	/* The function table is the text of a .tvm_meta.json. arg_extra_tags are left out if the generation
+	 * has none. Bytes that are not UTF-8 become U+FFFD. */
 	mpk_strbuf_puts(&json, "{\n  \"tvm_version\": \"0.1.0\",\n  \"func_info\": {");
 	for (size_t i = 0; i < k->function_count && !json.failed; i++) {
 		mpk_strbuf_puts(&json, i ? ",\n" : "\n");

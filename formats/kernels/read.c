@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - kernels of GPUs with the table of their functions: seven layouts, by kind and release; and launch tags
+/* read.c - kernels of GPUs with the table of their functions, in seven layouts, by kind and
+ * release; and launch tags
  *
- * Nothing in a payload says which layout it has, so those that its kind and generation allow are tried,
- * the likeliest first, and one counts when it reads to where another item may begin. Each is named after
- * what stores it; FORMAT.md has their fields. */
+ * A payload does not say which layout it has. So those that its kind and generation allow are
+ * tried, the likeliest first, and one is accepted if it reads to where another item may begin.
+ * Layouts are named after what they store; FORMAT.md lists their fields. */
 #include "kernels/kernels.h"
 
 #include <inttypes.h>
@@ -13,14 +14,14 @@
 #include "text/escape.h"
 #include "wire.h"
 
-/* Device payloads, of which a kind may have several layouts that do not say so
+/* Device payloads, for kinds with several layouts
  *
- * All that a kind and generation may have are tried, likeliest first. The one is taken after which
- * the bytes end or a module begins; failing that, the first that reads at all, so that damage
- * after a payload is not blamed on it. Of failures the one that came furthest is reported.
- */
+ * All layouts that a kind and generation may have are tried, the likeliest first. The one is used
+ * after which the bytes end or a module begins; else the first that reads, so that damage after a
+ * payload is not reported for the payload. If none reads, the failure that came furthest is
+ * reported. */
 
-/* The least bytes of a map entry: key, name, three vectors without elements (four from 0.21 on). */
+/* The fewest bytes of a map entry: key, name, three vectors without elements (four from 0.21 on). */
 enum { FUNCTION_MIN = 5 * 8, SOURCE_MIN = 2 * 8, SHADER_MIN = 8 + 4 + 8 };
 
 struct reader {
@@ -28,10 +29,10 @@ struct reader {
 	struct mpk_arena *arena;
 	struct mpk_kernels *out;
 	struct mpk_error *err;
-	size_t start; /* position of the payload's first byte */
+	size_t start; /* position of the first byte of the payload */
 };
 
-/* Numbers of four bytes, one for each argument that has one. */
+/* Reads numbers of four bytes, one for each argument that has one. */
 static enum mpk_code read_extra_tags(struct reader *r, struct mpk_function_info *f)
 {
 	int32_t *tags;
@@ -55,7 +56,7 @@ static enum mpk_code kernels_read_function(struct reader *r, struct mpk_function
 	MPK_TRY(mpk_read_str(r->c, "function key", &f->key, r->err));
 	MPK_TRY(mpk_read_str(r->c, "function name", &f->name, r->err));
 
-	/* Counted against four bytes each, the size of a stored type. */
+	/* Each type takes four bytes in the file, which limits their number. */
 	struct mpk_dtype *types;
 	size_t count;
 
@@ -74,7 +75,7 @@ static enum mpk_code kernels_read_function(struct reader *r, struct mpk_function
 	return r->out->gen == MPK_GEN_LEGACY ? MPK_OK : read_extra_tags(r, f);
 }
 
-/* The map of functions, by key. */
+/* Reads the map of functions, by key. */
 static enum mpk_code kernels_read_functions(struct reader *r)
 {
 	size_t least = r->out->gen == MPK_GEN_LEGACY ? FUNCTION_MIN - 8 : FUNCTION_MIN;
@@ -112,8 +113,7 @@ static enum mpk_code read_sources(struct reader *r)
 	for (size_t i = 0; i < count; i++) {
 		MPK_TRY(mpk_read_str(r->c, "kernel name", &sources[i].key, r->err));
 		if (shaders) {
-			/* u32 flag and words; in 0.24 on the record is wrapped in a byte string
-			 * of its own */
+			/* u32 flag and words; from 0.24 on the record is inside a byte string */
 			struct mpk_kernel_source *s = &sources[i];
 			struct mpk_cursor *c = r->c, inner;
 			struct mpk_span record;
@@ -183,8 +183,8 @@ static enum mpk_code read_layout(struct reader *r)
 	return read_sources(r);
 }
 
-/* The layouts a payload of this kind may have, likeliest first (FORMAT.md 2).
- * Returns  how many of them */
+/* Lists the layouts that a payload of this kind may have, the likeliest first (FORMAT.md 2).
+ * Returns  their number */
 static size_t candidates(struct mpk_span kind, enum mpk_generation gen,
 			 enum mpk_kernels_layout out[3])
 {
@@ -212,7 +212,7 @@ static size_t candidates(struct mpk_span kind, enum mpk_generation gen,
 	return n;
 }
 
-/* Every writer names a format; two empty strings are rather two empty tables. */
+/* Every writer stores a format; two empty strings are more likely two empty tables. */
 static bool plausible(const struct mpk_kernels *k)
 {
 	return k->layout != MPK_KERNELS_PLAIN || k->fmt.len > 0;
@@ -247,7 +247,7 @@ enum mpk_code mpk_kernels_read(struct mpk_cursor *c, struct mpk_span kind, enum 
 		if (code != MPK_OK && (i == 0 || now.at.offset > furthest.at.offset))
 			furthest = now;
 	}
-	/* Every layout has at least 8 bytes, so that 0 means that none was read. */
+	/* Every layout has at least 8 bytes, so 0 means that none was read. */
 	if (!fallback_pos) {
 		if (err)
 			*err = furthest;
@@ -287,7 +287,7 @@ static const struct {
 	{ "preferredClusterCtaIdx.z", MPK_TAG_PREFERRED_CLUSTER_Z },
 	{ "tir.use_dyn_shared_memory", MPK_TAG_DYN_SHARED },
 	{ "tirx.use_dyn_shared_memory", MPK_TAG_DYN_SHARED },
-	/* "programtic" is how TVM spells it */
+	/* "programtic" is TVM's spelling */
 	{ "tir.use_programtic_dependent_launch", MPK_TAG_PROGRAMMATIC },
 	{ "tirx.use_programtic_dependent_launch", MPK_TAG_PROGRAMMATIC },
 	{ "tir.use_cooperative_launch", MPK_TAG_COOPERATIVE },

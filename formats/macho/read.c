@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both widths differ in where fields stand, not in which there are: a table says where, and the
- * rest is read once. */
+/* read.c - Mach-O: objects, libraries and universal files
+ *
+ * Files of 32 and 64 bits have the same fields at different offsets: a table gives the offsets, and
+ * one reader reads both. */
 #include <elf.h>
 
 #include "base/cursor.h"
@@ -33,11 +35,11 @@ enum {
 #define LC_REEXPORT_DYLIB 0x8000001fU
 #define S_ATTR_PURE_INSTRUCTIONS 0x80000000U
 
-/* Where the fields stand, in bytes. */
+/* The offsets of fields, in bytes. */
 struct layout {
 	uint32_t segment_command, word;
-	size_t header, initprot, nsects, sections; /* of a segment command */
-	size_t section, size, offset, flags;       /* of a section */
+	size_t header, initprot, nsects, sections; /* fields of a segment command */
+	size_t section, size, offset, flags;       /* fields of a section */
 	size_t nlist;
 };
 
@@ -53,7 +55,7 @@ struct reader {
 	size_t section_room, needed_room;
 };
 
-/* Addresses and sizes are as wide as the file's class. */
+/* Addresses and sizes have the width of the file's class. */
 static uint64_t load_word(const struct reader *r, const uint8_t *at)
 {
 	return r->layout->word == 8 ? mpk_load_u64(at) : mpk_load_u32(at);
@@ -66,7 +68,7 @@ static enum mpk_code corrupt(const struct reader *r, const uint8_t *at, const ch
 			       "Mach-O: %s", what);
 }
 
-/* Little-endian files of both widths. Big-endian ones are refused by name when an image is
+/* Accepts little-endian files of both widths. Big-endian ones are refused by name when an image is
  * opened. */
 static bool macho_is(struct mpk_span bytes)
 {
@@ -76,7 +78,7 @@ static bool macho_is(struct mpk_span bytes)
 
 /* --- load commands ---------------------------------------------------------------------------- */
 
-/* A command at *at, which is moved past it; empty at the end. */
+/* Returns the command at *at, and moves past it; empty at the end. */
 static enum mpk_code next_command(const struct reader *r, struct mpk_span commands, size_t *at,
 				  struct mpk_span *out, struct mpk_error *err)
 {
@@ -93,7 +95,7 @@ static enum mpk_code next_command(const struct reader *r, struct mpk_span comman
 	return MPK_OK;
 }
 
-/* What each list needs at most, so that it is made once. */
+/* Counts the most entries that each list needs, so that it is allocated once. */
 static enum mpk_code count_commands(struct reader *r, struct mpk_span commands,
 				    struct mpk_error *err)
 {
@@ -111,7 +113,7 @@ static enum mpk_code count_commands(struct reader *r, struct mpk_span commands,
 	}
 }
 
-/* Names fill their 16 bytes, or end with a NUL. */
+/* A name fills its 16 bytes, or ends with a NUL. */
 static const char *section_name(const struct reader *r, const uint8_t *s)
 {
 	return mpk_arena_printf(r->arena, "%.16s,%.16s", (const char *)s + 16, (const char *)s);
@@ -141,7 +143,7 @@ static enum mpk_code read_section(struct reader *r, const uint8_t *s, bool writa
 	return MPK_OK;
 }
 
-/* As views: entries and names are read by read_symbols. */
+/* Finds the tables; read_symbols reads entries and names. */
 static enum mpk_code read_symtab(struct reader *r, struct mpk_span c, struct mpk_error *err)
 {
 	uint64_t count;
@@ -157,7 +159,7 @@ static enum mpk_code read_symtab(struct reader *r, struct mpk_span c, struct mpk
 	return MPK_OK;
 }
 
-/* Unknown commands are passed over by their size. */
+/* Unknown commands are skipped by their size. */
 static enum mpk_code read_commands(struct reader *r, struct mpk_span commands,
 				   struct mpk_error *err)
 {
@@ -171,8 +173,7 @@ static enum mpk_code read_commands(struct reader *r, struct mpk_span commands,
 
 		uint32_t command = mpk_load_u32(c.data);
 		if (command == r->layout->segment_command) {
-			/* The number of sections is compared with the command's own size, which
-			 * was compared with the file's. */
+			/* The number of sections is compared with the command's size, which was compared with the file's. */
 			const struct layout *l = r->layout;
 			uint32_t count;
 
@@ -205,8 +206,8 @@ static enum mpk_code read_commands(struct reader *r, struct mpk_span commands,
 
 /* --- symbols ----------------------------------------------------------------------------------- */
 
-/* Debugging entries (N_STAB) are no symbols. C names have an underscore in front on these
- * systems, and loaders look them up without it. */
+/* Debugging entries (N_STAB) are skipped. On these systems C names have an underscore before them,
+ * and loaders look them up without it. */
 static enum mpk_code read_symbol(struct reader *r, const uint8_t *s, struct mpk_error *err)
 {
 	uint8_t type = s[4], section = s[5];
@@ -241,7 +242,7 @@ static enum mpk_code read_symbol(struct reader *r, const uint8_t *s, struct mpk_
 static const struct {
 	uint32_t cpu;
 	uint16_t machine;
-	const char *name; /* as lipo has it */
+	const char *name; /* the name that lipo prints */
 } machines[] = {
 	{ 0x01000007, EM_X86_64, "x86_64" },    { 0x0100000c, EM_AARCH64, "arm64" },
 	{ 0x00000007, EM_386, "i386" },         { 0x0000000c, EM_ARM, "arm" },
@@ -254,7 +255,7 @@ static enum mpk_code macho_read(struct mpk_span bytes, struct mpk_arena *arena,
 	struct reader r = { .bytes = bytes, .arena = arena };
 	struct mpk_span commands;
 
-	/* A machine without a number in ELF is kept as Mach-O's own number. */
+	/* A machine that ELF does not number keeps Mach-O's number. */
 	const uint8_t *h = r.bytes.data;
 	struct mpk_object *o = &r.object;
 
@@ -292,9 +293,10 @@ static enum mpk_code macho_read(struct mpk_span bytes, struct mpk_arena *arena,
 
 const struct mpk_object_reader mpk_macho_reader = { macho_is, macho_read, NULL };
 
-/* --- universal files ------------------------------------------------------------------------------ */
+/* --- universal files
+ * ------------------------------------------------------------------------------ */
 
-/* Their headers are big-endian, whatever the files in them are. */
+/* The headers of universal files are big-endian, whatever the files in them are. */
 static uint32_t load_be32(const uint8_t *at)
 {
 	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
@@ -302,13 +304,13 @@ static uint32_t load_be32(const uint8_t *at)
 
 enum { FAT_HEADER = 8, FAT_MAX = 40 };
 
-/* Files beyond 4 GiB have offsets of 64 bits. */
+/* Files of more than 4 GiB have offsets of 64 bits. */
 static bool is_fat64(struct mpk_span bytes)
 {
 	return load_be32(bytes.data) == 0xcafebabfU;
 }
 
-/* What a class file of Java has where the count is, is its version, 45 or more. */
+/* In a Java class file, which has the same magic number, the count is a version of 45 or more. */
 bool mpk_macho_is_universal(struct mpk_span bytes)
 {
 	return bytes.len >= FAT_HEADER &&
@@ -316,7 +318,7 @@ bool mpk_macho_is_universal(struct mpk_span bytes)
 	       load_be32(bytes.data + 4) > 0 && load_be32(bytes.data + 4) <= FAT_MAX;
 }
 
-/* A processor without a name is called by its number. */
+/* A processor without a name is named by its number. */
 static const char *slice_name(uint32_t cpu, struct mpk_arena *arena)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(machines); i++)

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - MessagePack, value by value, without recursion (msgpack.org, spec.md)
  *
- * A reader that returns one value at a time needs no memory and cannot be made to nest deeply. Who
- * wants a map or list skips or reads its items; what an item costs is at least one byte, so a count
- * that is larger than what is left is refused at once.
- */
+ * A reader that returns one value at a time needs no memory and cannot be made to nest deeply. The
+ * reader of a map or list reads or skips its items. An item takes at least one byte, so a count
+ * larger than the bytes left is refused at once. */
 #include "msgpack/msgpack.h"
 
 #include "base/compiler.h"
 
-/* What the first byte says: the type, and how many bytes of a number or a length follow it. */
+/* The meaning of a first byte: the type, and how many bytes of a number or a length follow. */
 struct head {
 	enum mpk_msgpack_type type;
-	uint8_t bytes;     /* of the number or length; 0: value holds it */
-	bool is_signed;    /* a negative number is possible */
-	uint8_t ext_bytes; /* EXT: of its type, in front of the data */
+	uint8_t bytes;     /* bytes of the number or length; 0: value has it */
+	bool is_signed;    /* the number may be negative */
+	uint8_t ext_bytes; /* EXT: bytes of its type, before the data */
 	uint32_t value;
 };
 
-/* 0xc0 - 0xdf in order; 0xc1 is never used and has no row of its own (FORMAT.md 1). */
+/* For 0xc0 - 0xdf in order; 0xc1 is never used and invalid (FORMAT.md 1). */
 static const struct head heads[] = {
 	{ MPK_MSGPACK_NIL, 0, false, 0, 0 },   { MPK_MSGPACK_NIL, 0, false, 0, 0 },
 	{ MPK_MSGPACK_BOOL, 0, false, 0, 0 },  { MPK_MSGPACK_BOOL, 0, false, 0, 1 },
@@ -38,7 +37,7 @@ static const struct head heads[] = {
 	{ MPK_MSGPACK_MAP, 2, false, 0, 0 },   { MPK_MSGPACK_MAP, 4, false, 0, 0 },
 };
 
-/* Small values and lengths are in the first byte itself; the table has all others. */
+/* Small values and lengths are in the first byte; the table has the others. */
 static struct head head_of(uint8_t first)
 {
 	if (first < 0x80)
@@ -64,7 +63,7 @@ static uint64_t msgpack_load(struct mpk_span s)
 	return v;
 }
 
-/* Negative numbers are extended to 64 bits, whatever width they are stored in. */
+/* Negative numbers of any width are extended to 64 bits. */
 static void set_number(const struct head *h, uint64_t v, struct mpk_msgpack *out)
 {
 	unsigned unused = h->bytes ? 64 - 8U * h->bytes : 56;
@@ -76,7 +75,7 @@ static void set_number(const struct head *h, uint64_t v, struct mpk_msgpack *out
 	out->number = unused ? v | ~UINT64_C(0) << (64 - unused) : v;
 }
 
-/* Lengths are compared with what is left by the cursor, counts here. */
+/* The cursor compares lengths with the bytes left; counts are compared here. */
 static enum mpk_code msgpack_read_value(struct mpk_cursor *c, struct mpk_msgpack *out,
 					struct mpk_error *err)
 {
@@ -108,7 +107,7 @@ static enum mpk_code msgpack_read_value(struct mpk_cursor *c, struct mpk_msgpack
 	return MPK_OK;
 }
 
-/* The cursor moves only when the value was read whole. */
+/* The cursor moves only after the value was read whole. */
 enum mpk_code mpk_msgpack_next(struct mpk_cursor *c, struct mpk_msgpack *out, struct mpk_error *err)
 {
 	struct mpk_cursor at = *c;
@@ -122,7 +121,7 @@ enum mpk_code mpk_msgpack_skip(struct mpk_cursor *c, struct mpk_error *err)
 {
 	struct mpk_msgpack m;
 
-	/* each value takes a byte at least, so this ends however much the heads promise */
+	/* ends however large the counts are, because each value takes at least a byte */
 	for (uint64_t left = 1; left; left--) {
 		MPK_TRY(mpk_msgpack_next(c, &m, err));
 		left += m.type == MPK_MSGPACK_MAP     ? (uint64_t)m.count * 2

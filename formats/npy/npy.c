@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* npy.c - .npy files: a Python dict literal that says type and shape, then the elements
+/* npy.c - .npy files: a Python dict literal with type and shape, then the elements
  *
- * Reading takes the header versions 1 to 3 and keys in any order, since other programs than numpy write
- * such files. Writing gives numpy's bytes exactly, its room for growth included, so that a dump and
- * numpy.save can be compared. Element types that numpy lacks are
- * stored as numpy stores those of ml_dtypes: as void or one of its own of the same size. */
+ * Headers of versions 1 to 3 are read, with keys in any order, because other programs than numpy
+ * write such files. Written headers have exactly numpy's bytes, with its space for growth, so that
+ * a file can be compared with one of numpy.save. Element types that numpy lacks are stored as numpy
+ * stores those of ml_dtypes: as void or as another type of the same size. */
 #include "npy/npy.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ struct mpk_npy_header {
 	int64_t shape[MPK_NPY_NDIM_MAX];
 };
 
-/* --- The text in an .npy file's head: a Python dict literal with three keys. --- */
+/* --- The header text of an .npy file: a Python dict literal with three keys. --- */
 
 struct literal {
 	struct mpk_span text;
@@ -36,7 +36,7 @@ static enum mpk_code npy_bad(const struct literal *l, const char *what, struct m
 			       "the header is not the dict that numpy writes: expected %s", what);
 }
 
-/* Blanks are free between all signs of a literal. */
+/* Blanks may be between any two tokens. */
 static int npy_peek(struct literal *l)
 {
 	static const char blanks[] = " \t\r\n";
@@ -91,7 +91,7 @@ static enum mpk_code npy_read_extent(struct literal *l, int64_t *out, struct mpk
 		l->pos++;
 	if (!mpk_parse_i64(mpk_span_of(l->text.data + start, l->pos - start), out))
 		return npy_bad(l, "an extent", err);
-	(void)npy_take_word(l, "L"); /* Python 2 wrote long integers so */
+	(void)npy_take_word(l, "L"); /* Python 2 wrote long integers with an L */
 	return MPK_OK;
 }
 
@@ -144,7 +144,7 @@ static enum mpk_code npy_read_entry(struct literal *l, struct mpk_npy_header *ou
 			       MPK_QUOTE(key));
 }
 
-/* Read the dict; keys in any order, each of the three needed
+/* Parses the dict: keys in any order, each of the three required
  * @base    offset of text in the file, for errors
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_UNSUPPORTED (records, rank) */
 static enum mpk_code npy_header_parse(struct mpk_span text, uint64_t base,
@@ -172,7 +172,7 @@ static enum mpk_code npy_header_parse(struct mpk_span text, uint64_t base,
 static const char magic[] = "\x93NUMPY";
 enum { MAGIC_LEN = 6 };
 
-/* The magic begins with a byte that no text has. */
+/* The magic number begins with a byte that is in no text. */
 bool mpk_npy_is(struct mpk_span bytes)
 {
 	return bytes.len >= MAGIC_LEN && memcmp(bytes.data, magic, MAGIC_LEN) == 0;
@@ -181,7 +181,7 @@ bool mpk_npy_is(struct mpk_span bytes)
 struct letter {
 	char letter;
 	uint8_t code;
-	const char *bytes; /* the sizes it comes in */
+	const char *bytes; /* the allowed sizes */
 };
 
 static const struct letter letters[] = {
@@ -200,7 +200,7 @@ static enum mpk_code npy_refuse(struct mpk_span descr, struct mpk_error *err)
 		MPK_QUOTE(descr));
 }
 
-/* "<f4": byte order, letter, bytes of one element. */
+/* "<f4": byte order, letter, bytes of an element. */
 static enum mpk_code read_dtype(struct mpk_span descr, struct mpk_npy *out, struct mpk_error *err)
 {
 	static const char orders[] = "<>|=";
@@ -218,7 +218,7 @@ static enum mpk_code read_dtype(struct mpk_span descr, struct mpk_npy *out, stru
 			continue;
 		out->is_opaque = l->letter == 'V';
 		if (l->letter == 'f' && bytes == 1) {
-			/* ml_dtypes calls this one of its types a float, and no other */
+			/* ml_dtypes gives only this one of its types the letter of a float */
 			out->dtype = float8_e5m2;
 			return MPK_OK;
 		}
@@ -265,7 +265,7 @@ static enum mpk_code count_bytes(const struct mpk_npy *npy, uint64_t *out, struc
 	return MPK_OK;
 }
 
-/* Fortran order matters only when two dimensions are longer than 1. */
+/* Fortran order matters only if two dimensions are longer than 1. */
 static bool is_order_relevant(const struct mpk_npy_header *h)
 {
 	unsigned wide = 0;
@@ -308,7 +308,7 @@ enum mpk_code mpk_npy_read(struct mpk_span bytes, struct mpk_npy *out, struct mp
 
 /* --- .npy headers as numpy writes them, to the byte, room for growth included --- */
 
-/* numpy leaves room for the first extent to grow to this many digits */
+/* numpy leaves space for the first extent to grow to this many digits */
 enum { GROWTH_DIGITS = 21, ALIGN = 64, PREAMBLE = 10 };
 
 enum { FIRST_SMALL_FLOAT = 7, FLOAT8_E5M2 = 12 }; /* of DLPack's type codes */
@@ -348,7 +348,7 @@ static enum mpk_code put_descr(struct mpk_strbuf *buf, struct mpk_dtype t, struc
 	if (!letter || t.lanes != 1 || t.bits % 8 || (bytes & (bytes - 1)))
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "NumPy has no type for %s",
 				mpk_dtype_print(t, name));
-	/* ml_dtypes gives its types an order of bytes, also where they have one only */
+	/* ml_dtypes gives its types a byte order even if they have one byte */
 	bool has_order = bytes > 1 || t.code == MPK_DTYPE_HANDLE || t.code >= FIRST_SMALL_FLOAT;
 
 	mpk_strbuf_printf(buf, "%c%s%zu", has_order ? '<' : '|', letter, bytes);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* npz.c - the zip archives that numpy.savez writes: a member for each array, stored
+/* npz.c - the zip archives that numpy.savez writes: a stored member for each array
  *
- * Apart from npz_read.c, so that who reads no compressed ones links no zlib.
- */
+ * In a file of its own, so that programs that read no compressed archives link no zlib. */
 #include "npy/npy.h"
 
 #include <string.h>

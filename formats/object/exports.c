@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exports.c - which symbols are a library's blob, its functions and its helpers, and which bytes belong to a symbol in
- * formats that do not store sizes
+/* exports.c - which symbols of a library are its blob, its functions and TVM's helpers, and the
+ * bytes of a symbol in formats that do not store sizes
  *
- * Symbols are walked twice: what a name means depends on the generation, which only all of them
- * tell. */
+ * Symbols are walked twice: the meaning of a name depends on the generation, which is known only
+ * after all symbols have been seen. */
 #include "object/exports.h"
 
 #include <elf.h>
@@ -29,8 +29,8 @@ bool mpk_symbol_suffix(const char *name, const char *suffix, size_t *prefix_len)
 
 enum { NAME_MAX_BYTES = 16384 };
 
-/* A name may be long; one beyond the bound is replaced by none rather than refused, as it is
- * only a name. */
+/* A name of a hostile file may be very long: one beyond the limit counts as none and is not an
+ * error. */
 const char *mpk_object_name(struct mpk_span table, uint64_t off)
 {
 	struct mpk_span name;
@@ -40,10 +40,11 @@ const char *mpk_object_name(struct mpk_span table, uint64_t off)
 	return off < table.len && table.len - off > NAME_MAX_BYTES ? "" : NULL;
 }
 
-/* --- places: Mach-O and COFF give a symbol a section and an address. Its bytes are taken to reach to the next symbol of
- * the section, or to the section's end: the symbols are sorted by place once, so that this is linear after the sort. --- */
+/* --- places: Mach-O and COFF give a symbol a section and an address. Its bytes extend to the next
+ * symbol of the section, or to the section's end. The symbols are sorted by place once, so that
+ * this is linear after the sort. --- */
 
-/* By section first: addresses of different sections may overlap in objects. */
+/* Sorts by section first: in objects the addresses of different sections overlap. */
 static int object_by_place(const void *a, const void *b)
 {
 	const struct mpk_object_symbol *x = *(struct mpk_object_symbol *const *)a;
@@ -54,7 +55,7 @@ static int object_by_place(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* An address outside of its section has no bytes: the symbol stays, without content. */
+/* A symbol whose address is outside of its section stays, without content. */
 static void object_place(const struct mpk_object *object, struct mpk_object_symbol *s, uint64_t end)
 {
 	const struct mpk_object_section *section = &object->sections[s->section - 1];
@@ -84,7 +85,7 @@ enum mpk_code mpk_object_place(struct mpk_object *object, struct mpk_error *err)
 		const struct mpk_object_symbol *s = order[i];
 		uint64_t end = UINT64_MAX;
 
-		/* several names of one place share what follows */
+		/* several names of one place have the same bytes */
 		for (next = next > i ? next : i + 1; next < count &&
 						     order[next]->section == s->section &&
 						     order[next]->address == s->address;)
@@ -112,7 +113,7 @@ enum mpk_code mpk_elf_check_names(const char *whose, uint64_t base, uint64_t siz
 
 #define FFI_PREFIX "__tvm_ffi_"
 
-/* Names that share the prefix of functions but are none (tvm-blob(5), SYMBOLS). */
+/* Names with the prefix of functions that are not functions (tvm-blob(5), SYMBOLS). */
 static bool is_ffi_special(const char *name)
 {
 	size_t prefix;
@@ -126,14 +127,14 @@ static bool is_ffi_special(const char *name)
 	       mpk_symbol_suffix(name, "__tvm_ffi_library_ctx", &prefix);
 }
 
-/* Note what this symbol tells */
+/* Notes what a symbol says about the generation. */
 static void marks_add(struct mpk_marks *marks, const struct mpk_symbol *s)
 {
-	/* pointers that a library defines, or the functions it imports instead */
+	/* pointers that a library defines, or the functions that it imports instead */
 	static const char *const hybrid[] = { "TVMFFIFunctionCall",
 					      "TVMFFIErrorSetRaisedFromCStr" };
 	static const char *const legacy[] = { "TVMFuncCall", "TVMAPISetLastError" };
-	/* what a library that is linked into a program calls for each of its functions */
+	/* functions that a library in a program calls for each of its functions */
 	static const char *const registering[] = { "TVMBackendRegisterSystemLibSymbol",
 						   "TVMFFIEnvModRegisterSystemLibSymbol" };
 	const char *name = s->name;
@@ -159,7 +160,7 @@ static void marks_add(struct mpk_marks *marks, const struct mpk_symbol *s)
 	marks->legacy |= mpk_name_is_one_of(name, legacy, MPK_ARRAY_COUNT(legacy));
 }
 
-/* Defined, and visible outside of its file. */
+/* Whether a symbol is defined, and visible outside of its file. */
 static bool is_global(const struct mpk_symbol *s)
 {
 	return s->defined && s->name[0] &&
@@ -167,22 +168,22 @@ static bool is_global(const struct mpk_symbol *s)
 	       (s->visibility == STV_DEFAULT || s->visibility == STV_PROTECTED);
 }
 
-/* A __TVM... pointer that the loader fills */
+/* Whether a symbol is a __TVM... pointer that the loader sets. */
 static bool symbol_is_context(const struct mpk_symbol *s)
 {
 	return is_global(s) && s->type == STT_OBJECT && mpk_name_starts(s->name, "__TVM");
 }
 
-/* __tvm_main__ data: names the entry function */
+/* Whether a symbol is the data of __tvm_main__, which names the entry function. */
 static bool symbol_is_entry_name(const struct mpk_symbol *s)
 {
 	return is_global(s) && s->type == STT_OBJECT && strcmp(s->name, "__tvm_main__") == 0;
 }
 
-/* The name under which a caller finds this function, or NULL
- * Left out: what TVM's code generators, compilers and tvm-ffi's headers put beside the
- * functions of a module. Before 0.22 functions have no prefix and any exported one is callable;
- * names.c says which names are known to come from elsewhere. */
+/* Returns the name by which callers find this function; NULL: it is not one
+ * Left out are functions that TVM's code generators, compilers and tvm-ffi's headers add. Before
+ * 0.22 functions have no prefix, and any exported function is callable; names.c lists the names
+ * that are known to come from elsewhere. */
 static const char *symbol_function(const struct mpk_symbol *s, enum mpk_generation gen)
 {
 	if (!is_global(s) || (s->type != STT_FUNC && s->type != STT_GNU_IFUNC))
@@ -195,7 +196,7 @@ static const char *symbol_function(const struct mpk_symbol *s, enum mpk_generati
 	return s->name + strlen(FFI_PREFIX);
 }
 
-/* "_metadata_add" or "_doc_add" of a function that gives a text about add; else NULL */
+/* Returns "_metadata_add" or "_doc_add" for a function that returns a text about add; else NULL. */
 static const char *symbol_getter(const struct mpk_symbol *s)
 {
 	bool is = mpk_name_starts(s->name, FFI_PREFIX MPK_GETTER_METADATA) ||
@@ -204,7 +205,7 @@ static const char *symbol_getter(const struct mpk_symbol *s)
 	return is && is_global(s) && s->type == STT_FUNC ? s->name + strlen(FFI_PREFIX) : NULL;
 }
 
-/* Lists while they grow; moved to the arena at the end. */
+/* Growing lists, which are copied to the arena at the end. */
 struct lists {
 	struct mpk_image_function *functions;
 	size_t function_count, function_cap;
@@ -227,8 +228,8 @@ static void lists_fini(struct lists *l)
 	free(l->prefixes);
 }
 
-/* The plain name before one with a prefix, newer generations before older ones, as TVM's loader
- * looks for them. */
+/* Prefers the plain name to one with a prefix, and newer generations to older ones, as TVM's loader
+ * does. */
 static void consider_blob(struct mpk_survey *best, const struct mpk_symbol *s)
 {
 	if (!s->defined || (s->type != STT_OBJECT && s->type != STT_NOTYPE))
@@ -286,7 +287,7 @@ static enum mpk_code functions_add_name(const char ***list, size_t *count, size_
 	return MPK_OK;
 }
 
-/* The prefix of a blob, each once. Models that are linked into one library are few. */
+/* Adds the prefix of a blob, each once. Few models are linked into one library. */
 static enum mpk_code add_prefix(struct lists *l, const struct mpk_symbol *s,
 				struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -305,7 +306,8 @@ static enum mpk_code add_prefix(struct lists *l, const struct mpk_symbol *s,
 	return functions_add_name(&l->prefixes, &l->prefix_count, &l->prefix_cap, prefix, err);
 }
 
-/* Whose function it is, of several models: that of the longest prefix that its name begins with. */
+/* Whether a function belongs to the chosen model, if there are several: it belongs to the longest
+ * prefix that its name begins with. */
 static bool is_of_model(const struct lists *l, const struct mpk_exports *e, const char *name)
 {
 	size_t own = strlen(e->prefix);
@@ -394,7 +396,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* One symbol in several versions is listed once. */
+/* A symbol with several versions is listed once. */
 static size_t drop_repeated(struct mpk_image_function *f, size_t count)
 {
 	size_t kept = 0;
@@ -432,7 +434,7 @@ static enum mpk_code set_blob(const struct mpk_symbol_source *t, const struct mp
 	return out->prefix ? MPK_OK : mpk_fail_nomem(err);
 }
 
-/* Without a blob the other symbols tell (tvm-blob(5), SYMBOLS). */
+/* Without a blob, the other symbols decide (tvm-blob(5), SYMBOLS). */
 static void set_convention(struct mpk_exports *out, const struct mpk_marks *marks,
 			   const enum mpk_generation *gen)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - the names of functions that are no functions of a module, as far as GCC, Clang, NVCC and TVM's releases write them
+/* names.c - the names of functions that are not functions of a module, as GCC, Clang, NVCC and
+ * TVM's releases write them
  *
- * A blanket rule for names with underscores would hide functions that TVM calls: kernels of C++ keep their
+ * Not all names with underscores are excluded, because TVM calls some: kernels of C++ keep their
  * mangled names, and compiled functions of the Relax VM are called __vmtir__NAME. */
 #include "object/exports.h"
 
@@ -19,7 +20,7 @@ static bool starts_with_one_of(const char *name, const char *const *list, size_t
 
 /* --- arithmetic: __<operation><mode>[<mode>][<operands>] -------------------------------------- */
 
-/* After the modes of the operands: nothing, or how many there are. */
+/* Whether a name ends after the modes of its operands, or with their number. */
 static bool are_modes(const char *at)
 {
 	static const char *const modes[] = { "qi", "hi", "si", "di", "ti", "hf", "bf", "sf",
@@ -58,10 +59,11 @@ static bool is_arithmetic(const char *name)
 
 /* --- C++ ---------------------------------------------------------------------------------------- */
 
-/* --- all of them -------------------------------------------------------------------------------- */
+/* --- names by their prefix
+ * ------------------------------------------------------------------------ */
 
 static const char *const families[] = {
-	/* of linkers and C libraries */
+	/* linkers and C libraries */
 	"_GLOBAL__",
 	"_ITM_",
 	"_dl_",
@@ -74,7 +76,7 @@ static const char *const families[] = {
 	"__emutls_",
 	"__register_frame",
 	"__deregister_frame",
-	/* of compilers */
+	/* compilers */
 	"__cxa_",
 	"__cxx_",
 	"__gxx_",
@@ -94,7 +96,7 @@ static const char *const families[] = {
 	"__cyg_profile_",
 	"__morestack",
 	"__splitstack_",
-	/* of sanitizers */
+	/* sanitizers */
 	"__asan_",
 	"__hwasan_",
 	"__lsan_",
@@ -104,7 +106,7 @@ static const char *const families[] = {
 	"__sanitizer_",
 	"__sancov_",
 	"__interceptor_",
-	/* of GPU code that is registered */
+	/* registration of GPU code */
 	"__cuda",
 	"__nv_",
 	"__hip_",
@@ -113,7 +115,7 @@ static const char *const families[] = {
 	"__sti____",
 	"__fatbin",
 	"__NV_",
-	/* of TVM and of standalone libraries */
+	/* TVM and standalone libraries */
 	"__tvm_",
 	"__TVM",
 	"__mpk_",
@@ -127,11 +129,11 @@ bool mpk_name_is_internal(const char *name, bool weak)
 	if (strcmp(name, "__tvm_main__") == 0)
 		return false;
 	if (mpk_name_starts(name, "TVM"))
-		return isupper((unsigned char)name[3]); /* a runtime linked in */
+		return isupper((unsigned char)name[3]); /* a runtime that is linked in */
 	if (mpk_name_starts(name, "_Z")) {
-		/* After "_Z", where the entity is: not in a namespace, or in which? */
-		/* tables, thunks and guards; operators new and delete; the library's namespaces, and TVM's
-		 * own when its runtime is linked in */
+		/* C++ names, after "_Z": what the entity is, and its namespace */
+		/* tables, thunks and guards; operators new and delete; namespaces of the C++ library, and TVM's own
+		 * if its runtime is linked in */
 		static const char *const special[] = {
 			"T", "GV", "GR", "GT", "nw", "na", "dl", "da"
 		};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pt2.h - packages of PyTorch: zip archives of compiled libraries, kernels, weights and JSON (FORMAT.md)
+/* pt2.h - packages of PyTorch: zip archives of compiled libraries, kernels, weights and JSON
+ * (FORMAT.md)
  *
- * What torch.export.save and AOTInductor write. The place of a member says what it is; names of weights are in JSON
- * documents beside them.
- */
+ * Written by torch.export.save and AOTInductor. The path of a member shows its role; the names of
+ * weights are in JSON documents beside them. */
 #ifndef MPK_FORMATS_PT2_PT2_H
 #define MPK_FORMATS_PT2_PT2_H
 
@@ -17,12 +17,12 @@
 #include "zip/zip.h"
 
 enum mpk_pt2_role {
-	MPK_PT2_WEIGHT,   /* of a parameter or buffer */
-	MPK_PT2_CONSTANT, /* a tensor, or an object of a class of its own */
+	MPK_PT2_WEIGHT,   /* a parameter or buffer */
+	MPK_PT2_CONSTANT, /* a tensor, or an object of a user-defined class */
 	MPK_PT2_MODEL,    /* the exported program, as JSON */
-	MPK_PT2_ARTIFACT, /* what a compiler left: libraries, kernels, C++, JSON */
+	MPK_PT2_ARTIFACT, /* files of a compiler: libraries, kernels, C++, JSON */
 	MPK_PT2_SAMPLE,   /* sample inputs */
-	MPK_PT2_OTHER,    /* JSON that describes the others, and what else there is */
+	MPK_PT2_OTHER,    /* JSON that describes the others, and everything else */
 	MPK_PT2_ROLES
 };
 
@@ -30,23 +30,24 @@ struct mpk_pt2_part {
 	enum mpk_pt2_role role;
 	struct mpk_span member; /* its name in the archive */
 	struct mpk_span
-		name;   /* of a weight or constant, "fc.weight"; empty: the package tells none */
-	uint64_t bytes; /* unpacked */
+		name;   /* name of a weight or constant, "fc.weight"; empty: the package does not
+			 * say */
+	uint64_t bytes; /* bytes after decompression */
 };
 
 struct mpk_pt2 {
-	struct mpk_span root;    /* "model/", in front of all members; may be empty */
-	struct mpk_span version; /* of the archive; empty: it tells none */
+	struct mpk_span root;    /* path before all members, "model/"; may be empty */
+	struct mpk_span version; /* version of the archive format; empty: not given */
 	struct mpk_pt2_part
-		*parts; /* all members but folders, in the order of the archive's directory */
+		*parts; /* all members except folders, in the order of the archive's directory */
 	size_t count;
 };
 
-/* mpk_pt2_read - see what the members of an archive are, if it is a package
+/* mpk_pt2_read - find the roles of the members of an archive, if it is a package
  * @bytes, @members  the archive, and its list by mpk_zip_list; borrowed
- * @arena   receives the parts and texts that are unpacked
- * @is      receives whether it is one: *out is filled then
- * Returns  MPK_OK, also where a document does not read that has names: they are empty then; MPK_E_NOMEM
+ * @arena   receives the parts and decompressed texts
+ * @is      receives whether it is a package; then *out is set
+ * Returns  MPK_OK, also if a document with names does not read: then names are empty; MPK_E_NOMEM
  * Format   FORMAT.md 1 - 3 */
 enum mpk_code mpk_pt2_read(struct mpk_span bytes, const struct mpk_zip_member *members,
 			   size_t count, struct mpk_arena *arena, bool *is, struct mpk_pt2 *out,

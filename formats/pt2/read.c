@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - which member of a package is what, and what weights are called */
+/* read.c - the roles of a package's members, and the names of its weights */
 #include "pt2/pt2.h"
 
 #include <string.h>
@@ -8,10 +8,11 @@
 #include "base/strmap.h"
 #include "text/json_read.h"
 
-/* Of members that say one word. */
+/* For members whose content is one word. */
 enum { WORD_BYTES = 32 };
 
-/* Documents with names may unpack to this and the size of the archive together; what is beyond is passed over. */
+/* Documents with names may decompress to this and the size of the archive together; further
+ * documents are skipped. */
 #define CONFIGS_LEAST ((uint64_t)16 << 20)
 
 static const struct {
@@ -32,7 +33,7 @@ static bool pt2_ends(struct mpk_span s, const char *suffix)
 	return s.len >= len && memcmp(s.data + s.len - len, suffix, len) == 0;
 }
 
-/* The one word of a member, without white space at its end. */
+/* Returns the word in a member, without white space at its end. */
 static struct mpk_span pt2_word_of(struct mpk_span bytes, const struct mpk_zip_member *m,
 				   struct mpk_arena *arena)
 {
@@ -46,7 +47,7 @@ static struct mpk_span pt2_word_of(struct mpk_span bytes, const struct mpk_zip_m
 	return copy ? mpk_span_of(copy, len) : (struct mpk_span){ 0 };
 }
 
-/* "archive_format" at the top or in the one folder there; what is in front of it is the root. */
+/* Finds "archive_format" at the top or in the only folder there; the path before it is the root. */
 static bool find_root(struct mpk_span bytes, const struct mpk_zip_member *members, size_t count,
 		      struct mpk_arena *arena, struct mpk_span *root)
 {
@@ -72,7 +73,7 @@ static enum mpk_pt2_role pt2_role_of(struct mpk_span path)
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(folders); i++) {
 		if (!mpk_span_starts(path, folders[i].folder))
 			continue;
-		/* documents beside weights tell of them */
+		/* documents beside weights contain their names */
 		return folders[i].role <= MPK_PT2_CONSTANT && pt2_ends(path, ".json")
 			       ? MPK_PT2_OTHER
 			       : folders[i].role;
@@ -84,9 +85,9 @@ static enum mpk_pt2_role pt2_role_of(struct mpk_span path)
 
 struct naming {
 	struct mpk_pt2 *pt2;
-	struct mpk_strmap members; /* by their paths below the root: which part */
+	struct mpk_strmap members; /* parts by their paths below the root */
 	struct mpk_arena *arena;
-	uint64_t left; /* bytes that documents may still take */
+	uint64_t left; /* bytes to which documents may still decompress */
 };
 
 static void naming_fini(struct naming *n)
@@ -94,7 +95,7 @@ static void naming_fini(struct naming *n)
 	mpk_strmap_fini(&n->members);
 }
 
-/* "weight_0" in the folder of the document. */
+/* Sets the name of "weight_0" in the folder of the document. */
 static enum mpk_code give_name(struct naming *n, struct mpk_span folder, struct mpk_json_value key,
 			       struct mpk_json_value file, struct mpk_error *err)
 {
@@ -113,7 +114,7 @@ static enum mpk_code give_name(struct naming *n, struct mpk_span folder, struct 
 	return MPK_OK;
 }
 
-/* What does not read has no names to give: that is for who reads all of the archive to say. */
+/* A document that does not read has no names; the error is left to the reader of the whole archive. */
 static enum mpk_code read_names(struct naming *n, struct mpk_span bytes,
 				const struct mpk_zip_member *m, struct mpk_span path,
 				struct mpk_error *err)
@@ -130,8 +131,8 @@ static enum mpk_code read_names(struct naming *n, struct mpk_span bytes,
 	if (code != MPK_OK)
 		return code == MPK_E_NOMEM ? code : MPK_OK;
 
-	/* {"config": {"fc.weight": {"path_name": "weight_0", ...}}}; without that object the
-	 * names are the document's own, and a file may stand by itself. */
+	/* {"config": {"fc.weight": {"path_name": "weight_0", ...}}}; without "config" the names are members
+	 * of the document itself, and a value may be the name of a file. */
 	struct mpk_span folder = mpk_span_of(path.data, (size_t)(slash - path.data) + 1);
 	struct mpk_json_value root, config, value;
 	struct mpk_json_items items;
@@ -157,7 +158,7 @@ static bool is_config(struct mpk_span path)
 						  mpk_span_starts(path, folders[1].folder));
 }
 
-/* --- all of it ------------------------------------------------------------------------------ */
+/* --- the package ---------------------------------------------------------------------------- */
 
 static struct mpk_span below_root(const struct mpk_pt2 *p, struct mpk_span name)
 {
@@ -183,7 +184,7 @@ static enum mpk_code list_parts(struct naming *n, struct mpk_span bytes,
 		p->parts[p->count++] = (struct mpk_pt2_part){ .role = pt2_role_of(path),
 							      .member = m->name,
 							      .bytes = m->plain };
-		/* where there are both, the second is the container's */
+		/* if the archive has both, the second is the version of the container */
 		if (mpk_span_is(path, "archive_version") ||
 		    (mpk_span_is(path, ".data/version") && !p->version.len))
 			p->version = pt2_word_of(bytes, m, n->arena);

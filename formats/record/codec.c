@@ -31,7 +31,7 @@ static enum mpk_code read_field(struct mpk_cursor *c, const struct mpk_record_fi
 	return mpk_read_i32(c, field->name, &out->number, err);
 }
 
-/* The fields of schema in order
+/* Reads the fields of schema, in order
  * @out     strings are views of the cursor's bytes, lists are in arena
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
 static enum mpk_code record_read(struct mpk_cursor *c, const struct mpk_record_schema *schema,

@@ -2,8 +2,7 @@
 /* record.h - payloads that are a fixed list of strings, string lists and numbers (FORMAT.md)
  *
  * The external runtimes (dnnl_json, tensorrt, coreml, ...) and the source modules (c,
- * static_library) differ only in that list, which is in the row of their kind (kinds.def).
- */
+ * static_library) differ only in this list, which is in the row of their kind (kinds.def). */
 #ifndef MPK_FORMATS_RECORD_RECORD_H
 #define MPK_FORMATS_RECORD_RECORD_H
 
@@ -26,7 +25,7 @@ enum mpk_field_type {
 struct mpk_record_field {
 	const char *name; /* "symbol", "graph_json" */
 	enum mpk_field_type type;
-	const char *file; /* its name as a file, "graph.json"; NULL: not worth one */
+	const char *file; /* file name for extraction, "graph.json"; NULL: not extracted */
 };
 
 enum { MPK_RECORD_FIELDS = 6 };
@@ -36,7 +35,7 @@ struct mpk_record_schema {
 	size_t count;
 };
 
-/* The value of one field; which member counts follows from the field's type. */
+/* The value of a field; the field's type decides which member is set. */
 struct mpk_record_value {
 	struct mpk_span str;
 	struct mpk_strs strs;

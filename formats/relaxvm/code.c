@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code.c - instructions of Relax executables, decoded one at a time from the stored words
  *
- * Nothing is unpacked in advance: listings of large models touch what they print.
- */
+ * Nothing is decoded in advance, so a listing of a large model reads only what it prints. */
 #include "relaxvm/relaxvm.h"
 
 #include <inttypes.h>
@@ -18,7 +17,7 @@ static int64_t relaxvm_word_at(const uint8_t *p)
 	return value;
 }
 
-/* How many words an instruction takes with its operands but without a call's arguments. */
+/* Returns the words of an instruction with its operands, without the arguments of a call. */
 static size_t fixed_words(int64_t op)
 {
 	switch (op) {
@@ -102,7 +101,7 @@ struct mpk_relax_arg mpk_relax_arg(const struct mpk_relax_instr *instr, size_t i
 struct checker {
 	const struct mpk_relax *x;
 	const struct mpk_relax_func *f;
-	int64_t at; /* the instruction */
+	int64_t at; /* index of the instruction */
 	struct mpk_error *err;
 };
 
@@ -203,19 +202,19 @@ enum mpk_code mpk_relax_check(const struct mpk_relax *x, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* --- listing: as TVM's own as_text prints it, column for column: tests compare the two ----- */
+/* --- listing: column for column as TVM's own as_text; tests compare the two ----- */
 
 /* Columns of TVM's own listing: mnemonic, called function, arguments. */
 enum { OP_WIDTH = 6, FUNC_WIDTH = 16, ARGS_WIDTH = 12 };
 
-/* Pads what was appended since from up to width columns. */
+/* Pads the text appended since `from` to width columns. */
 static void relaxvm_pad(struct mpk_strbuf *out, size_t from, size_t width)
 {
 	while (!out->failed && out->len - from < width)
 		mpk_strbuf_putc(out, ' ');
 }
 
-/* Two numbers are reserved: no register, and the machine itself. */
+/* Two numbers are reserved: no register, and the virtual machine itself. */
 static void put_reg(struct mpk_strbuf *out, int64_t reg)
 {
 	if (reg == MPK_RELAX_REG_VOID)
@@ -226,7 +225,7 @@ static void put_reg(struct mpk_strbuf *out, int64_t reg)
 		mpk_strbuf_printf(out, "%%%" PRId64, reg);
 }
 
-/* As TVM prints an index that there is no function for. */
+/* Prints an index without a function as TVM does. */
 static void put_func_name(const struct mpk_relax *x, int64_t func, struct mpk_strbuf *out)
 {
 	if ((uint64_t)func < x->func_count)
@@ -235,7 +234,7 @@ static void put_func_name(const struct mpk_relax *x, int64_t func, struct mpk_st
 		mpk_strbuf_printf(out, "unknown_func_index(%" PRId64 ")", func);
 }
 
-/* Kinds that no release has are shown by number, so that damage is visible. */
+/* Unknown kinds are shown by number, so that damage is visible. */
 static void put_arg(const struct mpk_relax *x, struct mpk_relax_arg arg, struct mpk_strbuf *out)
 {
 	switch (arg.kind) {
@@ -259,7 +258,7 @@ static void put_arg(const struct mpk_relax *x, struct mpk_relax_arg arg, struct 
 	}
 }
 
-/* The widths are minima: a long name moves what follows. */
+/* Columns have at least these widths: a long name moves the rest of the line. */
 static void relaxvm_put_call(const struct mpk_relax *x, const struct mpk_relax_instr *instr,
 			     struct mpk_strbuf *out)
 {
@@ -305,7 +304,7 @@ void mpk_relax_dump_instr(const struct mpk_relax *x, const struct mpk_relax_inst
 	}
 }
 
-/* An instruction that does not read is one line with the reason. */
+/* An instruction that does not read becomes one line with the reason. */
 static void relaxvm_put_code(const struct mpk_relax *x, const struct mpk_relax_func *f,
 			     struct mpk_strbuf *out)
 {

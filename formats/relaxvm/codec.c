@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* codec.c - Relax VM executables: functions, memory scopes, constants and instruction words
  *
- * Reading checks sizes and tags only. Whether operands and jumps exist is asked by mpk_relax_check,
- * which an interpreter needs and a listing does not: a damaged function is still shown. */
+ * Reading checks sizes and tags only. Operands and jumps are checked by mpk_relax_check, which an
+ * interpreter needs and a listing does not: a damaged function can still be shown. */
 #include "relaxvm/relaxvm.h"
 
 #include <inttypes.h>
@@ -38,7 +38,7 @@ static const int32_t relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
 			      [MPK_RELAX_FLOAT] = MPK_FFI_FLOAT },
 };
 
-/* Numbers are kept as they are: whether start and end exist is for mpk_relax_check. */
+/* Numbers are not checked here: mpk_relax_check checks whether start and end exist. */
 static enum mpk_code relaxvm_read_func(struct mpk_cursor *c, struct mpk_arena *arena,
 				       struct mpk_relax_func *f, struct mpk_error *err)
 {
@@ -56,7 +56,8 @@ static enum mpk_code relaxvm_read_func(struct mpk_cursor *c, struct mpk_arena *a
 	return mpk_read_strs(c, "parameter names", arena, &f->params, err);
 }
 
-/* A constant's index and the name of its memory: only the later magic number has them. */
+/* Reads for each scope the index of a constant and the name of its memory. Only the later magic
+ * number has scopes. */
 static enum mpk_code read_scopes(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relax *x,
 				 struct mpk_error *err)
 {
@@ -74,8 +75,8 @@ static enum mpk_code read_scopes(struct mpk_cursor *c, struct mpk_arena *arena, 
 	return MPK_OK;
 }
 
-/* Generations number the kinds differently (FORMAT.md 3), so a tag is looked up in the
- * generation's own row. */
+/* Generations number the kinds differently (FORMAT.md 3), so a tag is looked up in the row of its
+ * generation. */
 static enum mpk_code read_const(struct mpk_cursor *c, struct mpk_arena *arena,
 				enum mpk_generation gen, struct mpk_relax_const *k,
 				struct mpk_error *err)
@@ -93,7 +94,7 @@ static enum mpk_code read_const(struct mpk_cursor *c, struct mpk_arena *arena,
 				       mpk_generation_get(gen)->releases);
 	k->kind = (enum mpk_relax_const_kind)kind;
 
-	/* What is not listed here has been refused with its tag. */
+	/* Other tags have been refused above. */
 	uint64_t bits;
 
 	switch (k->kind) {
@@ -116,7 +117,7 @@ static enum mpk_code read_const(struct mpk_cursor *c, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* An error names the constant, as there may be hundreds. */
+/* An error names the constant, because there may be hundreds. */
 static enum mpk_code read_consts(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relax *x,
 				 struct mpk_error *err)
 {
@@ -141,7 +142,7 @@ static enum mpk_code relaxvm_read_content(struct mpk_cursor *c, struct mpk_arena
 {
 	uint64_t at;
 
-	/* The magic number tells whether memory scopes are stored. */
+	/* The magic number shows whether memory scopes are stored. */
 	uint64_t start = mpk_cursor_offset(c), magic;
 
 	MPK_TRY(mpk_read_u64(c, "Relax executable", &magic, err));
@@ -151,8 +152,8 @@ static enum mpk_code relaxvm_read_content(struct mpk_cursor *c, struct mpk_arena
 	x->has_scopes = magic == MPK_RELAX_MAGIC_SCOPES;
 	MPK_TRY(mpk_read_str(c, "bytecode version", &x->version, err));
 
-	/* Counted against the smallest record, so that a count cannot ask for more memory than
-	 * the file has bytes for. */
+	/* The count is compared with the smallest record, so that it cannot ask for more memory than the
+	 * file has bytes for. */
 	struct mpk_relax_func *funcs;
 
 	MPK_TRY(mpk_read_count(c, "function table", FUNC_MIN, &x->func_count, err));
@@ -168,8 +169,8 @@ static enum mpk_code relaxvm_read_content(struct mpk_cursor *c, struct mpk_arena
 	MPK_TRY(mpk_read_words(c, "instruction offsets", 8, &x->instr_offset, err));
 	MPK_TRY(mpk_read_words(c, "instruction words", 8, &x->instr_data, err));
 
-	/* Compilers give each function instructions of its own, and each instruction words of
-	 * its own. Where many overlap, a listing of them would have no end. */
+	/* Compilers give each function its own instructions, and each instruction its own words. If many
+	 * overlapped, a listing would be far longer than the file. */
 	const char *space = c->space;
 
 	enum { TIMES = 4 };
@@ -183,7 +184,7 @@ static enum mpk_code relaxvm_read_content(struct mpk_cursor *c, struct mpk_arena
 					  ? (uint64_t)f->end - (uint64_t)f->start
 					  : 0;
 
-		if (length > mpk_relax_instr_count(x)) /* mpk_relax_check names it */
+		if (length > mpk_relax_instr_count(x)) /* mpk_relax_check reports it */
 			continue;
 		if (length > instrs)
 			return mpk_fail_offset(
@@ -205,7 +206,7 @@ static enum mpk_code relaxvm_read_content(struct mpk_cursor *c, struct mpk_arena
 	return MPK_OK;
 }
 
-/* Before 0.22 the executable was a string within the payload; what follows it in the string is
+/* Before 0.22 the executable is a string within the payload; bytes after it in the string are
  * counted, not read. */
 enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen, struct mpk_arena *arena,
 			     struct mpk_relax *out, struct mpk_error *err)

@@ -19,7 +19,7 @@
 #include "wire.h"
 
 enum mpk_relax_func_kind {
-	MPK_RELAX_PACKED = 0, /* found by name in the imports or among the builtins */
+	MPK_RELAX_PACKED = 0, /* looked up by name in the imports or among the builtins */
 	MPK_RELAX_VM = 1,     /* bytecode */
 	MPK_RELAX_TIR = 2,    /* compiled: __vmtir__<name> in the library */
 };
@@ -55,15 +55,16 @@ struct mpk_relax_const {
 	} u;
 };
 
-/* The memory in which a constant wants to live; TVM 0.23 on. */
+/* The memory for a constant, from TVM 0.23 on. */
 struct mpk_relax_scope {
 	int64_t constant;
 	struct mpk_span scope;
 };
 
 struct mpk_relax {
-	enum mpk_generation gen; /* decides the inner length and the constants' tags */
-	bool has_scopes;         /* the later magic number */
+	enum mpk_generation gen; /* decides whether there is an inner length, and the tags of
+				  * constants */
+	bool has_scopes;         /* has the later magic number */
 	struct mpk_span version; /* of the bytecode, "0.14" */
 	const struct mpk_relax_func *funcs;
 	size_t func_count;
@@ -71,13 +72,13 @@ struct mpk_relax {
 	size_t scope_count;
 	const struct mpk_relax_const *consts;
 	size_t const_count;
-	struct mpk_span instr_offset; /* i64: where each instruction begins in instr_data */
+	struct mpk_span instr_offset; /* i64: offset of each instruction in instr_data */
 	struct mpk_span instr_data;   /* i64 words */
-	uint64_t trailing;            /* bytes after the code, inside the inner length */
+	uint64_t trailing;            /* bytes after the code, within the inner length */
 };
 
-/* mpk_relax_read - one payload of kind relax.Executable or relax.VMExecutable
- * The instruction words are looked at for overlaps alone; see mpk_relax_instr.
+/* mpk_relax_read - read a payload of kind relax.Executable or relax.VMExecutable
+ * Instruction words are checked only for overlaps; see mpk_relax_instr.
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM
  * Format   FORMAT.md */
 enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen, struct mpk_arena *arena,
@@ -90,15 +91,15 @@ enum mpk_relax_op {
 	MPK_RELAX_IF = 4,
 };
 
-#define MPK_RELAX_REG_VOID (INT64_C(1) << 54)     /* as destination: drop the result */
-#define MPK_RELAX_REG_VM ((INT64_C(1) << 54) + 1) /* the machine itself */
+#define MPK_RELAX_REG_VOID (INT64_C(1) << 54)     /* as destination: discard the result */
+#define MPK_RELAX_REG_VM ((INT64_C(1) << 54) + 1) /* the virtual machine itself */
 
-/* One instruction; the members that op does not name are 0. */
+/* An instruction. Members that op does not use are 0. */
 struct mpk_relax_instr {
 	enum mpk_relax_op op;
-	int64_t reg;         /* call: destination; ret, if: what is looked at */
+	int64_t reg;         /* call: destination; ret, if: the register that is read */
 	int64_t func;        /* call: index into funcs */
-	int64_t offset;      /* goto, if (when false): instructions, from this one */
+	int64_t offset;      /* goto, if (when false): distance in instructions from this one */
 	const uint8_t *args; /* call: i64 words; mpk_relax_arg reads one */
 	size_t arg_count;
 };
@@ -111,7 +112,7 @@ enum mpk_relax_arg_kind {
 };
 
 struct mpk_relax_arg {
-	unsigned kind; /* enum mpk_relax_arg_kind, or a number that nothing writes */
+	unsigned kind; /* enum mpk_relax_arg_kind, or an unknown number */
 	int64_t value;
 };
 
@@ -120,27 +121,28 @@ static inline size_t mpk_relax_instr_count(const struct mpk_relax *x)
 	return x->instr_offset.len / 8;
 }
 
-/* mpk_relax_instr - instruction at index, words checked against instr_data
- * Returns  MPK_OK; MPK_E_RANGE: no such instruction; MPK_E_CORRUPT: an unknown opcode, or
- *          words beyond the end. Operands are not checked: see mpk_relax_check. */
+/* mpk_relax_instr - decode an instruction; its words are checked against instr_data
+ * Returns  MPK_OK; MPK_E_RANGE: no such instruction; MPK_E_CORRUPT: an unknown opcode, or words
+ *          beyond the end. Operands are not checked: see mpk_relax_check. */
 enum mpk_code mpk_relax_instr(const struct mpk_relax *x, size_t index, struct mpk_relax_instr *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_relax_arg - argument i of a call; i < arg_count */
 struct mpk_relax_arg mpk_relax_arg(const struct mpk_relax_instr *instr, size_t i);
 
-/* mpk_relax_check - everything that an interpreter may rely on: functions own existing
- * instructions, registers lie in their files, indices in their tables, jumps in their function
+/* mpk_relax_check - check everything that an interpreter relies on: instructions of functions
+ * exist, registers are in their files, indices in their tables, jumps in their function
  * Returns  MPK_OK; MPK_E_CORRUPT: the first fault, naming function and instruction */
 enum mpk_code mpk_relax_check(const struct mpk_relax *x, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relax_dump - append a listing: functions in table order, an instruction a line
- * Instructions read as in TVM's own as_text. Words that make no sense are printed as such.
- * @index   of the function, < func_count; MPK_RELAX_ALL: of all of them */
+/* mpk_relax_dump - append a listing: functions in table order, one instruction a line
+ * Instructions are printed as TVM's as_text does. Words that cannot be decoded are printed as
+ * words.
+ * @index   of the function, < func_count; MPK_RELAX_ALL: all functions */
 #define MPK_RELAX_ALL SIZE_MAX
 void mpk_relax_dump(const struct mpk_relax *x, size_t index, struct mpk_strbuf *out);
 
-/* mpk_relax_dump_instr - append one instruction as that listing has it, without indent and line feed */
+/* mpk_relax_dump_instr - append one instruction as in the listing, without indent and line feed */
 void mpk_relax_dump_instr(const struct mpk_relax *x, const struct mpk_relax_instr *instr,
 			  struct mpk_strbuf *out);
 

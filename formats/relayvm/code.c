@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code.c - instructions of the Relay VM: the fields of each as letters, which reading, checks and listing share */
+/* code.c - instructions of the Relay VM. Their fields are described by letters, which reading,
+ * checks and listing use */
 #include "relayvm/relayvm.h"
 
 #include <inttypes.h>
@@ -31,7 +32,7 @@ static const struct mpk_relay_shape shapes[MPK_RELAY_OPS] = {
 	[MPK_RELAY_KILL_REGISTER] = { "kill_register", "r", 0 },
 };
 
-/* The two instructions that 0.14 made longer, as they were before. */
+/* The two instructions that 0.14 extended, in their older form. */
 static const struct mpk_relay_shape load_const_08 = { "load_const", "cd", 0 };
 static const struct mpk_relay_shape alloc_storage_08 = { "alloc_storage", "riiiiid", 0 };
 
@@ -47,10 +48,10 @@ const struct mpk_relay_shape *mpk_relay_shape(int64_t op, enum mpk_relay_layout 
 	return &shapes[op];
 }
 
-/* How many of the first fields TVM left unset: the size register of
- * alloc_storage, when a shape follows
- * TVM writes the register although it never set it: its value differs between two runs and is
- * not to be shown or checked. */
+/* Returns how many of the first fields TVM left unset: the size register of alloc_storage, if a
+ * shape follows
+ * TVM writes this register although it never sets it: its value differs between runs, so it is
+ * neither shown nor checked. */
 static size_t relay_garbage(const struct mpk_relay_instr *instr,
 			    const struct mpk_relay_shape *shape)
 {
@@ -58,7 +59,7 @@ static size_t relay_garbage(const struct mpk_relay_instr *instr,
 	       instr->count - 1 > strlen(shape->fields);
 }
 
-/* Word 0 is the opcode, so field i - 1 is that of word i. */
+/* Word 0 is the opcode, so field i - 1 describes word i. */
 char mpk_relay_word_role(const struct mpk_relay *x, const struct mpk_relay_instr *instr, size_t i)
 {
 	const struct mpk_relay_shape *shape = mpk_relay_shape(mpk_relay_word(instr, 0), x->layout);
@@ -68,15 +69,15 @@ char mpk_relay_word_role(const struct mpk_relay *x, const struct mpk_relay_instr
 	return i - 1 < strlen(shape->fields) ? shape->fields[i - 1] : shape->rest;
 }
 
-/* --- check: what an interpreter relies on and reading does not need: every operand exists --- */
+/* --- check: every operand exists, which an interpreter relies on and reading does not need --- */
 
 struct checker {
 	const struct mpk_relay *x;
 	const struct mpk_relay_func *f;
-	size_t at; /* the instruction */
+	size_t at; /* index of the instruction */
 };
 
-/* Whether what a field of this letter names is there. */
+/* Whether the object that a field with this letter refers to exists. */
 static bool operand_exists(const struct checker *k, char letter, int64_t value)
 {
 	uint64_t count;
@@ -106,7 +107,7 @@ static bool operand_exists(const struct checker *k, char letter, int64_t value)
 	return value >= 0 && (uint64_t)value < count;
 }
 
-/* As the message names what does not exist. */
+/* Returns the name of the missing object in messages. */
 static const char *operand_name(char letter)
 {
 	switch (letter) {
@@ -123,7 +124,7 @@ static const char *operand_name(char letter)
 	}
 }
 
-/* Fields that TVM leaves unset are passed over. */
+/* Fields that TVM leaves unset are skipped. */
 static enum mpk_code check_instr(const struct checker *k, struct mpk_error *err)
 {
 	const struct mpk_relay_instr *instr = &k->f->instrs[k->at];
@@ -164,10 +165,10 @@ enum mpk_code mpk_relay_check(const struct mpk_relay *x, struct mpk_error *err)
 
 /* --- listing, for people and for comparing two executables ---------------------------------
  *
- * One form for all layouts, made from the table of fields: the destination first, then the fields in
- * their order. */
+ * One form for all layouts, from the table of fields: the destination first, then the fields in
+ * order. */
 
-/* An index beyond the list is shown as a number: a damaged executable can still be read. */
+/* An index beyond the list is shown as a number, so that a damaged executable can still be read. */
 static void relayvm_put_name(struct mpk_strbuf *out, struct mpk_strs names, int64_t index)
 {
 	if ((uint64_t)index < names.count)
@@ -202,7 +203,7 @@ static void put_field(const struct mpk_relay *x, char letter, int64_t value, str
 	}
 }
 
-/* The destination comes first, as in an assignment; the count of what follows is left out. */
+/* The destination comes first, as in an assignment; the count of further fields is left out. */
 void mpk_relay_dump_instr(const struct mpk_relay *x, const struct mpk_relay_instr *instr,
 			  struct mpk_strbuf *out)
 {
@@ -226,7 +227,7 @@ void mpk_relay_dump_instr(const struct mpk_relay *x, const struct mpk_relay_inst
 	}
 }
 
-/* One line an instruction, numbered as jumps count them. */
+/* One line for each instruction, numbered as jumps count them. */
 static void dump_func(const struct mpk_relay *x, size_t index, struct mpk_strbuf *out)
 {
 	const struct mpk_relay_func *f = &x->funcs[index];

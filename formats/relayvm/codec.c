@@ -12,7 +12,7 @@
 
 #define MPK_RELAY_MAGIC UINT64_C(0xD225DE2F4214151D)
 
-/* Least bytes of a record: a device, attributes, a function, an instruction. */
+/* The fewest bytes of a device, attributes, a function, an instruction. */
 enum { DEVICE_MIN = 8, ATTRS_MIN = 16, FUNC_MIN = 8 + 3 * 8 + 8 + 8, INSTR_MIN = 8 + 2 * 8 };
 
 struct reader {
@@ -22,7 +22,7 @@ struct reader {
 	struct mpk_error *err;
 };
 
-/* 0.8 had no virtual devices; scopes came with 0.14. */
+/* 0.8 has no virtual devices; memory scopes came with 0.14. */
 static enum mpk_code read_devices(struct reader *r)
 {
 	struct mpk_relay_device *devices;
@@ -43,7 +43,7 @@ static enum mpk_code read_devices(struct reader *r)
 	return mpk_read_i32(&r->c, "host device", &r->x->host_device, r->err);
 }
 
-/* From 0.9 on a constant may be late-bound: its name is in place of its tensor. */
+/* From 0.9 on a constant may be late-bound: it has a name instead of a tensor. */
 static enum mpk_code read_const(struct reader *r, struct mpk_relay_const *k)
 {
 	uint64_t start = mpk_cursor_offset(&r->c);
@@ -60,7 +60,7 @@ static enum mpk_code read_const(struct reader *r, struct mpk_relay_const *k)
 	return mpk_tensor_read(&r->c, r->arena, &k->tensor, r->err);
 }
 
-/* A constant is at least a kind and a length. */
+/* A constant takes at least a kind and a length. */
 static enum mpk_code read_consts(struct reader *r)
 {
 	struct mpk_relay_const *consts;
@@ -81,8 +81,8 @@ static enum mpk_code read_consts(struct reader *r)
 	return mpk_read_words(&r->c, "constant devices", 8, &r->x->const_devices, r->err);
 }
 
-/* Whether the instruction has the fields that its opcode wants. 'n' says how many more follow; it is compared
- * as an unsigned number, so that a negative one fits nothing. */
+/* Whether an instruction has the fields of its opcode. 'n' is the number of further fields; it is
+ * compared as unsigned, so that a negative number never fits. */
 static bool relay_fits(const struct mpk_relay_instr *instr, enum mpk_relay_layout layout)
 {
 	const struct mpk_relay_shape *shape = mpk_relay_shape(mpk_relay_word(instr, 0), layout);
@@ -109,8 +109,8 @@ static uint64_t relay_hash(const struct mpk_relay_instr *instr)
 	return key;
 }
 
-/* The hash in front of each instruction shows damage, and the fields must be those of its
- * opcode: later readers rely on that. */
+/* The hash before each instruction shows damage. The fields must be those of the opcode: later
+ * readers rely on that. */
 static enum mpk_code relayvm_read_instr(struct reader *r, struct mpk_relay_instr *instr)
 {
 	uint64_t start = mpk_cursor_offset(&r->c);
@@ -158,7 +158,7 @@ static enum mpk_code relayvm_read_func(struct reader *r, struct mpk_relay_func *
 	return MPK_OK;
 }
 
-/* Everything after the version, in the layout that r->x names. */
+/* Reads everything after the version, in the layout of r->x. */
 static enum mpk_code relayvm_read_body(struct reader *r)
 {
 	MPK_TRY(read_devices(r));
@@ -187,7 +187,7 @@ static enum mpk_code relayvm_read_body(struct reader *r)
 	}
 	r->x->attrs = attrs;
 
-	/* After everything that instructions refer to by index. */
+	/* Functions come after everything that instructions refer to by index. */
 	struct mpk_relay_func *funcs;
 
 	MPK_TRY(mpk_read_count(&r->c, "functions", FUNC_MIN, &r->x->func_count, r->err));
@@ -202,7 +202,7 @@ static enum mpk_code relayvm_read_body(struct reader *r)
 	return MPK_OK;
 }
 
-/* 0.8 has the first layout, 0.9 to 0.13 the second, later ones the third; another major number
+/* 0.8 has the first layout, 0.9 to 0.13 the second, later releases the third; another major number
  * means a later release. */
 static enum mpk_relay_layout layout_of(struct mpk_span version)
 {
@@ -217,7 +217,8 @@ static enum mpk_relay_layout layout_of(struct mpk_span version)
 	return minor >= 9 ? MPK_RELAY_09 : MPK_RELAY_08;
 }
 
-/* The layout that the version names first; a development build may be on either side. */
+/* Tries the layout of the version first, then the others, because a development build may have
+ * either. */
 static enum mpk_code read_layouts(struct mpk_cursor c, struct mpk_arena *arena,
 				  struct mpk_relay *out, struct mpk_error *err)
 {
@@ -241,9 +242,9 @@ static enum mpk_code read_layouts(struct mpk_cursor c, struct mpk_arena *arena,
 	return code;
 }
 
-/* One payload of kind VMExecutable
- * The layout follows from the version, or, when that does not fit, from the bytes.
- * Every instruction's hash, opcode and number of fields are checked; operands are not.
+/* Reads a payload of kind VMExecutable
+ * The layout follows from the version or, if that does not fit, from the bytes. Every instruction's
+ * hash, opcode and number of fields are checked; operands are not.
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
 static enum mpk_code relay_read(struct mpk_cursor *c, struct mpk_arena *arena,
 				struct mpk_relay *out, struct mpk_error *err)

@@ -16,7 +16,7 @@
 #include "tensor/tensor.h"
 #include "wire.h"
 
-/* What the releases changed. */
+/* The layouts of different releases. */
 enum mpk_relay_layout {
 	MPK_RELAY_08, /* no devices; constants are tensors */
 	MPK_RELAY_09, /* devices; a constant may be a name that is bound later */
@@ -31,25 +31,25 @@ struct mpk_relay_device {
 
 struct mpk_relay_const {
 	bool late_bound;
-	struct mpk_span name; /* of a late-bound one */
+	struct mpk_span name; /* name of a late-bound constant */
 	struct mpk_tensor_record tensor;
 };
 
-/* Attributes of one packed function; only those with string values were kept. */
+/* Attributes of a packed function; TVM keeps only those with string values. */
 struct mpk_relay_attrs {
 	uint64_t packed_index;
 	const struct mpk_span *pairs; /* key, value, key, value, ... */
-	size_t count;                 /* of pairs */
+	size_t count;                 /* number of pairs */
 };
 
-/* The words of one instruction: opcode and its fields, the hash left out. */
+/* The words of an instruction: opcode and fields, without the hash. */
 struct mpk_relay_instr {
 	const uint8_t *words; /* i64; mpk_relay_word reads one */
 	size_t count;         /* at least 1 */
 };
 
 struct mpk_relay_func {
-	struct mpk_strs info; /* name, register file size, instruction count: as stored */
+	struct mpk_strs info; /* name, register file size, instruction count, as stored */
 	struct mpk_strs params;
 	struct mpk_span param_devices; /* i64 each */
 	const struct mpk_relay_instr *instrs;
@@ -59,20 +59,20 @@ struct mpk_relay_func {
 
 struct mpk_relay {
 	enum mpk_relay_layout layout;
-	struct mpk_span version; /* of the TVM that wrote it, "0.18.0" */
+	struct mpk_span version; /* version of the TVM that wrote it, "0.18.0" */
 	const struct mpk_relay_device *devices;
 	size_t device_count;
-	int32_t host_device;     /* index into devices */
+	int32_t host_device;     /* index in devices */
 	struct mpk_strs globals; /* function names */
 	const struct mpk_relay_const *consts;
 	size_t const_count;
 	struct mpk_span const_devices; /* i64 each */
-	struct mpk_strs primitives;    /* packed functions */
+	struct mpk_strs primitives;    /* names of packed functions */
 	const struct mpk_relay_attrs *attrs;
 	size_t attr_count;
 	const struct mpk_relay_func *funcs;
 	size_t func_count;
-	uint64_t trailing; /* bytes after the last function, inside the inner length */
+	uint64_t trailing; /* bytes after the last function, within the inner length */
 };
 
 enum mpk_relay_op {
@@ -110,35 +110,35 @@ static inline int64_t mpk_relay_word(const struct mpk_relay_instr *instr, size_t
 	return value;
 }
 
-/* mpk_relay_check - what an interpreter may rely on besides: registers lie in their files,
- * indices in their tables, jumps in their function
+/* mpk_relay_check - check what an interpreter also relies on: registers are in their files, indices
+ * in their tables, jumps in their function
  * Returns  MPK_OK; MPK_E_CORRUPT: the first fault, naming function and instruction */
 enum mpk_code mpk_relay_check(const struct mpk_relay *x, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relay_dump - append a listing: a function after the other, an instruction a line
- * @index   of the function, < func_count; MPK_RELAY_ALL: of all of them */
+/* mpk_relay_dump - append a listing: function by function, one instruction a line
+ * @index   of the function, < func_count; MPK_RELAY_ALL: all functions */
 #define MPK_RELAY_ALL SIZE_MAX
 void mpk_relay_dump(const struct mpk_relay *x, size_t index, struct mpk_strbuf *out);
 
-/* mpk_relay_dump_instr - append one instruction as that listing has it, without number and line feed */
+/* mpk_relay_dump_instr - append one instruction as in the listing, without number and line feed */
 void mpk_relay_dump_instr(const struct mpk_relay *x, const struct mpk_relay_instr *instr,
 			  struct mpk_strbuf *out);
 
-/* The form of an instruction. */
+/* The fields of an instruction. */
 struct mpk_relay_shape {
 	const char *name;
-	/* One letter a field: r register, d destination register, i number, f function,
-	 * p packed function, c constant, j jump; n: so many more follow at the end. */
+	/* One letter for each field: r register, d destination register, i number, f function, p packed
+	 * function, c constant, j jump; n: the number of further fields at the end. */
 	const char *fields;
-	char rest; /* what those are: r or i; 0 when there are none */
+	char rest; /* type of the further fields: r or i; 0: none */
 };
 
-/* mpk_relay_shape - NULL for an opcode that no release knows */
+/* mpk_relay_shape - the fields of an opcode; NULL: unknown */
 const struct mpk_relay_shape *mpk_relay_shape(int64_t op, enum mpk_relay_layout layout);
 
-/* mpk_relay_word_role - what word i of an instruction that was read is, 0 < i < count: 'r' a register,
- * 'd' the one of the result, 'i' a number, 'f' a function, 'p' a packed one, 'c' a constant, 'j' a
- * jump from this instruction, 'n' a count; '-' a word that was never set */
+/* mpk_relay_word_role - the role of word i of an instruction, 0 < i < count: 'r' a register, 'd'
+ * the register of the result, 'i' a number, 'f' a function, 'p' a packed function, 'c' a constant,
+ * 'j' a jump relative to this instruction, 'n' a count; '-' a word that was never set */
 char mpk_relay_word_role(const struct mpk_relay *x, const struct mpk_relay_instr *instr, size_t i);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* standalone.c - reading and writing what a standalone library carries
+/* standalone.c - reads and writes the model in a standalone library
  *
- * The reader runs in the process of whoever calls the model, so it believes nothing: every range is held
- * against the end, pieces must follow each other in the file as the writer puts them, which bounds what can be
- * made of a file by its size.
- */
+ * The reader runs in the process that calls the model, so it trusts nothing: every range is
+ * compared with the end, and pieces must follow one another in the order of the writer, which
+ * limits the work by the size of the file. */
 #include "standalone/standalone.h"
 
 #include <inttypes.h>
@@ -20,10 +19,10 @@ enum {
 	/* flags of the header */
 	IS_LINKED = 1,
 	HAS_PACKED = 2,
-	/* of a piece */
+	/* flags of a piece */
 	IS_TENSOR = 1,
 	IS_PACKED = 2,
-	PACKED_SHIFT = 8, /* above it: how many bytes the frame has */
+	PACKED_SHIFT = 8, /* higher bits: number of bytes of the frame */
 };
 
 #define SPACE "standalone model"
@@ -31,8 +30,8 @@ enum {
 /* --- reading ---------------------------------------------------------------------------------- */
 
 struct reader {
-	struct mpk_span bytes; /* as many as the header tells */
-	uint64_t end;          /* of what was read last */
+	struct mpk_span bytes; /* as many as the header says */
+	uint64_t end;          /* end of the last range that was read */
 };
 
 static enum mpk_code standalone_corrupt(uint64_t off, const char *what, struct mpk_error *err)
@@ -40,7 +39,7 @@ static enum mpk_code standalone_corrupt(uint64_t off, const char *what, struct m
 	return mpk_fail_offset(err, MPK_E_CORRUPT, SPACE, off, "%s", what);
 }
 
-/* Ranges come in the order of the file, so that none is read twice. */
+/* Ranges must come in file order, so that none is read twice. */
 static enum mpk_code take_range(struct reader *r, uint64_t off, uint64_t len, uint64_t at,
 				struct mpk_span *out, struct mpk_error *err)
 {
@@ -51,7 +50,7 @@ static enum mpk_code take_range(struct reader *r, uint64_t off, uint64_t len, ui
 	return MPK_OK;
 }
 
-/* What is between tensors comes before all tensors. */
+/* Pieces that are not tensors come before all tensors. */
 static enum mpk_code read_pieces(struct reader *between, struct mpk_cursor *c,
 				 struct mpk_standalone *s, struct mpk_standalone_piece *pieces,
 				 struct mpk_error *err)
@@ -88,7 +87,7 @@ static enum mpk_code read_pieces(struct reader *between, struct mpk_cursor *c,
 	return MPK_OK;
 }
 
-/* Tensors may begin where the last piece between them ends, and not before. */
+/* Tensors begin after the last piece that is not a tensor. */
 static enum mpk_code check_tensors(const struct mpk_standalone *s, const struct reader *between,
 				   struct mpk_error *err)
 {
@@ -245,12 +244,12 @@ static uint64_t aligned(uint64_t off)
 	return (off + MPK_STANDALONE_ALIGN - 1) / MPK_STANDALONE_ALIGN * MPK_STANDALONE_ALIGN;
 }
 
-/* The pieces of a blob in its order, and where they will lie. */
+/* The pieces of a blob in order, and their places in the file. */
 struct plan {
 	struct mpk_standalone_piece *pieces;
 	size_t count;
 	uint64_t between_off, tensors_off, end;
-	uint64_t plain; /* of those that are packed */
+	uint64_t plain; /* decompressed bytes of the compressed pieces */
 };
 
 static void add_piece(struct plan *p, struct mpk_span blob, uint64_t off, uint64_t end,
@@ -353,8 +352,8 @@ enum mpk_code mpk_standalone_write(struct mpk_span library, struct mpk_span blob
 	p->between_off = at + before + after;
 	place(p);
 	if (facts->pack) {
-		/* What would unpack to more than readers allow is left as it is, from the last
-		 * piece on. */
+		/* Pieces that would decompress to more than readers allow stay uncompressed, beginning with the
+		 * last. */
 		struct mpk_arena *arena = out->arena;
 		struct mpk_span packed;
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tar.c - tar archives: ustar, GNU and pax are read, and ustar is written
+/* tar.c - reads ustar, GNU and pax archives, and writes ustar
  *
- * TVM exports static libraries as tar files. Reading gives views into the bytes. What a long name
- * or a pax record says about the next member is kept until that member comes.
- */
+ * TVM exports static libraries as tar files. Reading returns views of the bytes. A long name or a
+ * pax record is kept until the member that it describes. */
 #include "tar/tar.h"
 
 #include <inttypes.h>
@@ -28,7 +27,7 @@ struct mpk_tar_header {
 	char checksum[8];
 	char type;
 	char link[100];
-	char magic[8]; /* "ustar\0" "00"; GNU: "ustar  \0"; v7: zero */
+	char magic[8]; /* "ustar\0" "00"; GNU: "ustar  \0"; v7: zeros */
 	char uname[32];
 	char gname[32];
 	char dev_major[8];
@@ -39,7 +38,7 @@ struct mpk_tar_header {
 
 _Static_assert(sizeof(struct mpk_tar_header) == MPK_TAR_BLOCK, "a tar header is one block");
 
-/* The sum of the header's bytes, the checksum field counted as spaces. */
+/* Returns the sum of the header's bytes, with the checksum field counted as spaces. */
 static inline unsigned mpk_tar_sum(const struct mpk_tar_header *h)
 {
 	const unsigned char *p = (const unsigned char *)h;
@@ -53,14 +52,14 @@ static inline unsigned mpk_tar_sum(const struct mpk_tar_header *h)
 	return sum;
 }
 
-/* What extension members say about the next real one (FORMAT.md 2, 3). */
+/* Values from extension members for the next real member (FORMAT.md 2, 3). */
 struct pending {
 	struct mpk_span path; /* data NULL: not given */
 	uint64_t size;
 	bool has_size;
 };
 
-/* A read in progress. */
+/* State of a read. */
 struct reader {
 	struct mpk_span bytes;
 	struct mpk_arena *arena;
@@ -80,13 +79,14 @@ static enum mpk_code tar_fail_at(struct mpk_error *err, uint64_t off, const char
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "tar archive: %s", what);
 }
 
-/* A field's text: up to its first NUL or its end. */
+/* Returns the text of a field: up to its first NUL or its end. */
 static struct mpk_span field_text(const char *field, size_t size)
 {
 	return mpk_span_of(field, strnlen(field, size));
 }
 
-/* Octal with spaces around it, or GNU's base 256: top bit set, big-endian, not negative. */
+/* Reads an octal number with spaces around it, or GNU's base 256: top bit set, big-endian, not
+ * negative. */
 static bool field_number(const char *field, size_t size, uint64_t *out)
 {
 	const uint8_t *p = (const uint8_t *)field;
@@ -113,7 +113,7 @@ static bool field_number(const char *field, size_t size, uint64_t *out)
 	return true;
 }
 
-/* Old programs summed signed bytes; for a header of ASCII that is the same. */
+/* Old programs summed signed bytes, which is the same for a header of ASCII. */
 static bool checksum_fits(const struct mpk_tar_header *h)
 {
 	const signed char *p = (const signed char *)h;
@@ -145,7 +145,7 @@ bool mpk_tar_is(struct mpk_span bytes)
 	return h.name[0] && checksum_fits(&h);
 }
 
-/* One pax record: "LENGTH KEY=VALUE\n", LENGTH counting all of it. */
+/* Reads a pax record: "LENGTH KEY=VALUE\n"; LENGTH counts the whole record. */
 static bool pax_record(struct mpk_span *rest, struct mpk_span *key, struct mpk_span *value)
 {
 	const uint8_t *space = rest->len ? memchr(rest->data, ' ', rest->len) : NULL;
@@ -250,8 +250,8 @@ static enum mpk_code add_member(struct reader *r, const struct mpk_tar_header *h
 	return MPK_OK;
 }
 
-/* The bytes after a header. Links, directories and devices have none, whatever their
- * size field says (a hard link's may repeat the size of its target). */
+/* Finds the bytes after a header. Links, directories and devices have none, whatever their size
+ * field says (a hard link may repeat the size of its target). */
 static enum mpk_code take_data(struct reader *r, const struct mpk_tar_header *h,
 			       struct mpk_span *out, struct mpk_error *err)
 {
@@ -277,7 +277,7 @@ static enum mpk_code take_data(struct reader *r, const struct mpk_tar_header *h,
 	return MPK_OK;
 }
 
-/* One header and what follows it; *done at the end marker. */
+/* Reads a header and its data; *done at the end marker. */
 static enum mpk_code next_block(struct reader *r, bool *done, struct mpk_error *err)
 {
 	uint64_t off = r->pos;
@@ -300,7 +300,7 @@ static enum mpk_code next_block(struct reader *r, bool *done, struct mpk_error *
 	case 'L': /* GNU: the name, ended by NUL */
 		r->next.path = mpk_span_of(data.data, strnlen((const char *)data.data, data.len));
 		return MPK_OK;
-	case 'g': /* defaults for all members: nothing that a reader of objects needs */
+	case 'g': /* defaults for all members: nothing that readers of objects need */
 	case 'K': /* GNU: the target of a link */
 	case 'V': /* GNU: a label */
 		return MPK_OK;
@@ -351,7 +351,7 @@ static void tar_put_header(struct mpk_rope *rope, struct mpk_span name, char typ
 		.magic = { 'u', 's', 't', 'a', 'r', '\0', '0', '0' },
 	};
 
-	/* GNU tar and Python leave them empty in extension headers */
+	/* GNU tar and Python leave these fields empty in extension headers */
 	if (type == '0') {
 		memcpy(h.dev_major, "0000000", sizeof h.dev_major);
 		memcpy(h.dev_minor, "0000000", sizeof h.dev_minor);
@@ -364,7 +364,7 @@ static void tar_put_header(struct mpk_rope *rope, struct mpk_span name, char typ
 	mpk_rope_put_bytes(rope, mpk_span_of(&h, sizeof h));
 }
 
-/* A record counts its own length, digits included: "27 path=...\n". */
+/* The length of a record includes its own digits: "27 path=...\n". */
 static size_t record_bytes(const char *key, size_t value_len)
 {
 	size_t body = strlen(key) + value_len + 3; /* ' ', '=', '\n' */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor.c - stored tensors: what the byte count must be is not what all releases wrote
+/* tensor.c - stored tensors, and parameter files
  *
- * The layout is DLPack's DLTensor as NDArray::Save writes it (TVM, include/tvm/runtime/ndarray.h). Only
- * tensors of the CPU are stored; where one lived before is not kept.
+ * The layout is DLPack's DLTensor as NDArray::Save writes it (TVM, include/tvm/runtime/ndarray.h).
+ * TVM stores tensors of the CPU only; the device that a tensor was on before is not stored.
+ * Releases computed the byte count of small types differently.
  *
- * Of parameter files, and of the lists of tensors that executors' payloads hold as well, names come first and tensors
- * after them, so the names' count bounds the tensors' before memory is asked for. Written content may be a rope of
- * spans: it is then copied from where it lies. */
+ * In parameter files, and in the lists of tensors in payloads of executors, names come first and
+ * tensors after them, so the number of names limits the tensors before memory is allocated. Content
+ * to write may be a rope, whose spans are copied from where they are. */
 #include "tensor/tensor.h"
 
 #include <inttypes.h>
@@ -16,9 +17,9 @@
 
 #define MPK_TENSOR_MAGIC UINT64_C(0xDD5E40F096B4A13F)
 
-/* --- Stored tensors: what the byte count must be is not what all releases wrote --- */
+/* --- Tensors --- */
 
-/* Products are checked in 64 bits; a dimension of zero makes no elements. */
+/* Products are checked in 64 bits; an extent of zero gives no elements. */
 static bool element_count(const int64_t *shape, size_t ndim, uint64_t *out)
 {
 	uint64_t n = 1;
@@ -42,7 +43,7 @@ static bool size_agrees(const struct mpk_tensor_record *t, uint64_t n, uint64_t 
 	       (mpk_mul_u64(n, t->dtype.bits * lanes, &bits) && bits / 8 + (bits % 8 != 0) == size);
 }
 
-/* A rank is bounded by the bytes left, before memory for it is taken. */
+/* The rank is limited by the bytes left, before memory is allocated. */
 static enum mpk_code tensor_read_shape(struct mpk_cursor *c, struct mpk_arena *arena,
 				       struct mpk_tensor_record *t, int32_t ndim,
 				       struct mpk_error *err)
@@ -68,7 +69,7 @@ static enum mpk_code tensor_read_shape(struct mpk_cursor *c, struct mpk_arena *a
 	return MPK_OK;
 }
 
-/* The size is stored and follows from shape and type as well: they must agree by one of the
+/* The byte count is stored and also follows from shape and type: they must agree by one of the
  * rules. */
 static enum mpk_code tensor_read_data(struct mpk_cursor *c, struct mpk_tensor_record *t,
 				      struct mpk_error *err)
@@ -86,7 +87,7 @@ static enum mpk_code tensor_read_data(struct mpk_cursor *c, struct mpk_tensor_re
 	return mpk_read_bytes(c, "tensor data", size, &t->data, err);
 }
 
-/* Cursor and out change only when the whole tensor was read. */
+/* Cursor and *out change only after the whole tensor was read. */
 enum mpk_code mpk_tensor_read(struct mpk_cursor *c, struct mpk_arena *arena,
 			      struct mpk_tensor_record *out, struct mpk_error *err)
 {
@@ -116,12 +117,12 @@ enum mpk_code mpk_tensor_read(struct mpk_cursor *c, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* As it was read: reserved words and the number of the device are kept. */
+/* Reserved words and the number of the device are written as they were read. */
 void mpk_tensor_write(struct mpk_rope *r, const struct mpk_tensor_record *t)
 {
 	mpk_rope_put_u64(r, MPK_TENSOR_MAGIC);
 	mpk_rope_put_u64(r, t->reserved);
-	mpk_rope_put_u32(r, MPK_DL_CPU); /* the CPU, wherever the tensor lived */
+	mpk_rope_put_u32(r, MPK_DL_CPU); /* always the CPU */
 	mpk_rope_put_u32(r, (uint32_t)t->device_id);
 	mpk_rope_put_u32(r, (uint32_t)t->ndim);
 	mpk_dtype_write(r, t->dtype);
@@ -134,10 +135,9 @@ void mpk_tensor_write(struct mpk_rope *r, const struct mpk_tensor_record *t)
 		mpk_rope_put_view(r, t->data);
 }
 
-/* --- Parameter files; the tensor lists in them stand in executors' payloads as well --- */
+/* --- Parameter files, and the lists of tensors in them and in payloads of executors --- */
 
-/* Both bounds before memory is taken: as many as names, and no more than the bytes left can
- * hold. */
+/* Both limits apply before memory is allocated: the number of names, and the bytes left. */
 enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names, uint64_t count,
 			       struct mpk_arena *arena, const struct mpk_tensor_record **out,
 			       struct mpk_error *err)
@@ -164,7 +164,7 @@ enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names, uint
 	return MPK_OK;
 }
 
-/* Nothing may follow the last tensor: a file that was appended to is no parameter file. */
+/* Nothing may follow the last tensor: a file with appended bytes is not a parameter file. */
 enum mpk_code mpk_params_read(struct mpk_span file, struct mpk_arena *arena, struct mpk_params *out,
 			      struct mpk_error *err)
 {
@@ -188,7 +188,7 @@ enum mpk_code mpk_params_read(struct mpk_span file, struct mpk_arena *arena, str
 	return MPK_OK;
 }
 
-/* A linear search: callers ask for few names. */
+/* A linear search, because callers look up few names. */
 size_t mpk_params_find(const struct mpk_params *p, struct mpk_span name)
 {
 	size_t i = 0;
@@ -198,7 +198,7 @@ size_t mpk_params_find(const struct mpk_params *p, struct mpk_span name)
 	return i;
 }
 
-/* Content that was read and not changed is written as it was. */
+/* Content that was read and not changed is written as stored. */
 void mpk_tensors_write(struct mpk_rope *r, const struct mpk_params *p)
 {
 	if (p->content) {
@@ -209,7 +209,7 @@ void mpk_tensors_write(struct mpk_rope *r, const struct mpk_params *p)
 		mpk_tensor_write(r, &p->tensors[i]);
 }
 
-/* The tensors' count is that of the names: reading compares the two. */
+/* Writes the number of tensors twice; the second is the number of names. */
 void mpk_params_write(struct mpk_rope *r, const struct mpk_params *p)
 {
 	mpk_rope_put_u64(r, MPK_PARAMS_MAGIC);

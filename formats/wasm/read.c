@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - WebAssembly: objects of compilers, and linked modules, as of any object file
+/* read.c - WebAssembly: objects of compilers, and linked modules
  *
- * A data segment is a section, and all code is one. Objects have a table of symbols. Of a linked module symbols are what it
- * exports and imports; functions that it merely names are there for TVM's, which a module registers at its start
- * instead of exporting them.
- */
+ * Each data segment is a section, and all code is one section. Objects have a symbol table. The
+ * symbols of a linked module are its exports and imports, and the functions of TVM in its table of
+ * names, which a module registers at its start instead of exporting them. */
 #include "object/object.h"
 
 #include <stdlib.h>
@@ -34,15 +33,15 @@ enum kind { FUNCTION, TABLE, MEMORY, GLOBAL, TAG };
 enum { HEADER_BYTES = 8, VERSION = 1 };
 
 struct function {
-	const char *name; /* of its import or its export; NULL: none */
+	const char *name; /* name of its import or its export; NULL: none */
 	struct mpk_span body;
 	uint64_t body_off;
 	bool is_imported, is_exported;
 };
 
-/* An address, when its expression is one constant. */
+/* An address, if its expression is one constant. */
 struct global {
-	const char *name; /* of its import */
+	const char *name; /* name of its import */
 	uint64_t value;
 	bool is_address, is_imported;
 };
@@ -51,7 +50,7 @@ struct reader {
 	struct mpk_span bytes;
 	struct mpk_arena *arena;
 	struct mpk_object object;
-	struct mpk_cursor by_id[IDS]; /* bytes.data NULL: not there */
+	struct mpk_cursor by_id[IDS]; /* bytes.data NULL: missing */
 	struct mpk_cursor linking, names, dylink;
 	/* malloc'ed */
 	struct function *functions;
@@ -102,7 +101,7 @@ static enum mpk_code read_name(struct reader *r, struct mpk_cursor *c, const cha
 	return MPK_OK;
 }
 
-/* A part with its length in front, which is passed over. */
+/* Reads a part with its length before it, and moves past it. */
 static enum mpk_code read_part(struct mpk_cursor *c, const char *what, struct mpk_cursor *out,
 			       struct mpk_error *err)
 {
@@ -156,14 +155,14 @@ static enum mpk_code list_sections(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* False: there is none. */
+/* Returns false if there is no such section. */
 static bool open_section(const struct reader *r, enum section_id id, struct mpk_cursor *out)
 {
 	*out = r->by_id[id];
 	return out->bytes.data != NULL;
 }
 
-/* A type of values: a byte, of references to a type of the module more. */
+/* Skips the type of a value: a byte; for a reference a type of the module follows. */
 static enum mpk_code pass_type(struct mpk_cursor *c, struct mpk_error *err)
 {
 	enum { REFERENCE_NULL = 0x63, REFERENCE = 0x64 };
@@ -196,7 +195,7 @@ static void see_memory(struct reader *r, bool is_64)
 		r->object.machine_number = 64;
 }
 
-/* --- what is imported --------------------------------------------------------------------------- */
+/* --- imports ------------------------------------------------------------------------------------ */
 
 static enum mpk_code add_function(struct reader *r, struct function f, struct mpk_error *err)
 {
@@ -212,7 +211,7 @@ static enum mpk_code add_global(struct reader *r, struct global g, struct mpk_er
 	return MPK_OK;
 }
 
-/* "env" is the module that C means; another one is a part of the name. */
+/* "env" stands for names in C; another module is a part of the name. */
 static enum mpk_code import_name(struct reader *r, struct mpk_cursor *c, const char **out,
 				 struct mpk_error *err)
 {
@@ -291,9 +290,9 @@ static enum mpk_code read_memories(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* --- what is defined ----------------------------------------------------------------------------- */
+/* --- definitions -------------------------------------------------------------------------------- */
 
-/* An expression of constants; *is_constant: of a single one. */
+/* Reads an expression of constants; *is_constant: it is a single one. */
 static enum mpk_code read_expression(struct mpk_cursor *c, uint64_t *value, bool *is_constant,
 				     struct mpk_error *err)
 {
@@ -458,13 +457,13 @@ static void place_function(const struct reader *r, const struct function *f,
 	s->defined = !f->is_imported;
 	if (!s->defined)
 		return;
-	s->section = r->section_count; /* code is the last */
+	s->section = r->section_count; /* code is the last section */
 	s->address = s->content_off = f->body_off;
 	s->content = f->body;
 	s->bytes = f->body.len;
 }
 
-/* What is at an address of memory, to the end of its segment. */
+/* Finds the bytes at an address of memory, up to the end of its segment. */
 static void place_address(const struct reader *r, uint64_t address, struct mpk_object_symbol *s)
 {
 	for (size_t i = 0; i < r->segment_count; i++) {
@@ -504,7 +503,7 @@ static enum mpk_code read_exports(struct reader *r, struct mpk_error *err)
 		if (kind == FUNCTION) {
 			r->functions[index].is_exported = true;
 			place_function(r, &r->functions[index], &s);
-			s.defined = true; /* to whom uses the module */
+			s.defined = true; /* defined for the users of the module */
 		} else if (kind == GLOBAL && r->globals[index].is_address) {
 			s.address = r->globals[index].value;
 			place_address(r, s.address, &s);
@@ -528,7 +527,8 @@ static enum mpk_code add_imports(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Of a linked module: functions of TVM that it does not export, as it registers them at its start. */
+/* Adds the functions of TVM in a linked module that it does not export, because it registers them
+ * at its start. */
 static enum mpk_code read_function_names(struct reader *r, struct mpk_cursor c,
 					 struct mpk_error *err)
 {
@@ -709,7 +709,8 @@ static enum mpk_code read_linking(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------- */
+/* --- the file
+ * -------------------------------------------------------------------------------------- */
 
 static bool is_program(const struct reader *r)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gguf.c - GGUF files, versions 2 and 3, little-endian
  *
- * Keys with values, then the names, shapes and places of tensors, then their bytes. Extents are stored innermost
- * first and come out the other way. Quantized tensors have their sizes, from the table of block sizes, and nothing
- * more: what a block means is the business of the software that wrote it. */
+ * A file has keys with values, then the names, shapes and places of tensors, then their bytes.
+ * Extents are stored innermost first and are reversed here. The size of a quantized tensor follows
+ * from the table of block sizes; the contents of a block are not decoded here. */
 #include "weights/weights.h"
 
 #include <inttypes.h>
@@ -16,16 +16,16 @@
 #include "text/escape.h"
 
 enum {
-	GGUF_ALIGN = 32,         /* unless general.alignment says otherwise */
-	GGUF_NDIM_MAX = 4,       /* of today's writers; the field would allow more */
-	GGUF_NOTE_MAX = 16,      /* values of a list that a note has */
-	GGUF_LIST_DEPTH_MAX = 4, /* lists of lists */
+	GGUF_ALIGN = 32,         /* unless general.alignment gives another */
+	GGUF_NDIM_MAX = 4,       /* limit of today's writers; the field allows more */
+	GGUF_NOTE_MAX = 16,      /* values of a list that are kept in a note */
+	GGUF_LIST_DEPTH_MAX = 4, /* nesting of lists */
 	GGUF_KEY_MIN = 8 + 4 + 1,
 	GGUF_TENSOR_MIN = 8 + 4 + 4 + 8,
 };
 
-/* FORMAT.md 3. With bits the elements are plain, of DLPack's code; else so many of them take a block of so many
- * bytes. */
+/* FORMAT.md 3. With bits the elements are plain, of DLPack's code; else block_elements
+ * elements take block_bytes bytes. */
 static const struct gguf_type {
 	uint32_t id;
 	char name[8];
@@ -68,12 +68,12 @@ static const struct gguf_type {
 	{ 41, "Q1_0", 0, 0, 128, 18 },
 };
 
-/* Types of values, by their numbers. */
+/* Numbers of types of values. */
 enum { GGUF_BOOL = 7, GGUF_STRING = 8, GGUF_LIST = 9 };
 
 static const struct {
-	uint8_t bytes; /* 0: not of one size */
-	char kind;     /* 'u'nsigned, 's'igned, 'f'loating */
+	uint8_t bytes; /* 0: the size varies */
+	char kind;     /* 'u' unsigned, 's' signed, 'f' floating point */
 } values[] = {
 	{ 1, 'u' }, { 1, 's' }, { 2, 'u' }, { 2, 's' }, { 4, 'u' }, { 4, 's' }, { 4, 'f' },
 	{ 1, 'u' }, { 0, 0 },   { 0, 0 },   { 8, 'u' }, { 8, 's' }, { 8, 'f' },
@@ -87,7 +87,7 @@ static bool is_gguf(struct mpk_span file)
 static enum mpk_code read_value(struct mpk_cursor *c, uint32_t type, int depth,
 				struct mpk_strbuf *out, struct mpk_error *err);
 
-/* The first values of a list, and how many there are; the others are passed over. */
+/* Reads the first values of a list and their number, and skips the others. */
 static enum mpk_code gguf_read_list(struct mpk_cursor *c, int depth, struct mpk_strbuf *out,
 				    struct mpk_error *err)
 {
@@ -164,7 +164,7 @@ static enum mpk_code read_value(struct mpk_cursor *c, uint32_t type, int depth,
 	return MPK_OK;
 }
 
-/* A power of two, as all writers have it. */
+/* The alignment must be a power of two, as all writers have it. */
 static enum mpk_code take_align(const struct mpk_weight_note *note, struct mpk_weights *w,
 				struct mpk_error *err)
 {
@@ -218,7 +218,7 @@ static const struct gguf_type *type_of(uint32_t id)
 	return NULL;
 }
 
-/* Blocks lie along the innermost extent, of which each row has a whole number. */
+/* Blocks lie along the innermost extent, whose rows have whole blocks. */
 static bool bytes_of(const struct gguf_type *t, const struct mpk_weight *w, uint64_t *out)
 {
 	uint64_t blocks = 1, inner = w->ndim ? (uint64_t)w->shape[w->ndim - 1] : 1;
@@ -314,11 +314,11 @@ static enum mpk_code read_gguf(struct mpk_span file, struct mpk_arena *arena,
 	for (; out->count < tensors; out->count++)
 		MPK_TRY(gguf_read_tensor(&c, arena, &items[out->count], err));
 	out->items = items;
-	/* of a file without tensors the last bytes may be left out */
+	/* in a file without tensors the padding may be missing */
 	if (!mpk_align_up(mpk_cursor_offset(&c), out->align, &shard->data_off))
 		return mpk_fail(err, MPK_E_CORRUPT, "the file is too long");
 
-	/* Offsets count from where the bytes begin, which is known after the last of them. */
+	/* Offsets count from the beginning of the data, which is known only now. */
 	uint64_t data_off = shard->data_off;
 	for (size_t i = 0; i < out->count; i++) {
 		struct mpk_weight *w = &items[i];

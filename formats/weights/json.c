@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c - weights that a JSON document describes: files of safetensors, where it is a header in front of the bytes, the index
- * of those that are split, and the tensor caches of TVM and MLC-LLM, which list shards */
+/* json.c - weights described by a JSON document: files of safetensors, whose header is JSON; the
+ * index of a model in several such files; and the tensor caches of TVM and MLC-LLM, which list
+ * shards */
 #include "weights/weights.h"
 
 #include <inttypes.h>
@@ -18,8 +19,8 @@ enum { NDIM_MAX = 32 };
 
 /* --- values of JSON documents -------------------------------------------------------------- */
 
-/* An array of extents, outermost first.
- * @what    names the value in errors: "tensor 'a': shape" */
+/* Reads an array of extents, outermost first.
+ * @what    the value's name in errors: "tensor 'a': shape" */
 static enum mpk_code weight_take_shape(struct mpk_json_value v, const char *what,
 				       struct mpk_arena *arena, struct mpk_weight *w,
 				       struct mpk_error *err)
@@ -44,7 +45,7 @@ static enum mpk_code weight_take_shape(struct mpk_json_value v, const char *what
 	return MPK_OK;
 }
 
-/* A string, which is not empty. */
+/* Reads a string that is not empty. */
 static enum mpk_code weight_take_text(struct mpk_json_value v, const char *what,
 				      struct mpk_arena *arena, struct mpk_span *out,
 				      struct mpk_error *err)
@@ -68,7 +69,8 @@ static bool has_part(const char *path, const char *part)
 	return false;
 }
 
-/* A document from a stranger names files that are read: they are its neighbours, and nothing else. */
+/* The document may be hostile, and names files that are read: only files in its own folder are
+ * allowed. */
 static enum mpk_code weight_take_shard(struct mpk_json_value v, const char *what,
 				       struct mpk_arena *arena, struct mpk_span *out,
 				       struct mpk_error *err)
@@ -82,7 +84,7 @@ static enum mpk_code weight_take_shard(struct mpk_json_value v, const char *what
 	return MPK_OK;
 }
 
-/* The members of an object as notes; none of what is no object. */
+/* Reads the members of an object as notes; none if the value is not an object. */
 static enum mpk_code weight_take_notes(struct mpk_json_value v, struct mpk_arena *arena,
 				       struct mpk_weights *w, struct mpk_error *err)
 {
@@ -107,10 +109,10 @@ static enum mpk_code weight_take_notes(struct mpk_json_value v, struct mpk_arena
 
 /* --- safetensors --- */
 
-/* More than this its own readers refuse, too. */
+/* The format's own readers refuse longer headers, too. */
 #define HEADER_MAX (UINT64_C(100) << 20)
 
-/* FORMAT.md 1. The numbers are DLPack's, for which dtype.c has names. */
+/* FORMAT.md 1. The numbers are DLPack's; dtype.c has their names. */
 static const struct {
 	char type[8];
 	uint8_t code, bits;
@@ -157,7 +159,7 @@ static enum mpk_code safetensors_take_type(struct mpk_json_value v, const char *
 	return mpk_fail(err, MPK_E_UNSUPPORTED, "%s: unknown type %s", what, MPK_QUOTE(v.text));
 }
 
-/* Elements of less than a byte are packed, the last byte filled up. */
+/* Elements of less than a byte are packed; the last byte is padded. */
 static bool weight_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim, uint64_t *out)
 {
 	uint64_t bits = (uint64_t)dtype.bits * dtype.lanes;
@@ -171,7 +173,7 @@ static bool weight_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t nd
 	return true;
 }
 
-/* Two offsets after the header. */
+/* Reads two offsets, which count from the end of the header. */
 static enum mpk_code take_place(struct mpk_json_value v, const char *what, uint64_t header_end,
 				uint64_t file_bytes, struct mpk_weight *w, struct mpk_error *err)
 {
@@ -282,7 +284,7 @@ static enum mpk_code read_weight_map(struct mpk_json_value map, struct mpk_arena
 		*w = (struct mpk_weight){ .name = mpk_span_str(name),
 					  .coding = MPK_WEIGHT_ELSEWHERE };
 
-		/* The number of a file's name, a new one where it is named first. */
+		/* Returns the index of a file's name, and adds a new name to the list. */
 		int put = mpk_strmap_put(&names, file, out->shard_count, &w->shard);
 
 		MPK_TRY_ALLOC(put >= 0, err);
@@ -312,7 +314,7 @@ const struct mpk_weights_format mpk_weights_safetensors_index = { "safetensors-i
 								  "index of safetensors files",
 								  is_index, read_index };
 
-/* --- tensor-cache.json and ndarray-cache.json: shards, and for each the tensors that lie in it --- */
+/* --- tensor-cache.json and ndarray-cache.json: shards, and the tensors in each --- */
 
 static bool is_cache(struct mpk_span file)
 {
@@ -354,7 +356,7 @@ static enum mpk_code cache_take_tensor(struct mpk_json_value v, size_t shard,
 	if (!mpk_add_u64(w->off, w->len, &end))
 		return mpk_fail(err, MPK_E_CORRUPT, "%s: byteOffset is %" PRIu64, what, w->off);
 
-	/* How the elements are stored, and that the bytes are theirs. */
+	/* Reads the coding of the elements, and checks that it fits their bytes. */
 	struct mpk_json_value format = mpk_json_value_get(v, "format");
 	struct mpk_dtype stored = w->dtype;
 	uint64_t bytes;
@@ -394,7 +396,7 @@ static enum mpk_code take_shard(struct mpk_json_value v, size_t index, struct mp
 	return shard->has_bytes ? take_bytes(v, "nbytes", what, &shard->bytes, err) : MPK_OK;
 }
 
-/* The tensors of all shards together, which are counted first. */
+/* Counts the tensors of all shards, before the list is allocated. */
 static size_t count_tensors(struct mpk_json_value records)
 {
 	struct mpk_json_value v;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* npz.c - archives of numpy.savez and TVM's own parameter files as weights
+/* npz.c - archives of numpy.savez, and TVM's parameter files, as weights
  *
- * In an archive each array is a member, stored as it is (../npy/FORMAT.md)
- *
- * Members of numpy.savez_compressed have no place in the file where their elements lie, so they are refused here:
- * who wants one of them unpacks it (npy/npy.h).
- */
+ * In an archive each array is a stored member (../npy/FORMAT.md). Members of numpy.savez_compressed
+ * have no bytes in the file that are their elements, so they are refused here; npy/npy.h
+ * decompresses one. */
 #include "npy/npy.h"
 
 #include <string.h>
@@ -15,7 +13,7 @@
 #include "text/escape.h"
 #include "weights/weights.h"
 
-/* By the name in the first member's own header, so that other archives are none. */
+/* Tests the name in the first member's header, so that other archives are not accepted. */
 static bool weights_is_npz(struct mpk_span file)
 {
 	enum { NAME_LEN = 26, NAME = 30 };
@@ -87,7 +85,8 @@ static enum mpk_code weights_read_npz(struct mpk_span file, struct mpk_arena *ar
 const struct mpk_weights_format mpk_weights_npz = { "npz", "file of NumPy arrays", weights_is_npz,
 						    weights_read_npz };
 
-/* --- TVM's own parameter files (../tensor/FORMAT.md, 3) ------------------------------------------ */
+/* --- TVM's parameter files (../tensor/FORMAT.md, 3)
+ * ------------------------------------------------ */
 
 static bool weights_is_params(struct mpk_span file)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weights.c - the formats of weights as rows, and where tensors lie
+/* weights.c - the formats of weights as rows, and the layout of tensors in a file
  *
- * Readers refuse what cannot be used at all. What is only wrong about the layout, such as bytes that belong to no tensor,
- * is found by mpk_weights_lay_out, for those who verify. */
+ * Readers refuse files that cannot be used. Faults of the layout, such as bytes that belong to no
+ * tensor, are found by mpk_weights_lay_out, for verification. */
 #include "weights/weights.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ enum mpk_code mpk_weights_read(struct mpk_span file, struct mpk_arena *arena,
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "this is no file of weights");
 	MPK_TRY(format->read(file, arena, &w, err));
 
-	/* A map of the process's hash, so that no file can make names collide. */
+	/* The hash differs in each process, so that no file can make names collide. */
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
 	size_t first;
 
@@ -53,7 +53,7 @@ enum mpk_code mpk_weights_read(struct mpk_span file, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* --- where tensors lie ---------------------------------------------------------------------- */
+/* --- the layout of tensors ------------------------------------------------------------------ */
 
 static int by_place(const void *a, const void *b)
 {
@@ -66,7 +66,8 @@ static int by_place(const void *a, const void *b)
 		return x->off < y->off ? -1 : 1;
 	if (x->len != y->len)
 		return x->len < y->len ? -1 : 1;
-	return x < y ? -1 : x > y; /* as the document has them, whatever qsort does with equals */
+	return x < y ? -1 : x > y; /* in the order of the document; qsort does not keep the order of
+				    * equal elements */
 }
 
 struct layout {
@@ -87,7 +88,7 @@ static void add_finding(struct layout *l, enum mpk_severity severity, const char
 }
 
 /* @before  the tensor before it in its shard; NULL: it is the first
- * @end     of all tensors before it in its shard */
+ * @end     largest end of all tensors before it in its shard */
 static void check_place(struct layout *l, const struct mpk_weight *before, uint64_t end,
 			const struct mpk_weight *t)
 {

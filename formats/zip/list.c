@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* list.c - a bounded reader of the central directory, with the 64-bit extensions, and of stored members
+/* list.c - a bounded reader of the central directory, with the 64-bit extensions, and of stored
+ * members
  *
- * Apart from read.c, so that who reads stored members alone links no zlib.
- */
+ * In a file of its own, so that programs that read only stored members link no zlib. */
 #include <string.h>
 
 #include "base/cursor.h"
@@ -41,7 +41,7 @@ enum mpk_code mpk_zip_bad(const char *space, uint64_t off, const char *what, str
 	return mpk_fail_offset(err, MPK_E_CORRUPT, space, off, "broken zip archive: %s", what);
 }
 
-/* The record that ends the archive may be followed by a comment. */
+/* A comment may follow the record that ends the archive. */
 enum mpk_code mpk_zip_end(struct mpk_span zip, const char *space, size_t *out,
 			  struct mpk_error *err)
 {
@@ -88,7 +88,7 @@ static enum mpk_code read_directory(struct mpk_span zip, struct directory *out,
 	return MPK_OK;
 }
 
-/* Replaces each of the three values that did not fit 32 bits, in this order. */
+/* Replaces each of three values that did not fit in 32 bits, in this order. */
 static enum mpk_code read_zip64(struct mpk_span extra, const char *space, struct mpk_zip_member *m,
 				struct mpk_error *err)
 {
@@ -150,8 +150,7 @@ enum mpk_code mpk_zip_raw(struct mpk_span zip, const struct mpk_zip_member *m, c
 		return mpk_zip_bad(space, m->local, "a member is not where the directory says",
 				   err);
 
-	/* name and extra fields of the local header may differ in length from the
-	 * directory's */
+	/* the name and extra fields of the local header may have other lengths than those of the directory */
 	uint64_t data = m->local + LOCAL_BYTES + mpk_load_u16(head.data + 26) +
 			mpk_load_u16(head.data + 28);
 	if (!mpk_span_sub(zip, data, m->stored, out))
@@ -193,10 +192,10 @@ enum mpk_code mpk_zip_list(struct mpk_span bytes, const char *space, struct mpk_
 	uint64_t left = bytes.len;
 	for (uint64_t i = 0; i < dir.count; i++) {
 		MPK_TRY(read_member(&c, &list[i], err));
-		/* what reaches beyond the end alone says so when it is read */
+		/* a member beyond the end is an error only when it is read */
 		if (list[i].stored > bytes.len)
 			continue;
-		if (list[i].stored > left) /* they would be read again and again */
+		if (list[i].stored > left) /* otherwise they would be read again and again */
 			return mpk_zip_bad(
 				space, dir.off,
 				"its members overlap: together they are more than the file", err);
@@ -226,8 +225,8 @@ enum mpk_code mpk_zip_find(const struct mpk_zip_member *members, size_t count, s
 		}
 	}
 
-	/* Who leaves the folders out means the member with that last part; else one that is
-	 * spelt alike. */
+	/* A path without folders means the member with this last part; if there is none, a similar name is
+	 * suggested. */
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_span *names = mpk_arena_array(&scratch, count, sizeof *names);
 	size_t near = count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - members, stored and deflated, held against their checksums */
+/* read.c - stored and deflated members, compared with their checksums */
 #include <string.h>
 #include <zlib.h>
 
@@ -14,7 +14,7 @@ static bool zip_holds(struct mpk_span data, const struct mpk_zip_member *m)
 	       crc32_z(crc32_z(0, NULL, 0), data.data, data.len) == m->checksum;
 }
 
-/* The packed bytes of a member, once it is one that can be unpacked. */
+/* Finds the compressed bytes of a member, if it can be decompressed. */
 static enum mpk_code open_deflated(struct mpk_span zip, const struct mpk_zip_member *m,
 				   const struct mpk_zip_options *o, struct mpk_span *out,
 				   struct mpk_error *err)
@@ -36,7 +36,7 @@ static enum mpk_code fail_in_member(const struct mpk_zip_member *m, enum mpk_cod
 				    struct mpk_error *err)
 {
 	if (err)
-		err->at.has_offset = false; /* it counts in the member */
+		err->at.has_offset = false; /* the offset counts in the member */
 	mpk_error_prefix(err, "'%s': ", MPK_QUOTE(m->name));
 	return code;
 }

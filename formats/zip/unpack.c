@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unpack.c - members for programs that link no zlib */
+/* unpack.c - decompresses members for programs that link no zlib */
 #include "deflate/deflate.h"
 #include "deflate/inflate.h"
 #include "zip/internal/zip.h"

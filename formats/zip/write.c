@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* write.c - an archive with other content of some of its members
+/* write.c - an archive with other contents for some of its members
  *
- * The archive is copied from header to header, so that what lies between members, such as a record of sizes after the
- * content, goes with the member before it. Entries of the directory are copied, too, but for the fields that tell of
- * the content. Numbers of 64 bits are read and not written: an index of packages takes no archive that needs them.
- */
+ * The archive is copied from header to header, so that bytes between members, such as a record of
+ * sizes after the content, stay with the member before them. Entries of the directory are copied,
+ * too, except the fields about the content. Numbers of 64 bits are read and not written: package
+ * indices accept no archive that needs them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ enum {
 	CENTRAL_BYTES = 46,
 	END_BYTES = 22,
 	EXTRA_ZIP64 = 1,
-	FLAG_SIZES_FOLLOW = 8, /* content is followed by its sizes and checksum */
+	FLAG_SIZES_FOLLOW = 8, /* sizes and checksum follow the content */
 };
 
 struct rewriting {
@@ -26,7 +26,7 @@ struct rewriting {
 	const struct mpk_zip_member *members;
 	const struct mpk_zip_change *changes;
 	size_t count;
-	uint64_t *places; /* new ones, by member */
+	uint64_t *places; /* new offsets, by member */
 	struct mpk_rope *out;
 	struct mpk_error *err;
 };
@@ -44,7 +44,7 @@ static void zip_store(uint8_t *at, uint64_t value, size_t bytes)
 
 /* --- members ---------------------------------------------------------------------------------- */
 
-/* A header without the sizes of 64 bits, as the new ones need none. */
+/* Writes a header without 64-bit sizes, which the new sizes do not need. */
 static enum mpk_code zip_put_local(struct rewriting *w, size_t i)
 {
 	const struct mpk_zip_member *m = &w->members[i];
@@ -70,7 +70,7 @@ static enum mpk_code zip_put_local(struct rewriting *w, size_t i)
 	return MPK_OK;
 }
 
-/* @end     where the next member begins, or the directory */
+/* @end     offset of the next member, or of the directory */
 static enum mpk_code zip_put_member(struct rewriting *w, size_t i, uint64_t end)
 {
 	const struct mpk_zip_member *m = &w->members[i];
@@ -115,7 +115,7 @@ static enum mpk_code zip_put_members(struct rewriting *w, uint64_t directory)
 
 /* --- the directory ------------------------------------------------------------------------------- */
 
-/* Extra fields but for the sizes of 64 bits. */
+/* Copies the extra fields without 64-bit sizes. */
 static void zip_put_extra(struct mpk_span extra, struct mpk_rope *out)
 {
 	while (extra.len >= 4) {

@@ -34,7 +34,7 @@ struct mpk_weight {
 	const int64_t *shape; /* each >= 0, outermost first */
 	size_t ndim;
 	size_t shard;      /* index in shards */
-	uint64_t off, len; /* offset and bytes in the shard; they lie in the file itself */
+	uint64_t off, len; /* in bytes, in the shard; checked if it is the file itself */
 };
 
 /* A file with tensors. */

@@ -85,53 +85,74 @@ static enum mpk_code versions_name_at(const struct table *t, uint64_t off, const
 	return *out ? MPK_OK : versions_fail(t, err);
 }
 
-struct needs {
-	struct mpk_version_need *items;
-	size_t count, cap;
-	size_t names;
-	uint64_t name_bytes;
+/* A version of a library that the file requires. */
+struct requirement {
+	const char *file, *version;
+	uint16_t index; /* with VERSYM_HIDDEN */
+	bool is_weak;
 };
 
-static enum mpk_code versions_take_name(const struct table *t, uint64_t off, struct needs *n,
-					const char **out, struct mpk_error *err)
+/* Calls take for each required version, in file order. */
+static enum mpk_code each_needed(struct table *t,
+				 enum mpk_code (*take)(void *arg, const struct requirement *r,
+						       struct mpk_error *err),
+				 void *arg, struct mpk_error *err)
 {
-	MPK_TRY(versions_name_at(t, off, out, err));
-	n->name_bytes += strlen(*out);
-	return mpk_elf_check_names("symbol versions", t->elf->base, t->elf->bytes.len, ++n->names,
-				   n->name_bytes, err);
-}
+	size_t most = t->elf->bytes.len / LEAST_BYTES, names = 0;
+	uint64_t name_bytes = 0;
+	uint32_t next, step, aux;
 
-static enum mpk_code read_need(const struct table *t, struct needs *out, struct mpk_error *err)
-{
-	struct mpk_version_need need = { 0 };
-	uint16_t count, flags;
-	uint32_t aux, next;
-	uint64_t at = t->off;
+	for (; t->left; t->left--, t->off += next) {
+		struct requirement r;
+		uint64_t at = t->off;
+		uint16_t count, flags;
 
-	if (!u16(t, t->off + NEED_COUNT, &count) || !mpk_elf_u32(t->elf, t->off + NEED_AUX, &aux))
-		return versions_fail(t, err);
-	MPK_TRY(versions_take_name(t, t->off + NEED_FILE, out, &need.file, err));
-	for (at += aux; count; count--, at += next) {
-		if (out->count >= t->elf->bytes.len / LEAST_BYTES ||
-		    !u16(t, at + AUX_FLAGS, &flags) || !mpk_elf_u32(t->elf, at + AUX_NEXT, &next))
+		if (!u16(t, at + NEED_COUNT, &count) || !mpk_elf_u32(t->elf, at + NEED_AUX, &aux) ||
+		    !mpk_elf_u32(t->elf, at + NEED_NEXT, &next) || most < count)
 			return versions_fail(t, err);
-		MPK_TRY(versions_take_name(t, at + AUX_NAME, out, &need.version, err));
-		need.weak = flags & VER_FLG_WEAK;
-		MPK_TRY_ALLOC(MPK_VEC_ROOM(out->items, out->count, out->cap), err);
-		out->items[out->count++] = need;
+		most -= count;
+		MPK_TRY(versions_name_at(t, at + NEED_FILE, &r.file, err));
+		name_bytes += strlen(r.file);
+		names += count + 1u;
+		for (at += aux; count; count--, at += step) {
+			if (!u16(t, at + AUX_OTHER, &r.index) || !u16(t, at + AUX_FLAGS, &flags) ||
+			    !mpk_elf_u32(t->elf, at + AUX_NEXT, &step))
+				return versions_fail(t, err);
+			MPK_TRY(versions_name_at(t, at + AUX_NAME, &r.version, err));
+			name_bytes += strlen(r.version);
+			MPK_TRY(mpk_elf_check_names("symbol versions", t->elf->base,
+						    t->elf->bytes.len, names, name_bytes, err));
+			r.is_weak = flags & VER_FLG_WEAK;
+			MPK_TRY(take(arg, &r, err));
+		}
 	}
 	return MPK_OK;
 }
 
-static enum mpk_code read_needs(struct table *t, struct needs *out, struct mpk_error *err)
+/* Reads the record at t->off: a version that the file defines, and its first name. */
+static enum mpk_code read_definition(const struct table *t, const char **name, uint16_t *index,
+				     uint16_t *flags, uint32_t *next, struct mpk_error *err)
 {
-	uint32_t next;
+	uint32_t aux;
 
-	for (; t->left; t->left--, t->off += next) {
-		MPK_TRY(read_need(t, out, err));
-		if (!mpk_elf_u32(t->elf, t->off + NEED_NEXT, &next))
-			return versions_fail(t, err);
-	}
+	if (!u16(t, t->off + DEF_INDEX, index) || !u16(t, t->off + DEF_FLAGS, flags) ||
+	    !mpk_elf_u32(t->elf, t->off + DEF_AUX, &aux) ||
+	    !mpk_elf_u32(t->elf, t->off + DEF_NEXT, next))
+		return versions_fail(t, err);
+	return versions_name_at(t, t->off + aux + DEFAUX_NAME, name, err);
+}
+
+struct needs {
+	struct mpk_version_need *items;
+	size_t count, cap;
+};
+
+static enum mpk_code list_need(void *arg, const struct requirement *r, struct mpk_error *err)
+{
+	struct needs *n = arg;
+
+	MPK_TRY_ALLOC(MPK_VEC_ROOM(n->items, n->count, n->cap), err);
+	n->items[n->count++] = (struct mpk_version_need){ r->file, r->version, r->is_weak };
 	return MPK_OK;
 }
 
@@ -144,7 +165,7 @@ enum mpk_code mpk_versions_needed(const struct mpk_elf *e, struct mpk_arena *are
 	enum mpk_code code = open_table(e, DT_VERNEED, DT_VERNEEDNUM, &t, err);
 
 	if (code == MPK_OK)
-		code = read_needs(&t, &needs, err);
+		code = each_needed(&t, list_need, &needs, err);
 	if (code == MPK_OK) {
 		*out = mpk_arena_keep(arena, needs.items, needs.count, sizeof *needs.items);
 		*count = needs.count;
@@ -158,18 +179,15 @@ enum mpk_code mpk_versions_defined(const struct mpk_elf *e, struct mpk_arena *ar
 				   const char *const **out, size_t *count, struct mpk_error *err)
 {
 	const char **names;
-	uint32_t aux, next;
+	uint16_t index, flags;
 	struct table t;
+	uint32_t next;
 	size_t n = 0;
 
 	MPK_TRY(open_table(e, DT_VERDEF, DT_VERDEFNUM, &t, err));
 	MPK_TRY_ARRAY(names, arena, (size_t)t.left, err);
-	for (; t.left; t.left--, t.off += next) {
-		if (!mpk_elf_u32(t.elf, t.off + DEF_AUX, &aux) ||
-		    !mpk_elf_u32(t.elf, t.off + DEF_NEXT, &next))
-			return versions_fail(&t, err);
-		MPK_TRY(versions_name_at(&t, t.off + aux + DEFAUX_NAME, &names[n++], err));
-	}
+	for (; t.left; t.left--, t.off += next)
+		MPK_TRY(read_definition(&t, &names[n++], &index, &flags, &next, err));
 	*out = names;
 	*count = n;
 	return MPK_OK;
@@ -231,49 +249,25 @@ static struct mpk_version *version_at(struct mpk_versions *v, uint16_t index)
 	return &v->items[index];
 }
 
-static enum mpk_code take_needed(struct table *t, struct mpk_versions *v, struct mpk_error *err)
+static enum mpk_code take_needed(void *arg, const struct requirement *r, struct mpk_error *err)
 {
-	size_t most = t->elf->bytes.len / LEAST_BYTES;
-	uint32_t next, step, aux;
-
-	for (; t->left; t->left--, t->off += next) {
-		uint16_t count, other, flags;
-		uint64_t at = t->off;
-		const char *file;
-
-		if (!u16(t, at + NEED_COUNT, &count) || !mpk_elf_u32(t->elf, at + NEED_AUX, &aux) ||
-		    !mpk_elf_u32(t->elf, at + NEED_NEXT, &next) || most < count)
-			return versions_fail(t, err);
-		MPK_TRY(versions_name_at(t, at + NEED_FILE, &file, err));
-		most -= count;
-		for (at += aux; count; count--, at += step) {
-			struct mpk_version version = { .file = file };
-
-			if (!u16(t, at + AUX_OTHER, &other) || !u16(t, at + AUX_FLAGS, &flags) ||
-			    !mpk_elf_u32(t->elf, at + AUX_NEXT, &step))
-				return versions_fail(t, err);
-			MPK_TRY(versions_name_at(t, at + AUX_NAME, &version.name, err));
-			version.is_hidden = other & VERSYM_HIDDEN;
-			*version_at(v, other) = version;
-		}
-	}
+	(void)err; /* items has space for every index */
+	*version_at(arg, r->index) = (struct mpk_version){ .name = r->version,
+							   .file = r->file,
+							   .is_hidden = r->index & VERSYM_HIDDEN };
 	return MPK_OK;
 }
 
 /* The first entry (VER_FLG_BASE) names the file and is not a version. */
 static enum mpk_code take_defined(struct table *t, struct mpk_versions *v, struct mpk_error *err)
 {
-	uint32_t next, aux;
+	uint32_t next;
 
 	for (; t->left; t->left--, t->off += next) {
 		struct mpk_version version = { 0 };
 		uint16_t index, flags;
 
-		if (!u16(t, t->off + DEF_INDEX, &index) || !u16(t, t->off + DEF_FLAGS, &flags) ||
-		    !mpk_elf_u32(t->elf, t->off + DEF_AUX, &aux) ||
-		    !mpk_elf_u32(t->elf, t->off + DEF_NEXT, &next))
-			return versions_fail(t, err);
-		MPK_TRY(versions_name_at(t, t->off + aux + DEFAUX_NAME, &version.name, err));
+		MPK_TRY(read_definition(t, &version.name, &index, &flags, &next, err));
 		v->defines = true;
 		if (!(flags & VER_FLG_BASE))
 			*version_at(v, index) = version;
@@ -298,7 +292,7 @@ enum mpk_code mpk_versions_read(const struct mpk_elf *e, struct mpk_arena *arena
 	MPK_TRY_ALLOC(v.items, err);
 
 	struct mpk_version *all = v.items;
-	enum mpk_code code = take_needed(&needed, &v, err);
+	enum mpk_code code = each_needed(&needed, take_needed, &v, err);
 
 	if (code == MPK_OK)
 		code = take_defined(&defined, &v, err);

@@ -294,14 +294,26 @@ enum mpk_code mpk_memory_of(const struct mpk_payload *p, const struct mpk_memory
 	struct mpk_models models;
 
 	MPK_TRY(mpk_models_of(p, arena, &models, err));
-	if (p->tag == MPK_PAYLOAD_FACTORY)
+	switch (p->tag) {
+	case MPK_PAYLOAD_FACTORY:
 		MPK_TRY(factory_memory(p, &models, arena, &m, err));
-	else if (p->tag == MPK_PAYLOAD_RELAX)
+		break;
+	case MPK_PAYLOAD_RELAX:
 		MPK_TRY(mpk_relax_memory(&p->u.relax, &models, ask, arena, &m, err));
-	else if (models.count)
-		m = (struct mpk_model_memory){
-			.unknown = 1, .untold = "byte code of Relay, which is not followed"
-		};
+		break;
+	case MPK_PAYLOAD_RELAY:
+		if (models.count)
+			m = (struct mpk_model_memory){
+				.unknown = 1, .untold = "byte code of Relay, which is not followed"
+			};
+		break;
+	case MPK_PAYLOAD_EMPTY:
+	case MPK_PAYLOAD_KERNELS:
+	case MPK_PAYLOAD_RECORD:
+	case MPK_PAYLOAD_CONSTS:
+	case MPK_PAYLOAD_ETHOSN:
+		break;
+	}
 	MPK_TRY(sum_functions(&m, err));
 	*out = m;
 	return MPK_OK;

@@ -198,8 +198,9 @@ static bool occupancy_of(const struct mpk_code_info *info, size_t kernel,
 	       mpk_occupancy_of_kernel(info->target, &need, k->block, k->max_threads, out);
 }
 
-bool mpk_code_occupancy(const struct mpk_code_info *info, size_t kernel,
-			struct mpk_occupancy_kernel *out)
+/* Sets the occupancy of a kernel on the device that its code is for. */
+static bool show_occupancy(const struct mpk_code_info *info, size_t kernel,
+			   struct mpk_occupancy_kernel *out)
 {
 	struct mpk_figures figures;
 
@@ -222,7 +223,7 @@ void mpk_code_kernel_text(const struct mpk_code_info *info, size_t kernel, struc
 	if (!info->format->kernel_text)
 		return;
 	info->format->kernel_text(info, kernel, out);
-	if (mpk_code_occupancy(info, kernel, &occupancy))
+	if (show_occupancy(info, kernel, &occupancy))
 		put_occupancy(&occupancy, out);
 }
 
@@ -251,7 +252,7 @@ void mpk_code_kernel_json(const struct mpk_code_info *info, size_t kernel, struc
 	if (f->kernel_fact_count)
 		mpk_facts_json(f->kernel_facts, f->kernel_fact_count, f->kernel_of(info, kernel), j,
 			       at);
-	if (mpk_code_occupancy(info, kernel, &occupancy))
+	if (show_occupancy(info, kernel, &occupancy))
 		mpk_facts_json(MPK_FACTS(kernel_occupancy_facts), &occupancy, j,
 			       mpk_json_object(j, at, "occupancy"));
 }

@@ -71,11 +71,6 @@ void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j,
 void mpk_code_image_json(const struct mpk_code_info *container, size_t image, struct mpk_json *j,
 			 struct mpk_json_at *at);
 
-/* mpk_code_occupancy - the occupancy of a kernel on the device that its code is for
- * Returns  false: the code does not give its registers, or the device is not known */
-bool mpk_code_occupancy(const struct mpk_code_info *info, size_t kernel,
-			struct mpk_occupancy_kernel *out);
-
 /* mpk_code_kernel_text - append the format's text about a kernel, one line without its end, and the
  * occupancy: ", occupancy 50 % in blocks of 256 threads", or ", occupancy at most 75 %" if the
  * kernel leaves its block size open; nothing if the format has no text

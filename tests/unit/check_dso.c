@@ -196,22 +196,34 @@ static GElf_Ehdr machine_of(uint16_t machine)
 	return like;
 }
 
+/* The path at which a library is found; NULL: it is not. */
+static const char *found(const struct mpk_search *search, const char *name, const GElf_Ehdr *like)
+{
+	struct mpk_scope scope = { .arena = &arena, .search = search, .like = like };
+	enum mpk_scope_state state;
+	struct mpk_scope_gap gap;
+	const struct mpk_dso *dso;
+	const char *path;
+
+	ck_assert_int_eq(mpk_scope_need(&scope, name, &state, &gap, NULL), MPK_OK);
+	dso = mpk_scope_dso(&scope, name);
+	path = dso ? mpk_arena_printf(&arena, "%s", dso->path) : NULL;
+	mpk_scope_fini(&scope);
+	return path;
+}
+
 START_TEST(searches)
 {
 	static const char *const dirs[] = { "tests/data/none", "tests/data/legacy",
 					    "tests/data/ffi" };
 	const struct mpk_search search = { .dirs = dirs, .dir_count = 3 }, nowhere = { 0 };
 	const GElf_Ehdr x86 = machine_of(EM_X86_64), arm = machine_of(EM_AARCH64);
-	const char *path;
 
-	ck_assert_int_eq(mpk_search_find(&search, "ffi_cpp.so", &x86, &arena, &path, NULL), MPK_OK);
-	ck_assert_str_eq(path, LIBRARY);
-	ck_assert_int_eq(mpk_search_find(&search, "ffi_cpp.so", &arm, &arena, &path, NULL), MPK_OK);
-	ck_assert_ptr_null(path); /* it is for another machine */
-	ck_assert_int_eq(mpk_search_find(&search, "none.so", &x86, &arena, &path, NULL), MPK_OK);
-	ck_assert_ptr_null(path);
-	ck_assert_int_eq(mpk_search_find(&nowhere, LIBRARY, &x86, &arena, &path, NULL), MPK_OK);
-	ck_assert_str_eq(path, LIBRARY); /* a name with a slash is a path */
+	ck_assert_str_eq(found(&search, "ffi_cpp.so", &x86), LIBRARY);
+	ck_assert_ptr_null(found(&search, "ffi_cpp.so", &arm)); /* it is for another machine */
+	ck_assert_ptr_null(found(&search, "none.so", &x86));
+	ck_assert_str_eq(found(&nowhere, LIBRARY, &x86),
+			 LIBRARY); /* a name with a slash is a path */
 }
 END_TEST
 
@@ -291,10 +303,8 @@ START_TEST(binds_versions)
 	const struct mpk_search search = { .system = true };
 	const GElf_Ehdr x86 = machine_of(EM_X86_64);
 	struct mpk_dso dso;
-	const char *path;
+	const char *path = found(&search, "libstdc++.so.6", &x86);
 
-	ck_assert_int_eq(mpk_search_find(&search, "libstdc++.so.6", &x86, &arena, &path, NULL),
-			 MPK_OK);
 	if (!path)
 		return;
 	ck_assert_int_eq(mpk_dso_read(path, &arena, &dso, NULL), MPK_OK);

@@ -202,15 +202,6 @@ struct mpk_search {
 	void *sibling_arg;
 };
 
-/* mpk_search_find - find the first library of a name that is for a machine
- * @name    as in DT_NEEDED; one with a slash is a path
- * @like    gives machine, class and byte order
- * @out     in arena; NULL: not found
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_search_find(const struct mpk_search *search, const char *name,
-			      const GElf_Ehdr *like, struct mpk_arena *arena, const char **out,
-			      struct mpk_error *err) MPK_MUST_CHECK;
-
 /* --- what a binary may require of the systems that it is for: manylinux policies, Python's stable
  * ABI ---
  *

@@ -357,21 +357,6 @@ static enum mpk_code search_system(const char *name, const GElf_Ehdr *like, stru
 	return code;
 }
 
-/* A name with a slash is a path, which is not searched (ld.so(8)). */
-enum mpk_code mpk_search_find(const struct mpk_search *search, const char *name,
-			      const GElf_Ehdr *like, struct mpk_arena *arena, const char **out,
-			      struct mpk_error *err)
-{
-	*out = NULL;
-	if (strchr(name, '/')) {
-		*out = scope_fits(name, like) ? name : NULL;
-		return MPK_OK;
-	}
-	for (size_t i = 0; !*out && i < search->dir_count; i++)
-		MPK_TRY(try_dir(search->dirs[i], name, like, arena, out, err));
-	return *out || !search->system ? MPK_OK : search_system(name, like, arena, out, err);
-}
-
 /* --- DT_RPATH and DT_RUNPATH ----------------------------------------------------------------- */
 
 /* Returns a directory of the list, with $ORIGIN or ${ORIGIN} at its beginning replaced. */
@@ -464,7 +449,7 @@ static enum mpk_code find_for(struct mpk_scope *scope, struct mpk_dso *by, const
 		name = expand(mpk_span_str(name), by->path, arena);
 		MPK_TRY_ALLOC(name, err);
 	}
-	if (strchr(name, '/')) {
+	if (strchr(name, '/')) { /* a path, which is not searched (ld.so(8)) */
 		*out = scope_fits(name, like) ? name : NULL;
 		return MPK_OK;
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demangle.c - the C++ name of a symbol: a parser by descent that makes texts
+/* demangle.c - prints the C++ name of a symbol; a recursive descent parser whose functions return
+ * texts
  *
- * Symbols come from untrusted files, so levels, steps, substitutions and the bytes of all texts are
- * bounded, and an unknown construct ends the reading. libiberty's demangler has no bound on its output
- * (it makes 142 MB of a symbol of 231 bytes) and cannot leave out deep template arguments. */
+ * Symbols come from untrusted files, so nesting, steps, substitutions and the bytes of all texts
+ * are limited, and an unknown construct ends the reading. libiberty's demangler has no limit on its
+ * output (it prints 142 MB for a symbol of 231 bytes) and cannot leave out deep template arguments. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,14 +12,15 @@
 #include "base/arena.h"
 #include "itanium/itanium.h"
 
-/* Of real code the longest symbols have some hundred substitutions and twenty levels. */
+/* The longest symbols of real code have about a hundred substitutions and twenty levels. */
 enum {
 	DEMANGLE_SUBSTITUTIONS = 512,
 	DEMANGLE_ARGS = 256,
 	DEMANGLE_DEPTH = 96,
-	/* Types that are read, a pack once an element, and bytes of all texts that are made on the way: so many, and
-	 * so many more for each byte of the symbol. A file has thousands of symbols, and each may want all. Of 606,000
-	 * symbols of libraries none takes a half of either. */
+	/* Limits of steps (types read, a pack once for each element) and of the bytes of all intermediate
+	 * texts: a fixed number, and more for each byte of the symbol. A file has thousands of
+	 * symbols, and each may use its limit. Of 606,000 symbols of libraries none uses half of
+	 * either. */
 	DEMANGLE_STEPS = 512,
 	DEMANGLE_STEPS_BYTE = 4,
 	DEMANGLE_TEXT = 96 << 10,
@@ -28,13 +30,14 @@ enum {
 
 struct mpk_demangle_arg;
 
-/* A type around the name that would be declared: "void (*" and ")(int)". */
+/* A type as the text before and after the declared name: "void (*" and ")(int)". */
 struct mpk_demangle_type {
 	const char *left, *right;
-	const struct mpk_demangle_arg *pack; /* it is this pack, or an element of it; NULL: none */
+	const struct mpk_demangle_arg *pack; /* the pack that this type is, or is an element of;
+					      * NULL: none */
 };
 
-/* A template argument; of a pack its elements. */
+/* A template argument; a pack has elements. */
 struct mpk_demangle_arg {
 	struct mpk_demangle_type type;
 	const struct mpk_demangle_arg *elements;
@@ -48,29 +51,28 @@ struct mpk_demangler {
 	bool failed;
 	unsigned depth, template_depth;
 	size_t steps_left, text_left;
-	struct mpk_strbuf made; /* the text that is made */
+	struct mpk_strbuf made; /* the text that is being printed */
 	struct mpk_arena arena;
 	struct mpk_demangle_form form;
 	struct mpk_demangle_type known[DEMANGLE_SUBSTITUTIONS];
 	size_t known_count;
-	/* Of the function, which T_ and its like stand for. */
+	/* Template arguments of the function, which T_, T0_ and so on refer to. */
 	struct mpk_demangle_arg args[DEMANGLE_ARGS];
 	size_t arg_count;
-	/* In the expansion of a pack the element that is read; else NULL. */
+	/* Index of the current element in the expansion of a pack; NULL: not in an expansion. */
 	const size_t *element;
-	size_t expanded; /* elements of the pack that the pattern names */
+	size_t expanded; /* number of elements of the pack in the pattern */
 };
 
-/* What follows the name of a function. */
+/* A name, and what it implies for the rest of the symbol. */
 struct mpk_demangle_name {
 	const char *text;
-	const char *qualifiers; /* " const", of a member function */
-	bool is_template;       /* it ends with template arguments, so that a return type follows */
-	bool has_no_return;     /* nevertheless: of a constructor or a conversion */
+	const char *qualifiers; /* " const" after the parameters of a member function */
+	bool is_template;       /* ends with template arguments, so a return type follows */
+	bool has_no_return;     /* a constructor or a conversion: no return type follows */
 };
 
-/* --- Template arguments and substitutions of a symbol, and what all of its readers use: numbers,
- * names, texts within their limits. */
+/* --- Numbers, names, texts within their limits, substitutions and template arguments. */
 
 static const struct mpk_demangle_type nothing = { .left = "", .right = "" };
 
@@ -78,8 +80,7 @@ static struct mpk_demangle_type demangle_type_read(struct mpk_demangler *d);
 static struct mpk_demangle_name demangle_name_read(struct mpk_demangler *d, bool tag);
 static const char *demangle_other(struct mpk_demangler *d);
 
-/* End the reading; returns "".
- * --- reading ------------------------------------------------------------------------------------ */
+/* Ends the reading, and returns "". */
 static const char *demangle_fail(struct mpk_demangler *d)
 {
 	d->failed = true;
@@ -95,7 +96,7 @@ static bool demangle_spend(struct mpk_demangler *d, size_t bytes)
 	return true;
 }
 
-/* A text in the arena, within the limit of all texts; "" after a failure */
+/* Prints a text into the arena, within the limit of all texts; "" after a failure. */
 static MPK_PRINTF(2, 3) const char *demangle_text(struct mpk_demangler *d, const char *fmt, ...)
 {
 	const char *text;
@@ -113,13 +114,13 @@ static MPK_PRINTF(2, 3) const char *demangle_text(struct mpk_demangler *d, const
 	return text ? text : demangle_fail(d);
 }
 
-/* The character so many further on; NUL: there is none */
+/* Returns the character `ahead` bytes after the current one; NUL: beyond the end. */
 static char demangle_peek(const struct mpk_demangler *d, size_t ahead)
 {
 	return d->s.len - d->at > ahead ? (char)d->s.data[d->at + ahead] : '\0';
 }
 
-/* Pass over a text if it is next */
+/* Whether the next characters are a text; moves past it. */
 static bool demangle_accept(struct mpk_demangler *d, const char *text)
 {
 	size_t n = strlen(text);
@@ -130,7 +131,7 @@ static bool demangle_accept(struct mpk_demangler *d, const char *text)
 	return true;
 }
 
-/* Number what was read, for a substitution */
+/* Adds a type to the list that substitutions refer to. */
 static void demangle_remember(struct mpk_demangler *d, struct mpk_demangle_type t)
 {
 	if (d->known_count == DEMANGLE_SUBSTITUTIONS)
@@ -139,7 +140,7 @@ static void demangle_remember(struct mpk_demangler *d, struct mpk_demangle_type 
 		d->known[d->known_count++] = t;
 }
 
-/* A decimal number; 0 after a failure */
+/* Reads a decimal number; 0 after a failure. */
 static size_t demangle_number(struct mpk_demangler *d)
 {
 	size_t n = 0;
@@ -152,7 +153,7 @@ static size_t demangle_number(struct mpk_demangler *d)
 	return d->failed ? 0 : n;
 }
 
-/* "3foo" */
+/* Reads a name with its length before it: "3foo". */
 static const char *demangle_source_name(struct mpk_demangler *d)
 {
 	size_t n = demangle_number(d);
@@ -164,7 +165,7 @@ static const char *demangle_source_name(struct mpk_demangler *d)
 	return demangle_text(d, "%.*s", (int)name.len, (const char *)name.data);
 }
 
-/* "_", "0_", "A_" after an S: 0, 1, 11; after a T the digits are decimal. */
+/* Reads "_", "0_" or "A_" after an S: 0, 1 or 11. After a T the digits are decimal. */
 static size_t demangle_sequence(struct mpk_demangler *d, unsigned base)
 {
 	size_t n = 0;
@@ -185,7 +186,8 @@ static size_t demangle_sequence(struct mpk_demangler *d, unsigned base)
 	return n + given;
 }
 
-/* A pack in the place of a type: all of it, or in an expansion the element that this turn is of. */
+/* Returns the type of a parameter that is a pack: the whole pack, or within an expansion the
+ * current element. */
 static struct mpk_demangle_type pack_param(struct mpk_demangler *d,
 					   const struct mpk_demangle_arg *pack)
 {
@@ -200,7 +202,7 @@ static struct mpk_demangle_type pack_param(struct mpk_demangler *d,
 	return t;
 }
 
-/* After an 'S' */
+/* Reads a substitution after its 'S'. */
 static struct mpk_demangle_type demangle_substitution(struct mpk_demangler *d)
 {
 	static const struct {
@@ -221,8 +223,7 @@ static struct mpk_demangle_type demangle_substitution(struct mpk_demangler *d)
 	return nothing;
 }
 
-/* After a 'T': the argument of the template parameter.
- * --- template arguments --------------------------------------------------------------------------- */
+/* Reads a template parameter after its 'T'; returns its argument. */
 static struct mpk_demangle_type demangle_param(struct mpk_demangler *d)
 {
 	size_t i = demangle_sequence(d, 10);
@@ -236,7 +237,7 @@ static struct mpk_demangle_type demangle_param(struct mpk_demangler *d)
 	return arg->is_pack ? pack_param(d, arg->type.pack) : arg->type;
 }
 
-/* "Lb1E" true, "Lj4E" 4u, "LN2ns1EE2E" (ns::E)2, "L_Z1fvE" f() */
+/* Reads a literal: "Lb1E" is true, "Lj4E" 4u, "LN2ns1EE2E" (ns::E)2, "L_Z1fvE" f(). */
 static const char *arg_literal(struct mpk_demangler *d)
 {
 	static const char suffixes[][5] = { "i", "ju", "ll", "mul", "xll", "yull" };
@@ -267,8 +268,8 @@ static const char *arg_literal(struct mpk_demangler *d)
 	return demangle_text(d, "(%s%s)%s", t.left, t.right, value);
 }
 
-/* The few expressions that template arguments of kernels are: the address of a function, a literal, a
- * parameter. */
+/* Reads an expression of the kinds that template arguments of kernels have: the address of a
+ * function, a literal, a parameter. */
 static const char *expression(struct mpk_demangler *d)
 {
 	if (demangle_accept(d, "ad"))
@@ -320,7 +321,7 @@ static struct mpk_demangle_arg pack_read(struct mpk_demangler *d)
 	arg.type.left = text;
 
 	arg.type.right = "";
-	/* What refers to the pack lives longer than this. */
+	/* References to the pack live longer than this function. */
 	kept = mpk_arena_keep(&d->arena, &arg, 1, sizeof arg);
 	if (!kept)
 		(void)demangle_fail(d);
@@ -351,8 +352,8 @@ static struct mpk_demangle_arg arg_read(struct mpk_demangler *d)
 	return arg;
 }
 
-/* "<float, 4>", after an 'I'
- * @tag     they are those of the function, so T_ names them */
+/* Reads template arguments after their 'I'; returns "<float, 4>".
+ * @tag     they are the arguments of the function, which T_ refers to */
 static const char *demangle_args(struct mpk_demangler *d, bool tag)
 {
 	const char *text = "";
@@ -374,8 +375,8 @@ static const char *demangle_args(struct mpk_demangler *d, bool tag)
 	return shown ? demangle_text(d, "<%s>", text) : "<...>";
 }
 
-/* --- Types of a symbol as C++ writes them. A type is text on both sides of what would be declared,
- * because the declarator is inside of pointers to functions and arrays. */
+/* --- Types in the syntax of C++. A type is a text on both sides of the declared name, because the
+ * name is inside of pointers to functions and of arrays. */
 
 static const char *builtin(char c)
 {
@@ -396,21 +397,21 @@ static const char *builtin(char c)
 	return c >= 'a' && c <= 'z' ? names[c - 'a'] : NULL;
 }
 
-/* "*", "&" or "&&" in front of what would be declared. */
+/* Adds "*", "&" or "&&" before the declared name. */
 static struct mpk_demangle_type pointer(struct mpk_demangler *d, struct mpk_demangle_type t,
 					const char *sign)
 {
 	size_t len = strlen(t.left);
 	bool is_reference = len && t.left[len - 1] == '&' && *sign == '&';
 
-	/* A reference to a reference, as template arguments make them, is one. */
+	/* A reference to a reference, which template arguments may form, is one reference. */
 	if (is_reference && sign[1])
 		return t;
 	if (is_reference) {
 		len -= len > 1 && t.left[len - 2] == '&' ? 2 : 1;
 		t.left = demangle_text(d, "%.*s", (int)len, t.left);
 	}
-	/* A function and an array stand around the sign: "void (*)(int)", "int (*) [3]". */
+	/* For a function or an array the sign is inside: "void (*)(int)", "int (*) [3]". */
 	bool is_around = *t.right == '(' || *t.right == ' ';
 
 	t.left = demangle_text(d,
@@ -423,7 +424,8 @@ static struct mpk_demangle_type pointer(struct mpk_demangler *d, struct mpk_dema
 	return t;
 }
 
-/* Types up to an 'E', a '.' or the end, separated by commas; "v" alone is none */
+/* Reads types up to an 'E', a '.' or the end; returns them separated by commas. A single "v" means
+ * none. */
 static const char *demangle_list(struct mpk_demangler *d)
 {
 	const char *text = "";
@@ -484,7 +486,7 @@ static struct mpk_demangle_type member_pointer(struct mpk_demangler *d)
 	return t;
 }
 
-/* "DpT_": the pattern once for each element. It is read as often; what it numbers, it numbers once. */
+/* "DpT_": reads the pattern once for each element of the pack. Its types are numbered only once. */
 static struct mpk_demangle_type pack_expansion(struct mpk_demangler *d)
 {
 	const size_t *outer = d->element, begin = d->at, known = d->known_count;
@@ -506,7 +508,8 @@ static struct mpk_demangle_type pack_expansion(struct mpk_demangler *d)
 	return (struct mpk_demangle_type){ .left = text, .right = "" };
 }
 
-/* Types that begin with a D. Returns  those of the language, which are not numbered, by *numbered false */
+/* Reads a type that begins with D. Sets *numbered to false for a builtin type, which substitutions
+ * cannot refer to. */
 static struct mpk_demangle_type d_type(struct mpk_demangler *d, bool *numbered)
 {
 	static const struct {
@@ -545,7 +548,7 @@ static struct mpk_demangle_type d_type(struct mpk_demangler *d, bool *numbered)
 	return nothing;
 }
 
-/* "const" follows the type, or the parameters of a function. */
+/* "const" is printed after the type, or after the parameters of a function. */
 static struct mpk_demangle_type qualified(struct mpk_demangler *d)
 {
 	const char *qualifiers = "";
@@ -561,7 +564,7 @@ static struct mpk_demangle_type qualified(struct mpk_demangler *d)
 		else
 			break;
 	}
-	/* Those of a member function are part of its type. */
+	/* The qualifiers of a member function are a part of its type. */
 	t = demangle_accept(d, "F") ? function(d) : demangle_type_read(d);
 	if (*t.right == '(' && !strstr(t.left, "(*"))
 		t.right = demangle_text(d, "%s%s", t.right, qualifiers);
@@ -571,7 +574,7 @@ static struct mpk_demangle_type qualified(struct mpk_demangler *d)
 	return t;
 }
 
-/* A template parameter; one that is a template has arguments. */
+/* Reads a template parameter, with arguments if it is a template itself. */
 static struct mpk_demangle_type parameter(struct mpk_demangler *d)
 {
 	struct mpk_demangle_type t = demangle_param(d);
@@ -584,7 +587,7 @@ static struct mpk_demangle_type parameter(struct mpk_demangler *d)
 	return t;
 }
 
-/* A class, an enumeration, or what was there before. */
+/* Reads the name of a class or an enumeration, or a substitution. */
 static struct mpk_demangle_type named_type(struct mpk_demangler *d, bool *numbered)
 {
 	bool is_substitution = demangle_peek(d, 0) == 'S' && demangle_peek(d, 1) != 't';
@@ -644,7 +647,7 @@ static struct mpk_demangle_type compound(struct mpk_demangler *d, bool *numbered
 	return named_type(d, numbered);
 }
 
-/* A type; numbered unless it is one of the language */
+/* Reads a type, and numbers it unless it is a builtin type. */
 static struct mpk_demangle_type demangle_type_read(struct mpk_demangler *d)
 {
 	struct mpk_demangle_type t = nothing;
@@ -685,7 +688,7 @@ static const struct {
 
 /* --- unqualified names ------------------------------------------------------------------------ */
 
-/* The class that a constructor is of: the last name of its scope, without template arguments. */
+/* Returns the class of a constructor: the last name of its scope, without template arguments. */
 static const char *class_of(struct mpk_demangler *d, const char *scope)
 {
 	const char *begin = scope, *end = NULL;
@@ -705,7 +708,7 @@ static const char *class_of(struct mpk_demangler *d, const char *scope)
 			     (int)(end && end > begin ? end - begin : (long)strlen(begin)), begin);
 }
 
-/* The number of one of several lambdas or types without a name: "_" is the first. */
+/* Reads the number of a lambda or an unnamed type in its scope; "_" is the first. */
 static size_t discriminator(struct mpk_demangler *d)
 {
 	size_t n = 1;
@@ -777,7 +780,7 @@ static const char *scoped(struct mpk_demangler *d, const char *scope, const char
 	return *scope ? demangle_text(d, "%s::%s", scope, name) : name;
 }
 
-/* "operator<" and "<" stay two words. */
+/* "operator<" is separated from "<" by a blank. */
 static const char *with_args(struct mpk_demangler *d, const char *name, bool tag)
 {
 	const char *args = demangle_args(d, tag);
@@ -786,7 +789,8 @@ static const char *with_args(struct mpk_demangler *d, const char *name, bool tag
 	return demangle_text(d, len && name[len - 1] == '<' ? "%s %s" : "%s%s", name, args);
 }
 
-/* A part of a nested name, appended to what is before it. What ends it is not numbered here. */
+/* Reads a part of a nested name, and appends it to the parts before. The last part is not numbered
+ * here. */
 static const char *nested_part(struct mpk_demangler *d, const char *scope,
 			       struct mpk_demangle_name *name, bool tag)
 {
@@ -842,7 +846,7 @@ static struct mpk_demangle_name nested(struct mpk_demangler *d, bool tag)
 
 static const char *demangle_encoding(struct mpk_demangler *d, bool is_whole);
 
-/* "Z f(int) E x": something within a function. */
+/* "Z f(int) E x": reads a name inside a function. */
 static struct mpk_demangle_name local(struct mpk_demangler *d, bool tag)
 {
 	const char *function = tag ? demangle_encoding(d, false) : demangle_other(d);
@@ -857,7 +861,7 @@ static struct mpk_demangle_name local(struct mpk_demangler *d, bool tag)
 			(void)discriminator(d);
 		name = demangle_name_read(d, tag);
 	}
-	/* "_1" or "__12_" numbers equal names, which c++filt does not print */
+	/* "_1" or "__12_" is the number among equal names, which c++filt does not print */
 	if (demangle_accept(d, "__")) {
 		(void)demangle_number(d);
 		(void)demangle_accept(d, "_");
@@ -868,7 +872,7 @@ static struct mpk_demangle_name local(struct mpk_demangler *d, bool tag)
 	return name;
 }
 
-/* A name; is that of a function when tag is set */
+/* Reads a name; tag: that of the function. */
 static struct mpk_demangle_name demangle_name_read(struct mpk_demangler *d, bool tag)
 {
 	struct mpk_demangle_name name = { .text = "", .qualifiers = "" };
@@ -902,7 +906,7 @@ static struct mpk_demangle_name demangle_name_read(struct mpk_demangler *d, bool
 	return name;
 }
 
-/* --- a whole symbol ------------------------------------------------------------------------------ */
+/* --- the symbol ------------------------------------------------------------------------------ */
 
 static const char *special(struct mpk_demangler *d)
 {
@@ -926,7 +930,7 @@ static const char *special(struct mpk_demangler *d)
 	return NULL;
 }
 
-/* A name with the parameters of a function. */
+/* Reads a name with the parameters of a function. */
 static const char *demangle_encoding(struct mpk_demangler *d, bool is_whole)
 {
 	const char *text = special(d), *params;
@@ -952,7 +956,8 @@ static const char *demangle_encoding(struct mpk_demangler *d, bool is_whole)
 			     returned.right);
 }
 
-/* A name with the parameters of another function than the one that T_ is of */
+/* Reads the name of another function, with its parameters; T_ refers to its template arguments, and
+ * afterwards to the previous ones again. */
 static const char *demangle_other(struct mpk_demangler *d)
 {
 	size_t count = d->arg_count;
@@ -969,7 +974,7 @@ static const char *demangle_other(struct mpk_demangler *d)
 	return text;
 }
 
-/* ".constprop.0", ".part.1": what a compiler made of the function. */
+/* Reads suffixes of copies that a compiler made of the function: ".constprop.0", ".part.1". */
 static const char *clones(struct mpk_demangler *d, const char *text)
 {
 	while (!d->failed && demangle_peek(d, 0) == '.') {

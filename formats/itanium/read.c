@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - symbols of C++ functions: a parser by descent, and the names of types as it reads them, written
+/* read.c - the types of parameters in symbols of C++ functions, by recursive descent; and symbols
+ * for functions
  *
- * Symbols come from strangers: levels, substitutions and lengths are bounded, and what is not known ends the reading
- * rather than being guessed over. When writing, a type is spelt without
- * substitutions first; those that end within it are looked up by that spelling, as the ABI numbers types in the order in
- * which they end. */
+ * Symbols come from untrusted files: nesting, substitutions and lengths are limited, and an unknown
+ * construct ends the reading, because a guess might be wrong. To write a type, it is spelt without
+ * substitutions first. The types inside it are then looked up by that spelling, because the ABI
+ * numbers types in the order in which they end. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ struct parser {
 	unsigned depth;
 	struct mpk_itanium_type known[SUBSTITUTIONS_MAX];
 	size_t known_count;
-	/* of the function, which T_ and its like stand for */
+	/* template arguments of the function, which T_, T0_ and so on refer to */
 	struct mpk_itanium_type args[ARGS_MAX];
 	size_t arg_count;
 };
@@ -66,8 +67,8 @@ static size_t itanium_number(struct parser *p)
 	return n;
 }
 
-/* The length comes first, so that a name may hold any byte; it is compared with the symbol
- * before the name is taken. */
+/* The length comes first, so a name may have any bytes; it is compared with the symbol before the
+ * name is read. */
 static struct mpk_span source_name(struct parser *p)
 {
 	size_t n = itanium_number(p);
@@ -81,7 +82,7 @@ static struct mpk_span source_name(struct parser *p)
 	return name;
 }
 
-/* One lane: vectors say theirs in front of the type. */
+/* A class has one lane; vectors give their lanes before the type. */
 static struct mpk_itanium_type class_type(struct mpk_span name)
 {
 	return (struct mpk_itanium_type){ .name = name, .lanes = 1 };
@@ -89,7 +90,7 @@ static struct mpk_itanium_type class_type(struct mpk_span name)
 
 static struct mpk_itanium_type type(struct parser *p);
 
-/* "_", "0_", "A_" after an S or T: 0, 1, 11. */
+/* Reads "_", "0_" or "A_" after an S or T: 0, 1 or 11. */
 static size_t sequence(struct parser *p)
 {
 	size_t n = 0;
@@ -107,7 +108,7 @@ static size_t sequence(struct parser *p)
 	return n + given;
 }
 
-/* After an 'S'. The abbreviations of std have classes of their own. */
+/* Reads a substitution after its 'S'. The abbreviations of std are classes. */
 static struct mpk_itanium_type substitution(struct parser *p)
 {
 	size_t i;
@@ -120,7 +121,7 @@ static struct mpk_itanium_type substitution(struct parser *p)
 	return i < p->known_count ? p->known[i] : itanium_fail(p);
 }
 
-/* @args    receives types; NULL: they are passed over */
+/* @args    receives the types; NULL: skip them */
 static size_t template_args(struct parser *p, struct mpk_itanium_type *args)
 {
 	struct mpk_itanium_type t;
@@ -132,8 +133,7 @@ static size_t template_args(struct parser *p, struct mpk_itanium_type *args)
 	while (!p->failed && !accept(p, "E")) {
 		t = (struct mpk_itanium_type){ 0 };
 		if (accept(p, "L")) {
-			/* "Li128E": a value among template arguments; only values that are
-			 * numbers. */
+			/* "Li128E": a value, which must be a number. */
 			(void)type(p);
 			(void)accept(p, "n");
 			(void)itanium_number(p);
@@ -151,8 +151,8 @@ static size_t template_args(struct parser *p, struct mpk_itanium_type *args)
 	return n < ARGS_MAX ? n : ARGS_MAX;
 }
 
-/* "N...E": the last name; every part before it is numbered.
- * @is_template  receives whether template arguments end it */
+/* Reads "N...E" and returns the last name; every part before it is numbered.
+ * @is_template  receives whether it ends with template arguments */
 static struct mpk_span nested(struct parser *p, struct mpk_itanium_type *args, bool *is_template)
 {
 	struct mpk_span last = { 0 };
@@ -165,7 +165,7 @@ static struct mpk_span nested(struct parser *p, struct mpk_itanium_type *args, b
 
 		*is_template = false;
 		if (accept(p, "S")) {
-			numbered = true; /* before, or as an abbreviation never */
+			numbered = true; /* numbered already, or an abbreviation, which never is */
 			last = substitution(p).name;
 		} else if (accept(p, "I")) {
 			size_t n = template_args(p, args);
@@ -182,7 +182,8 @@ static struct mpk_span nested(struct parser *p, struct mpk_itanium_type *args, b
 	return last;
 }
 
-/* A class: its name and, where there are, template arguments, which make another type of it. */
+/* Reads the name of a class. Template arguments after it make another type, with a number of its
+ * own. */
 static struct mpk_itanium_type class_name(struct parser *p)
 {
 	struct mpk_itanium_type t;
@@ -199,7 +200,7 @@ static struct mpk_itanium_type class_name(struct parser *p)
 	return itanium_remember(p, t);
 }
 
-/* After a 'D'. */
+/* Reads a type after its 'D'. */
 static struct mpk_itanium_type extended(struct parser *p)
 {
 	struct mpk_itanium_type t = { .lanes = 1 };
@@ -224,7 +225,7 @@ static struct mpk_itanium_type extended(struct parser *p)
 	return itanium_fail(p);
 }
 
-/* References are passed to kernels as addresses, too. */
+/* References are addresses in the parameters of a kernel, too. */
 static struct mpk_itanium_type pointer(struct parser *p)
 {
 	struct mpk_itanium_type t = type(p);
@@ -233,7 +234,7 @@ static struct mpk_itanium_type pointer(struct parser *p)
 	return itanium_remember(p, t);
 }
 
-/* const of what a pointer points to is kept; that of the pointer itself says nothing about the
+/* const is kept for the data behind a pointer; on the pointer itself it says nothing about the
  * data. */
 static struct mpk_itanium_type qualified(struct parser *p)
 {
@@ -260,7 +261,7 @@ static struct mpk_itanium_type builtin(struct parser *p)
 	return (struct mpk_itanium_type){ .builtin = c, .lanes = 1 };
 }
 
-/* "St" begins a name of namespace std, every other S a substitution. */
+/* "St" begins a name in namespace std; any other S is a substitution. */
 static struct mpk_itanium_type type_here(struct parser *p)
 {
 	char c = itanium_peek(p);
@@ -275,7 +276,7 @@ static struct mpk_itanium_type type_here(struct parser *p)
 	if (accept(p, "D"))
 		return extended(p);
 	if (accept(p, "T")) {
-		/* T_ and T0_ are the arguments of the function's own template. */
+		/* T_ and T0_ are arguments of the function's template. */
 		size_t i = sequence(p);
 
 		return i < p->arg_count ? itanium_remember(p, p->args[i]) : itanium_fail(p);
@@ -283,7 +284,7 @@ static struct mpk_itanium_type type_here(struct parser *p)
 	if (accept(p, "S")) {
 		struct mpk_itanium_type t = substitution(p);
 
-		if (accept(p, "I")) { /* a template seen before, with other arguments */
+		if (accept(p, "I")) { /* a known template with other arguments */
 			(void)template_args(p, NULL);
 			return itanium_remember(p, t);
 		}
@@ -304,7 +305,7 @@ static struct mpk_itanium_type type(struct parser *p)
 	return t;
 }
 
-/* The function's own name. Without scopes it is numbered only as the name of a template. */
+/* Reads the name of the function. Without a scope it is numbered only as the name of a template. */
 static struct mpk_span itanium_function_name(struct parser *p, bool *is_template)
 {
 	struct mpk_span name;
@@ -334,7 +335,7 @@ enum mpk_code mpk_itanium_read(struct mpk_span symbol, struct mpk_arena *arena,
 	else
 		(void)itanium_fail(&p);
 	if (is_template)
-		(void)type(&p); /* what it returns */
+		(void)type(&p); /* the return type */
 	while (!p.failed && p.at < symbol.len && itanium_peek(&p) != '.' &&
 	       f.param_count < PARAMS_MAX)
 		params[f.param_count++] = type(&p);
@@ -342,7 +343,7 @@ enum mpk_code mpk_itanium_read(struct mpk_span symbol, struct mpk_arena *arena,
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"'" MPK_SPAN_FMT "' is not the symbol of a kernel of C++",
 				MPK_SPAN_ARG(symbol));
-	/* A function without parameters is written as one of void. */
+	/* A function without parameters has one of type void. */
 	if (params[0].builtin == 'v' && !params[0].pointers)
 		f.param_count = 0;
 	f.params = mpk_arena_keep(arena, params, f.param_count, sizeof *params);
@@ -368,7 +369,7 @@ bool mpk_itanium_dtype(const struct mpk_itanium_type *t, struct mpk_dtype *out)
 	};
 	char letter = t->builtin;
 
-	/* CUDA's types of 16 bits are classes in its headers. */
+	/* CUDA's 16-bit types are classes in its headers. */
 	if (!letter && mpk_span_is(t->name, "__half"))
 		letter = 'H';
 	if (!letter && mpk_span_is(t->name, "__nv_bfloat16"))
@@ -386,11 +387,12 @@ bool mpk_itanium_dtype(const struct mpk_itanium_type *t, struct mpk_dtype *out)
 
 struct writer {
 	struct mpk_strbuf *out;
-	struct mpk_strbuf known[SUBSTITUTIONS_MAX]; /* spellings */
+	struct mpk_strbuf known[SUBSTITUTIONS_MAX]; /* spellings of the numbered types */
 	size_t count;
 };
 
-/* False: not seen before; it is from now on, once its parts are written. */
+/* Writes a substitution if the spelling is known. Returns false if not; the caller numbers it after
+ * writing its parts. */
 static bool put_known(struct writer *w, struct mpk_span spelling)
 {
 	for (size_t i = 0; i < w->count; i++) {
@@ -415,11 +417,12 @@ static bool put_known(struct writer *w, struct mpk_span spelling)
 static void itanium_write_remember(struct writer *w, struct mpk_span spelling)
 {
 	if (w->count == SUBSTITUTIONS_MAX)
-		return; /* written in full from here on; no kernel has as many types */
+		return; /* further types are written in full; no kernel has as many */
 	mpk_strbuf_put_span(&w->known[w->count++], spelling);
 }
 
-/* "PKf": a pointer and what it leads to are types of their own, and a class is. */
+/* Writes a type. "PKf" has three: float, the const float, and the pointer; the last two are
+ * numbered, and a class is. */
 static void put_spelling(struct writer *w, struct mpk_span s)
 {
 	bool compound = s.data[0] == 'P' || s.data[0] == 'K';
@@ -473,7 +476,7 @@ void mpk_itanium_write(const struct mpk_span *scopes, size_t scope_count,
 	mpk_strbuf_puts(out, scope_count ? "_ZN" : "_Z");
 	for (size_t i = 0; i < scope_count; i++) {
 		itanium_put_name(out, scopes[i]);
-		/* no parameter can be one; it only has its number */
+		/* a scope is no type of a parameter, but takes a number */
 		mpk_strbuf_putc(&scope, '~');
 		itanium_write_remember(&w, mpk_span_of(scope.data, scope.len));
 	}

@@ -230,12 +230,13 @@ static enum mpk_code graph_memory(const struct mpk_graph_json *g, struct mpk_are
 }
 
 static enum mpk_code factory_memory(const struct mpk_payload *p, const struct mpk_models *models,
-				    struct mpk_arena *arena, struct mpk_model_memory *out,
-				    struct mpk_error *err)
+				    const struct mpk_memory_ask *ask, struct mpk_arena *arena,
+				    struct mpk_model_memory *out, struct mpk_error *err)
 {
 	const struct mpk_params *params = &p->u.factory.params;
 	struct mpk_function_memory *f;
 
+	(void)ask; /* the sizes of a graph are known */
 	for (size_t i = 0; i < params->names.count; i++)
 		out->weight_bytes += params->tensors[i].data.len;
 	out->weight_count = params->names.count;
@@ -286,34 +287,44 @@ static enum mpk_code sum_functions(struct mpk_model_memory *m, struct mpk_error 
 	return MPK_OK;
 }
 
+static enum mpk_code relax_memory(const struct mpk_payload *p, const struct mpk_models *models,
+				  const struct mpk_memory_ask *ask, struct mpk_arena *arena,
+				  struct mpk_model_memory *m, struct mpk_error *err)
+{
+	return mpk_relax_memory(&p->u.relax, models, ask, arena, m, err);
+}
+
+static enum mpk_code relay_memory(const struct mpk_payload *p, const struct mpk_models *models,
+				  const struct mpk_memory_ask *ask, struct mpk_arena *arena,
+				  struct mpk_model_memory *m, struct mpk_error *err)
+{
+	(void)p, (void)ask, (void)arena, (void)err;
+	if (models->count)
+		*m = (struct mpk_model_memory){
+			.unknown = 1, .untold = "byte code of Relay, which is not followed"
+		};
+	return MPK_OK;
+}
+
+typedef enum mpk_code memory_fn(const struct mpk_payload *p, const struct mpk_models *models,
+				const struct mpk_memory_ask *ask, struct mpk_arena *arena,
+				struct mpk_model_memory *m, struct mpk_error *err);
+
 enum mpk_code mpk_memory_of(const struct mpk_payload *p, const struct mpk_memory_ask *ask,
 			    struct mpk_arena *arena, struct mpk_model_memory *out,
 			    struct mpk_error *err)
 {
+	static memory_fn *const executors[] = {
+		[MPK_PAYLOAD_FACTORY] = factory_memory,
+		[MPK_PAYLOAD_RELAX] = relax_memory,
+		[MPK_PAYLOAD_RELAY] = relay_memory,
+	};
 	struct mpk_model_memory m = { 0 };
 	struct mpk_models models;
 
 	MPK_TRY(mpk_models_of(p, arena, &models, err));
-	switch (p->tag) {
-	case MPK_PAYLOAD_FACTORY:
-		MPK_TRY(factory_memory(p, &models, arena, &m, err));
-		break;
-	case MPK_PAYLOAD_RELAX:
-		MPK_TRY(mpk_relax_memory(&p->u.relax, &models, ask, arena, &m, err));
-		break;
-	case MPK_PAYLOAD_RELAY:
-		if (models.count)
-			m = (struct mpk_model_memory){
-				.unknown = 1, .untold = "byte code of Relay, which is not followed"
-			};
-		break;
-	case MPK_PAYLOAD_EMPTY:
-	case MPK_PAYLOAD_KERNELS:
-	case MPK_PAYLOAD_RECORD:
-	case MPK_PAYLOAD_CONSTS:
-	case MPK_PAYLOAD_ETHOSN:
-		break;
-	}
+	if (p->tag < MPK_ARRAY_COUNT(executors) && executors[p->tag])
+		MPK_TRY(executors[p->tag](p, &models, ask, arena, &m, err));
 	MPK_TRY(sum_functions(&m, err));
 	*out = m;
 	return MPK_OK;

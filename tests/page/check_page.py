@@ -741,6 +741,13 @@ def releases(b, folder):
     for width, size in WIDTHS.items():
         b.size(*size)
         check(f"what differs on a {width} is not wider than the page", b.run("document.documentElement.scrollWidth <= innerWidth"))
+    b.open(f"{folder}/releases.html")
+    b.size(718, 1000)  # a sheet of A4 between its margins
+    b.media("print")
+    b.run("window.dispatchEvent(new Event('beforeprint'))")
+    check("paper has the maps of views that were not opened", [count(b, ".set-map .cell") > 0, count(b, ".overview-map .cell") > 0], [True, True])
+    check("and nothing of a table is cut", b.run("[...document.querySelectorAll('table')].filter(t => t.offsetParent && t.getBoundingClientRect().right > innerWidth + 1).map(t => t.className)"), [])
+    b.media("")
     b.size(*WIDTHS["desk"])
     clean(b, "releases")
 
@@ -751,6 +758,9 @@ def thousands(b, folder):
     check("the map begins with groups", b.run("setMap().children.map(n => n.name).sort()"), ["copy_#.cubin, 300 files", "scale_#.cubin, 300 files"])
     check("which are all of the bytes", b.run("bytesOf(setMap().children) === set.bytes"))
     check("no rest is drawn in a rest", count(b, ".set-map .leaf.c-rest.outer"), 0)
+    check("so do the rows of bytes by device", b.run("[...document.querySelectorAll('.matrix tbody th')].map(e => e.textContent).sort()"), ["copy_#.cubin, 300 files", "scale_#.cubin, 300 files"])
+    b.click(".matrix tbody .link")
+    check("which lead to their files", [shown(b), "300 of 600 files" in text(b, ".files-of-set .data-tools"), "files.filter=" in b.run("location.hash")], ["files", True, True])
     check("files of GPU code are no libraries", [text(b, ".runs tbody td:last-child"), "," not in text(b, ".runs tbody td:last-child")], ["600 of 600 files", True])
     check("numbers are grouped by thousands", b.run("boxOf(Array.from({ length: 1500 }, (_, i) => ({ name: String(i), bytes: 2000 - i, children: [] }))).name"), "1,500 smaller parts")
     deep = b.run("(box => [box.children.length, Math.max(...box.children.map(c => c.children.length))])(boxOf(Array.from({ length: 1500 }, (_, i) => ({ name: String(i), bytes: 2000 - i, children: [] }))))")

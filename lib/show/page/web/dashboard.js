@@ -33,7 +33,7 @@ function grouped(nodes) {
   };
   const groups = by((name) => (name.includes("/") ? `${name.slice(0, name.indexOf("/"))}/` : name)) || by((name) => basename(name).replace(/[0-9a-f]{12,}/gi, "#").replace(/\d+/g, "#"));
   if (!groups) return nodes;
-  return [...groups].map(([name, some]) => (some.length === 1 ? some[0] : { kind: "files", name: `${name}, ${plural(some.length, "file")}`, bytes: bytesOf(some), plain: 0, children: some }));
+  return [...groups].map(([name, some]) => (some.length === 1 ? some[0] : { kind: "files", name: `${name}, ${plural(some.length, "file")}`, pattern: name, bytes: bytesOf(some), plain: 0, children: some }));
 }
 
 // One map over all of them: each file with what it has in it.
@@ -65,31 +65,47 @@ function columnsOf(targets) {
   return [...columns].map(([name, list]) => ({ name: list.length > 1 ? name : list[0], targets: list }));
 }
 
+// The files of a group in the list of files: those that have the first piece of its pattern in their names.
+function listFiles(pattern) {
+  const panel = showTab("files");
+  panel.tables.files.restore({ filter: pattern.split("#").find((piece) => piece.length > 2) || "" });
+  panel.querySelector(".files-of-set").scrollIntoView({ block: "start" });
+  open.address({});
+}
+
 function matrix() {
-  const rows = files.filter((file) => file.gpu_code.length).sort((a, b) => b.bytes - a.bytes);
-  if (!rows.length) return null;
+  const withCode = files.filter((file) => file.gpu_code.length);
+  if (!withCode.length) return null;
+  // thousands of files are rows of what is alike in their names, as in the map
+  const rows = grouped(withCode.map((file) => ({ name: file.short, bytes: file.bytes, children: [], file }))).sort((a, b) => b.bytes - a.bytes)
+    .map((node) => (node.file ? { name: node.name, title: node.file.name, files: [node.file], go: () => open.file(node.file), device: (targets) => open.device(node.file, targets) }
+      : { name: node.name, title: node.pattern, files: node.children.map((child) => child.file), go: () => listFiles(node.pattern), device: () => listFiles(node.pattern) }));
   const nameOf = (row) => row.target || row.image;
-  const columns = columnsOf(new Set(rows.flatMap((file) => file.gpu_code.map(nameOf))));
-  const sum = (file, column) => file.gpu_code.filter((row) => column.targets.includes(nameOf(row))).reduce((all, row) => all + Number(row.bytes), 0);
-  const cells = rows.map((file) => columns.map((column) => sum(file, column)));
+  const columns = columnsOf(new Set(withCode.flatMap((file) => file.gpu_code.map(nameOf))));
+  const at = new Map(columns.flatMap((column, k) => column.targets.map((target) => [target, k])));
+  const cells = rows.map((row) => {
+    const sums = columns.map(() => 0);
+    for (const file of row.files) for (const code of file.gpu_code) sums[at.get(nameOf(code))] += Number(code.bytes);
+    return sums;
+  });
   const most = Math.max(1, ...cells.flat());
   const unit = most >= 1 << 20 ? [1 << 20, "MiB"] : [1 << 10, "KiB"];
   const number = (n) => (n ? (n / unit[0] < 0.05 ? "<0.1" : (n / unit[0]).toFixed(1)) : "");
   const shade = (n) => `${Math.round(n ? 10 + 80 * Math.sqrt(n / most) : 0)}%`;
-  const cell = (file, column, n) => {
-    const box = el("td", { class: "numeric" }, n ? el("button", { type: "button", class: "shade", title: `${file.short}, ${column.targets.join(", ")}: ${bytes(n)}`, "aria-label": `${file.short}, ${column.name}: ${bytes(n)}`, onclick: () => open.device(file, column.targets) }, number(n)) : "");
+  const cell = (row, column, n) => {
+    const box = el("td", { class: "numeric" }, n ? el("button", { type: "button", class: "shade", title: `${row.name}, ${column.targets.join(", ")}: ${bytes(n)}`, "aria-label": `${row.name}, ${column.name}: ${bytes(n)}`, onclick: () => row.device(column.targets) }, number(n)) : "");
     if (n) box.firstChild.style.setProperty("--shade", shade(n));
     return box;
   };
   const SHOWN = 40;
   const total = (of) => of.reduce((all, n) => all + n, 0);
-  return el("section", {}, heading("GPU code by library and device"), el("p", { class: "note" }, `${unit[1]} as stored${set && set.stored ? ", before the archive packs it" : ""}; a number leads to the kernels.`),
+  return el("section", {}, heading(rows.length < withCode.length ? "GPU code by files and device" : "GPU code by library and device"), el("p", { class: "note" }, `${unit[1]} as stored${set && set.stored ? ", before the archive packs it" : ""}; a number leads to the ${rows.length < withCode.length ? "files" : "kernels"}.`),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "GPU code by library and device" },
       el("table", { class: "matrix" },
-        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Library"), ...columns.map((column) => el("th", { scope: "col", title: column.targets.join(", ") }, el("span", {}, column.name))), el("th", { scope: "col" }, el("span", {}, "all")))),
-        el("tbody", {}, ...rows.slice(0, SHOWN).map((file, i) => el("tr", {}, el("th", { scope: "row" }, el("button", { type: "button", class: "link", title: file.name, onclick: () => open.file(file) }, file.short)), ...columns.map((column, k) => cell(file, column, cells[i][k])), el("td", { class: "numeric" }, number(total(cells[i])))))),
+        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, rows.length < withCode.length ? "Files" : "Library"), ...columns.map((column) => el("th", { scope: "col", title: column.targets.join(", ") }, el("span", {}, column.name))), el("th", { scope: "col" }, el("span", {}, "all")))),
+        el("tbody", {}, ...rows.slice(0, SHOWN).map((row, i) => el("tr", {}, el("th", { scope: "row" }, el("button", { type: "button", class: "link", title: row.title, onclick: row.go }, row.name)), ...columns.map((column, k) => cell(row, column, cells[i][k])), el("td", { class: "numeric" }, number(total(cells[i])))))),
         el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, "all"), ...columns.map((column, k) => el("td", { class: "numeric" }, number(total(cells.map((row) => row[k]))))), el("td", { class: "numeric" }, number(total(cells.flat()))))))),
-    rows.length > SHOWN ? el("p", { class: "note" }, `and ${plural(rows.length - SHOWN, "smaller library").replace("librarys", "libraries")}`) : null);
+    rows.length > SHOWN ? el("p", { class: "note" }, `and ${libraries(rows.length - SHOWN)} more, smaller ones`) : null);
 }
 
 // --- which devices run it -----------------------------------------------------------------------------
@@ -252,7 +268,7 @@ function filesPanel() {
     el("section", { class: "files-of-set" }, set ? heading("Files", files.length) : "", table)]);
   panel.tables = { files: table };
   panel.revealAll = table.revealAll;
-  if (map) { panel.shown = map.draw; panel.escape = map.escape; }
+  if (map) { panel.shown = map.draw; panel.onReport = map.draw; panel.escape = map.escape; }
   return panel;
 }
 

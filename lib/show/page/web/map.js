@@ -36,6 +36,7 @@ function squarify(items, x, y, width, height, place) {
 const KIND_NAMES = { function: "function", section: "section", debug: "debug information", host: "host code", executor: "executor", device: "device code", gpu: "code of a device", data: "data", extern: "other runtime", source: "source", unknown: "unknown kind", blob: "module blob", tensor: "tensor", text: "text", code: "code", kernel: "kernel", rest: "the rest", file: "file", files: "files", set: "all files" };
 
 const SMALLEST = 4; // pixels: below that a rectangle cannot be seen
+const PAPER = { width: 600, height: 300 }; // pixels
 const BOXES = 400; // of one box that are drawn at once
 
 const bytesOf = (nodes) => nodes.reduce((sum, node) => sum + node.bytes, 0);
@@ -130,7 +131,8 @@ function mapView(one, open, listed, whole) {
       ? el("button", { type: "button", onclick: () => back(i + 1) }, step.name)
       : el("span", { "aria-current": "location" }, `${step.name}, ${bytes(step.bytes)}`)));
     area.replaceChildren();
-    const width = area.clientWidth, height = area.clientHeight;
+    // one that is not on the screen is drawn for paper
+    const width = area.clientWidth || PAPER.width, height = area.clientHeight || PAPER.height;
     squarify(drawable(node.children, width * height), 0, 0, width, height,
       (child, x, y, w, h) => cell([child], x, y, w, h));
     const of = isCut(node) && trail.map(fileOf).find(Boolean);
@@ -178,14 +180,16 @@ function sizesPanel(file, open) {
     return line;
   }
 
-  map = mapView(file, open, (node) => {
+  const show = (node) => {
     const held = list.contains(document.activeElement);
     const rows = el("div", { class: "rows", "data-rows": "", role: "group", "aria-label": "Sizes" });
     lazyRows(rows, [...node.children].sort((a, b) => b.bytes - a.bytes), (child) => row(child, node.bytes));
     list.replaceChildren(rows);
     const first = held && rows.querySelector("[data-row]");
     if (first) first.focus({ preventScroll: true });
-  });
+  };
+  map = mapView(file, open, show);
+  show(sizeMap(file)); // for paper, where no map is drawn
   const panel = el("div", { class: "sizes" },
     heading("Where the bytes are"),
     el("p", { class: "note" }, "The area of a rectangle is its share of the file. Click one to look into it, Esc to go back. As a picture: ", el("code", {}, `minspect svg ${shell(file.name)} -o map.svg`)),

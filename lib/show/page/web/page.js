@@ -275,6 +275,7 @@ function beforePrint() {
     panel.classList.add("report");
     byId("main").append(panel); // in the order of the tabs
     if (panel.revealAll) panel.revealAll();
+    if (panel.onReport) panel.onReport();
   }
 }
 

@@ -73,6 +73,7 @@ function overviewPanel(file, open) {
     gpuCode(file, open), beside(file, open));
   panel.escape = map.escape;
   panel.shown = map.draw;
+  panel.onReport = map.draw;
   panel.select = select;
   return panel;
 }

@@ -42,7 +42,7 @@ def look():
 
 def versions(finding):
     """What errors say is wanted and denied."""
-    found = [re.match(r"it wants (\S+) of ", f["message"]) for f in finding["findings"] if f["severity"] == "error"]
+    found = [re.match(r"it requires (\S+) of ", f["message"]) for f in finding["findings"] if f["severity"] == "error"]
     return {m.group(1) for m in found if m}
 
 

@@ -54,7 +54,7 @@ static struct table *table_with(const char *source)
 	return t;
 }
 
-/* A row for a kernel that the test does not ask for: loaders want one for each piece. */
+/* A row for a kernel that the test does not ask for: loaders need one for each piece. */
 static void table_add_idle(struct table *t, const char *key)
 {
 	table_add(t, &(struct table_row){ key, "handle", "" });

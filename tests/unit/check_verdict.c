@@ -104,8 +104,7 @@ static const struct found {
 	{ .items = 's',
 	  .lacks = mpk_check_unsaid,
 	  .outcome = MPK_CHECK_NOTHING,
-	  .sentence =
-		  "nothing checked for sm_90: what it is compared with was not said (--driver)" },
+	  .sentence = "nothing checked for sm_90: nothing to compare with was given (--driver)" },
 	{ .items = 'a',
 	  .lacks = "there is no code for GPUs",
 	  .errors = 1,

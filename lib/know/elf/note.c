@@ -220,7 +220,7 @@ enum mpk_code mpk_note_compare(const struct mpk_note *note, const uint8_t digest
 		return MPK_OK;
 	return mpk_fail(
 		err, MPK_E_CORRUPT,
-		"the blob is damaged: it has not the digest that the file's note tells; to go on with it as it is, remove the note: objcopy --remove-section " MPK_NOTE_SECTION);
+		"the blob is damaged: its digest is not the one in the file's note; to go on with it as it is, remove the note: objcopy --remove-section " MPK_NOTE_SECTION);
 }
 
 /* Reads through the file if there is one, so that a blob of gigabytes does not become resident. */

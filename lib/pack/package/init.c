@@ -190,7 +190,7 @@ static void put_condition(struct mpk_init *in, const struct mpk_code_kernel *k)
 		return;
 	mpk_strbuf_puts(in->out, "  # decide: it stands behind '");
 	mpk_escape(in->out, k->condition);
-	mpk_strbuf_puts(in->out, "': whether there is one depends on who compiles the text\n");
+	mpk_strbuf_puts(in->out, "': whether it exists depends on how the text is compiled\n");
 }
 
 /* The kernel table. */

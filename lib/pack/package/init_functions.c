@@ -302,7 +302,7 @@ void mpk_init_put_call(struct mpk_init *in, const struct mpk_cfunction *f)
 	if (c->f->condition.len) {
 		mpk_strbuf_puts(out, "# decide: it stands within '");
 		mpk_escape(out, c->f->condition);
-		mpk_strbuf_puts(out, "': whether there is one depends on who compiles the text\n");
+		mpk_strbuf_puts(out, "': whether it exists depends on how the text is compiled\n");
 	}
 	put_open_doubts(c);
 	if (is_int(&c->f->result) && !c->f->is_defined)

@@ -464,7 +464,7 @@ static void check_pieces(struct mpk_device_code *d, const struct mpk_source_code
 	if (count != d->m->function_count)
 		mpk_loader_error(d->l, d->m->data.pos, MPK_E_CONFLICT, "pieces",
 				 "'%s' has %zu '" MPK_SOURCE_CODE_DELIMITER
-				 "' lines for %zu kernels; loaders want one for each",
+				 "' lines for %zu kernels; loaders need one for each",
 				 QUOTE(d->m->data), count, d->m->function_count);
 }
 

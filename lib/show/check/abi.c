@@ -73,12 +73,12 @@ static void judge_python(struct mpk_check_state *s, const char *name, struct wan
 	w->python_minor = since > w->python_minor ? since : w->python_minor;
 	if (abi->is_abi3 && !since)
 		mpk_check_say(s, MPK_ERROR, NULL,
-			      "it wants %s, which is not in Python's stable ABI",
+			      "it requires %s, which is not in Python's stable ABI",
 			      MPK_QUOTE(mpk_span_str(name)));
 	else if (abi->is_abi3 && abi->python_minor && since > abi->python_minor)
 		mpk_check_say(
 			s, MPK_ERROR, NULL,
-			"it wants %s, which Python's stable ABI has since 3.%u, and 3.%u is asked for",
+			"it requires %s, which Python's stable ABI has since 3.%u, and 3.%u is asked for",
 			MPK_QUOTE(mpk_span_str(name)), since, abi->python_minor);
 }
 
@@ -96,22 +96,22 @@ static void judge_symbol(struct mpk_check_state *s, const char *name, const char
 		judge_python(s, name, w);
 	if (abi->tvm_ffi && (owner == PYTHON || owner == TORCH_C || owner == TORCH_CXX))
 		mpk_check_say(s, MPK_ERROR, NULL,
-			      "it wants %s of %s, and a library for tvm-ffi wants nothing of it",
+			      "it requires %s of %s, and a library for tvm-ffi must not require it",
 			      MPK_QUOTE(mpk_span_str(text)), owner == PYTHON ? "Python" : "torch");
 	if (abi->tvm_ffi && owner == TVM_FFI_CXX)
 		mpk_check_say(
 			s, MPK_ERROR, NULL,
-			"it wants %s, C++ of tvm-ffi, which another release may lay out in another way under the same name: call its functions in C",
+			"it requires %s, a C++ symbol of tvm-ffi, whose layout may change between releases while its name stays: call its C functions instead",
 			MPK_QUOTE(mpk_span_str(text)));
 	if (abi->torch_stable && owner == TORCH_CXX)
 		mpk_check_say(
 			s, MPK_ERROR, NULL,
-			"it wants %s, which torch may change in any release: call its functions in C",
+			"it requires %s, which torch may change in any release: call its C functions instead",
 			MPK_QUOTE(mpk_span_str(text)));
 	if (abi->cxx11 && old)
 		mpk_check_say(
 			s, MPK_ERROR, NULL,
-			"it wants %s, with strings as they were before C++11: compile it with _GLIBCXX_USE_CXX11_ABI=1",
+			"it requires %s, with strings of the ABI before C++11: compile it with _GLIBCXX_USE_CXX11_ABI=1",
 			MPK_QUOTE(mpk_span_str(text)));
 }
 
@@ -153,7 +153,7 @@ static void judge_versions(struct mpk_check_state *s, const struct wanted *w)
 		if (mpk_policy_allows(policy, w->machine, n->version, most) != MPK_POLICY_DENIED)
 			continue;
 		mpk_check_say(s, MPK_ERROR, NULL,
-			      "it wants %s of %s, and %s has %s%s: build it on such a system",
+			      "it requires %s of %s, and %s has %s%s: build it on such a system",
 			      MPK_QUOTE(mpk_span_str(n->version)), MPK_QUOTE(mpk_span_str(n->file)),
 			      policy->name, *most ? most : "none of these",
 			      *most ? " at most" : "");
@@ -208,7 +208,8 @@ static enum mpk_code say_all(struct mpk_check_state *s, const struct wanted *w,
 		       { TVM_FFI, "of tvm-ffi" } };
 	const char *least = least_policy(w);
 
-	mpk_strbuf_printf(&out, "it wants %s, ", least ? least : "a system that no policy is of");
+	mpk_strbuf_printf(&out, "it requires %s, ",
+			  least ? least : "a system that no policy is of");
 	put_python(w, &out);
 	if (w->old_strings || w->new_strings)
 		mpk_strbuf_printf(&out, ", strings of %s",
@@ -235,7 +236,7 @@ static enum mpk_code check_abi(struct mpk_check_state *s, const char **skipped,
 	GElf_Ehdr header;
 
 	if (!s->elf || s->view->image->container != MPK_CONTAINER_ELF_SO)
-		*skipped = "it is no library that was linked";
+		*skipped = "it is not a linked library";
 	if (*skipped && s->there->abi)
 		s->result->lacks = *skipped;
 	else if (!s->there->abi)

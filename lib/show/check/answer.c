@@ -194,7 +194,7 @@ void mpk_check_put_verdict(const struct mpk_check_result *result, struct mpk_str
 			mpk_check_put_device(result->there, out);
 		}
 		if (result->lacks == mpk_check_unsaid)
-			mpk_strbuf_printf(out, ": what it is compared with was not said (%s)",
+			mpk_strbuf_printf(out, ": nothing to compare with was given (%s)",
 					  result->lacks_option);
 		else
 			mpk_strbuf_printf(out, ": %s", result->lacks);

@@ -99,10 +99,10 @@ static void put_reason(const struct mpk_code_target *image, const struct mpk_cud
 			"machine code runs on devices of its own major version, from its own on",
 		[MPK_CUDA_TEGRA] = "machine code does not run on Tegra and other devices alike",
 		[MPK_CUDA_ARCH_ONLY] = "runs on exactly this architecture",
-		[MPK_CUDA_FAMILY_ONLY] = "runs on devices of its family alone",
+		[MPK_CUDA_FAMILY_ONLY] = "runs only on devices of its family",
 		[MPK_CUDA_LATER] = "PTX for this device and later ones",
 		[MPK_CUDA_NO_TILE] = "drivers compile Tile IR for sm_80 and later",
-		[MPK_CUDA_PTX_VERSION] = "PTX that the driver is too old for",
+		[MPK_CUDA_PTX_VERSION] = "PTX that is too new for the driver",
 		[MPK_CUDA_TOOLKIT] = "made by CUDA 13 or later, the driver is older",
 		[MPK_CUDA_PACKED] = "packed with zstd, which drivers unpack from CUDA 12.4 on",
 		[MPK_CUDA_UNLINKED] = "relocatable: it must be linked first",
@@ -139,8 +139,8 @@ static void put_none_cuda(const struct mpk_there *there, const struct mpk_check_
 {
 	const struct mpk_cuda_place *p = &there->cuda;
 
-	mpk_strbuf_puts(out, p->wants == MPK_CUDA_OWN ? "no machine code of it is for "
-						      : "nothing of it runs on ");
+	mpk_strbuf_puts(out, p->wants == MPK_CUDA_OWN ? "it has no machine code for "
+						      : "none of its code runs on ");
 	mpk_check_put_device(there, out);
 	mpk_strbuf_puts(out, ": ");
 	for (size_t i = 0; i < u->image_count && i < MPK_NAMES_SHOWN; i++) {
@@ -161,7 +161,7 @@ static void put_none(const struct mpk_there *there, const struct mpk_check_unit 
 		put_none_cuda(there, u, out);
 		return;
 	}
-	mpk_strbuf_printf(out, "nothing of it runs on %s: it is for ", there->amd);
+	mpk_strbuf_printf(out, "none of its code runs on %s: it is for ", there->amd);
 	mpk_code_targets_put(u->images, u->image_count, out);
 	mpk_strbuf_puts(out, "; compile it for that target, or for a generic one");
 }
@@ -505,10 +505,10 @@ static void say_nothing_runs(struct grouping *g)
 	if (g->registered && g->registered < n->units)
 		mpk_strbuf_printf(
 			&out,
-			"; so it is with all %zu %ss but those of single images, which the program loads by itself",
+			"; the same applies to all %zu %ss but those of single images, which the program loads by itself",
 			g->registered, mpk_check_unit_word(n));
 	else if (n->units > 1)
-		mpk_strbuf_printf(&out, "; so it is with all %zu %ss", n->units,
+		mpk_strbuf_printf(&out, "; the same applies to all %zu %ss", n->units,
 				  mpk_check_unit_word(n));
 	mpk_check_say(g->s, MPK_ERROR, g->items[0].first->path, "%s", mpk_strbuf_text(&out));
 }
@@ -624,13 +624,14 @@ static enum mpk_code judge(struct mpk_check_state *s, bool cuda, struct mpk_erro
 			say_hole(&g, &g.items[i]);
 	if (holes > SHOWN)
 		mpk_check_say(s, s->there->allow_part ? MPK_WARNING : MPK_ERROR, NULL,
-			      "so it is with %zu more combinations of targets", holes - SHOWN);
+			      "the same applies to %zu more combinations of targets",
+			      holes - SHOWN);
 	say_extras(&g, NEWER);
 	say_extras(&g, NAMED);
 	say_extras(&g, BARE);
 	if (r->gpu_by_ptx)
 		mpk_check_say(s, MPK_NOTE, NULL,
-			      "on %s some of it is %s alone, which the driver compiles at the "
+			      "on %s some of its code is only %s, which the driver compiles at the "
 			      "first start",
 			      s->there->device, g.has_tile ? "PTX or Tile IR" : "PTX");
 	return MPK_OK;
@@ -649,9 +650,9 @@ static bool has_portable(const struct mpk_check_state *s)
 static const char *nothing_of(const struct mpk_check_state *s)
 {
 	return mpk_check_has_code(s, true, true)
-		       ? "its GPU code is for a linker (__nv_relfatbin), which no driver reads: nvcc -dlink makes of it what a driver loads"
+		       ? "its GPU code is input for a linker (__nv_relfatbin), which no driver loads: link it with nvcc -dlink"
 	       : mpk_check_has_code(s, false, true)
-		       ? "its GPU code is for a linker, and no driver reads it"
+		       ? "its GPU code is input for a linker, which no driver loads"
 		       : "it has no code for particular GPUs";
 }
 
@@ -674,11 +675,11 @@ static enum mpk_code check_device_check_device(struct mpk_check_state *s, const 
 	if (s->result->gpu == MPK_CHECK_GPU_PORTABLE)
 		mpk_check_say(
 			s, MPK_NOTE, NULL,
-			"its GPU code is for none in particular (OpenCL, SPIR-V or the like): the driver of %s compiles it, and nothing of it was compared",
+			"its GPU code is for no particular GPU (OpenCL, SPIR-V or the like): the driver of %s compiles it, so nothing was checked",
 			there->device);
 	else if (!cuda && !amd)
 		*skipped = s->code->is_portable
-				   ? "its GPU code is for none in particular: drivers compile it"
+				   ? "its GPU code is for no particular GPU: drivers compile it"
 				   : nothing_of(s);
 	else if (there->amd && amd)
 		MPK_TRY(judge(s, false, err));

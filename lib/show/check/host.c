@@ -145,7 +145,7 @@ static void say_missing(struct mpk_check_state *s, const struct mpk_scope_gap *g
 {
 	const char *owner = strcmp(gap->name, "libcuda.so.1") == 0
 				    ? ", which NVIDIA's driver installs (with --device-arch or "
-				      "--driver it counts as there)"
+				      "--driver it counts as present)"
 				    : "";
 	bool direct = gap->by == &s->file;
 	char count[64] = "";
@@ -396,7 +396,7 @@ static void put_lack(const struct mpk_check_state *s, const struct mpk_unbound *
 	if (read)
 		(void)snprintf(
 			out, size,
-			"part of %s, and %s has not got it: install the release of it that this was built with",
+			"part of %s, which %s lacks: install the release of it that this was built with",
 			owner, QUOTED(read->path));
 	else if (owner)
 		(void)snprintf(
@@ -720,15 +720,15 @@ static enum mpk_code check_pointers(struct mpk_check_state *s, struct mpk_error 
 			continue;
 		if (is_raiser(name)) {
 			mpk_check_say(s, MPK_WARNING, symbol,
-				      "%s cannot hand over %s, so that an error which the code "
+				      "%s does not provide %s, so that an error which the code "
 				      "raises ends the process",
 				      mpk_check_where(s->there), QUOTED(name));
 			continue;
 		}
 		MPK_TRY(mpk_check_say_want(
 			s, MPK_WANT_SYMBOL, symbol, err,
-			"the code calls %s, which %s cannot hand over: such a call is one of a null "
-			"pointer, which ends the process",
+			"the code calls %s, which %s does not provide: the call goes to a null pointer "
+			"and ends the process",
 			QUOTED(name), mpk_check_where(s->there)));
 	}
 	return MPK_OK;

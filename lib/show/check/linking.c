@@ -508,7 +508,7 @@ static enum mpk_code check_linking(struct mpk_check_state *s, const char **skipp
 	if (s->view->image->cut)
 		mpk_check_say(
 			s, MPK_WARNING, NULL,
-			"it ends behind what the dynamic linker maps, which does not mind: the table of sections is cut off, without which strip, gdb and patchelf do not read it; was it downloaded or copied in part?");
+			"it is cut after the part that the dynamic linker maps, so it still loads, but without its table of sections strip, gdb and patchelf do not read it; was it downloaded or copied in part?");
 	MPK_TRY(mpk_verify_linking(s->view, s->elf, s->arena, s->report, err));
 	for (size_t i = from; i < s->report->count; i++)
 		s->report->findings[i].check = s->name;

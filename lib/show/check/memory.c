@@ -35,7 +35,7 @@ static void judge_model(struct mpk_check_state *s, const char *path,
 
 		if (k->given_count < k->extent_count)
 			mpk_check_say(s, MPK_ERROR, path,
-				      "the memory of %s depends on %s: say it by --shape %s=N",
+				      "the memory of %s depends on %s: give it by --shape %s=N",
 				      MPK_QUOTE(k->signature->name),
 				      MPK_QUOTE(k->extents[k->given_count].name),
 				      MPK_QUOTE(k->extents[k->given_count].name));

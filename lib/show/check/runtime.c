@@ -157,7 +157,7 @@ static void say_sidecar(struct mpk_check_state *s, const char *path, struct mpk_
 		"the loader for '%s' is in %s of the wheel of %s, which needs %s, and that is not %s: %s",
 		MPK_QUOTE(kind), sidecar->file, s->there->release.name, gap,
 		mpk_check_place(s->there),
-		driver ? "load it where there is a driver (with --device-arch or --driver one counts as there)"
+		driver ? "load it where there is a driver (with --device-arch or --driver one counts as present)"
 		       : "install the CUDA runtime there");
 }
 
@@ -390,7 +390,7 @@ static enum mpk_code check_note(struct mpk_check_state *s, struct mpk_error *err
 	if (image->lost_blob)
 		mpk_check_say(
 			s, MPK_ERROR, NULL,
-			"its package note tells of a blob, '%s', and no symbol has that name: no module of it is found",
+			"its package note names a blob, '%s', and no symbol has that name: no module of it is found",
 			MPK_QUOTE(mpk_span_str(image->lost_blob)));
 	if (!image->has_blob || !image->note.name)
 		return MPK_OK;
@@ -398,7 +398,7 @@ static enum mpk_code check_note(struct mpk_check_state *s, struct mpk_error *err
 	if (mpk_note_compare(&image->note, digest, NULL) != MPK_OK)
 		mpk_check_say(
 			s, MPK_ERROR, NULL,
-			"the blob is damaged: it has not the digest that the file's note tells; copy or build it again");
+			"the blob is damaged: its digest is not the one in the file's note; copy or build it again");
 	return MPK_OK;
 }
 

@@ -817,9 +817,8 @@ static void put_causes(const struct mpk_check_set *set, struct mpk_strbuf *out)
 	if (all > shown)
 		mpk_strbuf_printf(out, "  and %zu more reasons: --all\n", all - shown);
 	if (is_asked(&set->places[0]) && !set->places[0].only && is_of_system(set))
-		mpk_strbuf_puts(out,
-				"  what of this is missing on this machine alone is left out by "
-				"--only device\n");
+		mpk_strbuf_puts(
+			out, "  --only device leaves out what is missing only on this machine\n");
 }
 
 static void check_set_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)

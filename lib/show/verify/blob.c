@@ -70,7 +70,7 @@ static void blob_section(struct mpk_verify *v)
 	index = section_around(v->elf, off, image->blob.len, &s);
 	if (!index) {
 		mpk_verify_say(v, MPK_ERROR,
-			       "the blob stands in no section: strip and objcopy will drop it");
+			       "the blob is in no section: strip and objcopy will drop it");
 		return;
 	}
 	if (!(s.sh_flags & SHF_ALLOC))
@@ -321,7 +321,7 @@ static void kernel_name(struct mpk_verify *v, const struct mpk_view_node *n)
 		if (k->functions[i].key.len == 0)
 			mpk_verify_say(v, MPK_ERROR, "kernel %zu has no name", i);
 		else if (put == 0)
-			mpk_verify_say(v, MPK_ERROR, "kernel '%s' stands in the table twice",
+			mpk_verify_say(v, MPK_ERROR, "kernel '%s' is in the table twice",
 				       MPK_QUOTE(k->functions[i].key));
 	}
 }

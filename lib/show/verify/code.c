@@ -175,7 +175,7 @@ static void opencl_pieces(struct mpk_verify *v, const struct mpk_view_node *n)
 	if (pieces.count != k->function_count)
 		mpk_verify_say(v, MPK_ERROR,
 			       "%zu '" MPK_SOURCE_CODE_DELIMITER
-			       "' lines for %zu kernels; loaders want one for each",
+			       "' lines for %zu kernels; loaders need one for each",
 			       pieces.count, k->function_count);
 }
 
@@ -308,7 +308,7 @@ static void check_value(const struct check *c, size_t i, const struct mpk_code_p
 		say_kind(c, i, p, ": no runtime passes structs, vectors or samplers by value");
 	else if (handle && !p->least_bytes)
 		row_say(c, MPK_WARNING,
-			"argument %zu of kernel '%s' is '%s', and what is in it is not to be seen: handle in the table passes an address",
+			"argument %zu of kernel '%s' is '%s', whose contents are unknown: handle in the table passes an address",
 			i, MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
 }
 
@@ -337,7 +337,7 @@ static void check_argument(const struct check *c, size_t i, const struct mpk_cod
 	case MPK_CODE_PARAM_UNKNOWN:
 		if (p->text.len && table.code == MPK_DTYPE_HANDLE)
 			row_say(c, MPK_WARNING,
-				"argument %zu of kernel '%s' is '%s', whose type is not to be seen in the text: handle in the table passes an address",
+				"argument %zu of kernel '%s' is '%s', whose type the text does not show: handle in the table passes an address",
 				i, MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
 		break;
 	}
@@ -418,7 +418,7 @@ static void check_row(const struct mpk_code_info *code, size_t kernel, void *arg
 	p->v->position.offset = code->off;
 	if (c.kernel->condition.len && !c.kernel->has_variants)
 		row_say(&c, MPK_WARNING,
-			"kernel '%s' stands behind '%s': whether there is one depends on who compiles the text",
+			"kernel '%s' stands behind '%s': whether it exists depends on how the text is compiled",
 			MPK_QUOTE(p->f->key), MPK_QUOTE(c.kernel->condition));
 	if (f->unpassable)
 		check_unpassable(&c, kernel);

@@ -128,7 +128,7 @@ static void blob_tail(struct mpk_verify *v)
 	const struct mpk_image *image = v->view->image;
 	if (tree && image->container == MPK_CONTAINER_BLOB && image->blob.len > tree->nbytes + 8)
 		mpk_verify_say_at(v, MPK_WARNING, in_blob(tree->nbytes + 8),
-				  "the file goes on behind the blob: %" PRIu64 " bytes more",
+				  "the file continues after the blob: %" PRIu64 " bytes more",
 				  image->blob.len - (tree->nbytes + 8));
 }
 
@@ -331,7 +331,7 @@ static void contents_check(struct mpk_verify *v, const struct mpk_view_code *c)
 	if (f == &mpk_format_ptx && code->bytes.len && code->bytes.data[code->bytes.len - 1] != 0)
 		mpk_code_say(
 			&to, MPK_WARNING, code->off + code->bytes.len,
-			"no NUL ends this PTX: the driver takes what follows for a part of it");
+			"this PTX does not end with a NUL: the driver reads what follows as part of it");
 	verify_code(code, to);
 }
 

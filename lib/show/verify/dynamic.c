@@ -120,7 +120,7 @@ static void look_at(void *arg, const struct mpk_relocation *x)
 		return;
 	}
 	if (r->symbol_count && x->symbol >= r->symbol_count) {
-		tell(r, x->off, "a relocation is of symbol %" PRIu64 ", and the library has less",
+		tell(r, x->off, "a relocation is of symbol %" PRIu64 ", and the library has fewer",
 		     x->symbol);
 		return;
 	}

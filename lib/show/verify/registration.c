@@ -256,7 +256,7 @@ static void judge(struct registration *r, const struct section *s, const struct 
 		mpk_verify_say_at(
 			r->v, MPK_ERROR, at,
 			w->target
-				? "the wrapper in %s holds the address of its %s without a relocation: where the library is loaded is not added"
+				? "the wrapper in %s holds the address of its %s without a relocation: the load address is not added"
 				: "the wrapper in %s has no address of its %s",
 			m->section, m->what);
 	else if (!m->is_container(w->bytes))

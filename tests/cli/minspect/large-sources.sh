@@ -15,5 +15,5 @@ python3 "$ROOT/tests/large/measure.py" wgsl.blob "minspect --verify FILE"
 python3 "$ROOT/tests/large/make.py" . modules.so
 python3 "$ROOT/tests/large/measure.py" modules.so "minspect FILE" "minspect --json FILE" "minspect --html OUT FILE"
 # what is found of kernels with one name stands once, as long as it is
-minspect --functions --all cl-same-programs.blob | grep -c "stands in the table twice"
-minspect --functions --json cl-same-programs.blob | grep -o "stands in the table twice" | wc -l
+minspect --functions --all cl-same-programs.blob | grep -c "is in the table twice"
+minspect --functions --json cl-same-programs.blob | grep -o "is in the table twice" | wc -l

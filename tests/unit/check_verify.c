@@ -324,7 +324,7 @@ START_TEST(blob_outside_sections)
 		memcpy(at, &shdr, sizeof shdr);
 	}
 	verify_bytes(s);
-	expect("blob-section", MPK_ERROR, "stands in no section");
+	expect("blob-section", MPK_ERROR, "is in no section");
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* account.c - one account for all that is unpacked. Threads of an application may read at the same time, hence atomics;
- * what they guard is a number alone. */
+/* account.c - counts all bytes that this process unpacks. Threads of an application may read at
+ * the same time, so the counters are atomic. */
 #include "base/account.h"
 
 #include <stdatomic.h>
@@ -8,10 +8,10 @@
 
 static atomic_bool is_open;
 static _Atomic(uint64_t) inputs, taken;
-static atomic_bool is_used; /* an input was opened */
+static atomic_bool is_used; /* whether an input was opened since counting began */
 static mpk_account_fn *told;
 
-static _Atomic(uint64_t) output_most = MPK_OUTPUT_ANY; /* bytes; 0: by the inputs */
+static _Atomic(uint64_t) output_most = MPK_OUTPUT_ANY; /* bytes; 0: computed from the inputs */
 static _Atomic(uint64_t) inputs_seen, written;
 
 void mpk_account_begin(mpk_account_fn *changed)
@@ -20,7 +20,7 @@ void mpk_account_begin(mpk_account_fn *changed)
 	atomic_store(&is_open, true);
 }
 
-/* base and so many times the inputs */
+/* Returns  base + ratio * inputs, or the largest number if that overflows. */
 static uint64_t saturated(uint64_t base, uint64_t ratio, uint64_t input_bytes)
 {
 	uint64_t bytes;
@@ -41,7 +41,8 @@ void mpk_account_open(uint64_t bytes)
 {
 	if (!atomic_load(&is_open))
 		return;
-	/* who opens libc beside a file must not pay for what is unpacked of the file a second time */
+	/* Several inputs may be open at once (a library and libc). Only the first one resets the
+	 * count, so that nothing is charged twice. */
 	if (atomic_fetch_add(&inputs, bytes) == 0)
 		atomic_store(&taken, 0);
 	atomic_store(&is_used, true);
@@ -60,7 +61,7 @@ enum mpk_code mpk_account_has(uint64_t bytes, struct mpk_error *err)
 	uint64_t before = atomic_load(&taken);
 	uint64_t limit = saturated(MPK_ACCOUNT_BASE, MPK_ACCOUNT_RATIO, atomic_load(&inputs));
 
-	/* what was opened before counting began counts for nothing */
+	/* Before an input is opened, or without counting, everything is allowed. */
 	if (!atomic_load(&is_open) || !atomic_load(&is_used) ||
 	    (before <= limit && bytes <= limit - before))
 		return MPK_OK;

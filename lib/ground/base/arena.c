@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena.c - memory: blocks of fresh zeroed bytes, and arrays that grow
+/* arena.c - allocates zeroed bytes in blocks, and grows arrays
  *
- * What is large gets a block of its own.
+ * A large request gets a block of its own.
  *
- * Under AddressSanitizer a gap that nobody may touch follows everything that is handed out: otherwise a
- * reader could run from one array of a block into the next, and no test or fuzzer would see it. */
+ * Under AddressSanitizer an unreadable gap follows every allocation. Otherwise a reader could run
+ * from one array into the next one of the same block, and no test or fuzzer would notice. */
 #include "base/arena.h"
 
 #include <stdalign.h>
@@ -30,7 +30,7 @@ enum { FIRST_BYTES = 4096, BLOCK_BYTES = 16384, GAP_BYTES = MPK_IS_ADDRESS_SANIT
 
 struct mpk_arena_block {
 	struct mpk_arena_block *next;
-	size_t used, size; /* bytes of data[] */
+	size_t used, size; /* bytes of data[]; used <= size */
 	alignas(max_align_t) unsigned char data[];
 };
 
@@ -67,7 +67,7 @@ void *mpk_arena_alloc(struct mpk_arena *arena, size_t asked)
 			return NULL;
 		}
 		if (large && arena->head) {
-			/* Keeps filling the current small block afterwards. */
+			/* The current small block stays the one that is filled next. */
 			b->next = arena->head->next;
 			arena->head->next = b;
 		} else {
@@ -148,8 +148,8 @@ void mpk_arena_fini(struct mpk_arena *arena)
 
 /* --- arrays that grow by doubling, and whether memory was out at any time (vec.h) --- */
 
-/* Readers try one format after another, and a failed allocation in one of them would look like
- * "does not fit". So the failure is noted here, and the commit of an output asks for it first. */
+/* Readers try one format after another, so a failed allocation in one of them would look like "not
+ * this format". The failure is noted here, and an output checks the note before it is committed. */
 
 /* Relaxed, as it is a flag that only ever becomes true. */
 static atomic_bool failed;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.h - the monotonic clock, which nobody sets while something is measured or waited for */
+/* clock.h - the monotonic clock, which cannot be set back during a measurement */
 #ifndef MPK_BASE_CLOCK_H
 #define MPK_BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
 
-#define MPK_NANOSECONDS INT64_C(1000000000) /* of a second */
+#define MPK_NANOSECONDS INT64_C(1000000000) /* nanoseconds in a second */
 
 /* mpk_clock - nanoseconds since some moment before the program began */
 static inline int64_t mpk_clock(void)

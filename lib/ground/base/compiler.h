@@ -18,8 +18,8 @@
  * initialised where it is declared; fn must accept the initial value. */
 #define MPK_CLEANUP(fn) __attribute__((cleanup(fn)))
 
-/* Whether a sanitizer's runtime is part of the program: it reserves terabytes, and needs system calls of
- * its own. */
+/* Whether the program is built with a sanitizer. Its runtime reserves terabytes and needs
+ * additional system calls. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MPK_IS_SANITIZED 1
 #elif defined(__has_feature)
@@ -32,7 +32,7 @@
 #define MPK_IS_SANITIZED 0
 #endif
 
-/* Whether it is AddressSanitizer's, which can mark memory that nobody may touch. */
+/* Whether that sanitizer is AddressSanitizer, which can mark memory as unreadable. */
 #if defined(__SANITIZE_ADDRESS__)
 #define MPK_IS_ADDRESS_SANITIZED 1
 #elif defined(__has_feature)
@@ -46,7 +46,7 @@
 
 #define MPK_ARRAY_COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Hands the pointer in *p on and leaves NULL in it, so that a cleanup frees nothing. */
+/* Returns  *p and sets *p to NULL, so that a cleanup of p frees nothing. */
 #define MPK_STEAL(p)                                                                               \
 	(__extension__({                                                                           \
 		__typeof__(*(p)) mpk_stolen_ = *(p);                                               \

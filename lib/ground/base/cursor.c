@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cursor.c - bounded reads: every one goes through take() */
+/* cursor.c - bounded reads; every read goes through take() */
 #include "base/cursor.h"
 
 #include <inttypes.h>

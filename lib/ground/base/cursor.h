@@ -39,8 +39,8 @@ static inline uint64_t mpk_cursor_offset(const struct mpk_cursor *c)
 	return c->base + c->pos;
 }
 
-/* mpk_read_* - the next integer; @what names the field in the message of a failure
- * Returns  MPK_OK; MPK_E_CORRUPT, as all reads below: nothing else */
+/* mpk_read_* - read the next little-endian integer; @what names the field in the error message
+ * Returns  MPK_OK; MPK_E_CORRUPT, the only error of all reads below */
 enum mpk_code mpk_read_u8(struct mpk_cursor *c, const char *what, uint8_t *out,
 			  struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_read_u16(struct mpk_cursor *c, const char *what, uint16_t *out,

@@ -13,7 +13,7 @@
 #include "base/report.h"
 #include "base/vec.h"
 
-/* A caller need not want to know why: err may be NULL everywhere. */
+/* err may be NULL everywhere, for callers that only need the code. */
 static void fill(struct mpk_error *err, enum mpk_code code, const char *fmt, va_list ap)
 	MPK_PRINTF(3, 0);
 
@@ -46,7 +46,7 @@ enum mpk_code(mpk_fail)(struct mpk_error *err, enum mpk_code code, const char *f
 enum mpk_code(mpk_fail_errno)(struct mpk_error *err, enum mpk_code code, int errno_value,
 			      const char *fmt, ...)
 {
-	/* a system call that lacks memory is reported as all other lack of memory */
+	/* a system call that fails for lack of memory is reported like any failed allocation */
 	if (errno_value == ENOMEM)
 		code = MPK_E_NOMEM;
 	FILL(err, code, fmt);
@@ -116,7 +116,7 @@ void mpk_error_at_file(struct mpk_error *err, const char *file)
 	if (!err || !file || err->at.file[0])
 		return;
 
-	/* The end of a path says more than its beginning. */
+	/* The end of a path tells more than its beginning, so the beginning is cut. */
 	size_t len = strlen(file), room = sizeof err->at.file - 1;
 	if (len <= room)
 		memcpy(err->at.file, file, len + 1);

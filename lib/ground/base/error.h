@@ -25,15 +25,15 @@ enum mpk_code {
 	MPK_E_RANGE,       /* a number outside its bounds */
 	MPK_E_UNSUPPORTED, /* valid input that this program refuses, with the reason */
 	MPK_E_CONFLICT,    /* two parts of the input contradict each other */
-	MPK_E_TOOL,        /* a tool we called (cc, ar) failed */
+	MPK_E_TOOL,        /* a tool that we called (cc, ar) failed */
 	MPK_E_NO_BLOB,     /* the file holds no module blob and no callable function */
-	MPK_E_NOTFOUND,    /* a named thing (function, symbol, member) is not there */
+	MPK_E_NOTFOUND,    /* a named function, symbol or member does not exist */
 	MPK_E_LOAD,        /* missing loader kind, symbol or library; wrong machine */
 	MPK_E_DEVICE,      /* no device or no driver: "skip" for CI */
 	MPK_E_RAISED,   /* the called function raised or crashed, or a device call of it failed */
 	MPK_E_TIMEOUT,  /* the called function did not return in time */
 	MPK_E_NOMEM,    /* the system gave no memory */
-	MPK_E_BUDGET,   /* it is more memory than the caller allows */
+	MPK_E_BUDGET,   /* the caller's limit of memory is exceeded */
 	MPK_E_INTERNAL, /* a defect of this program */
 	MPK_CODE_COUNT
 };
@@ -120,7 +120,8 @@ static inline enum mpk_code mpk_failed(enum mpk_code code)
 			return mpk_try_code_;                                                      \
 	} while (0)
 
-/* The same when memory is out: ok is a pointer, or what a function says that makes room. */
+/* The same for allocations: ok is a pointer, or the bool result of a function that reserves
+ * memory. */
 #define MPK_TRY_ALLOC(ok, err)                                                                     \
 	do {                                                                                       \
 		if (!(ok))                                                                         \

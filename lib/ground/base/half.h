@@ -51,7 +51,7 @@ struct mpk_half_format {
 };
 
 /* mpk_half_round - magnitude >> shift, rounded to nearest even
- * @shift   above 0; from 64 on nothing is left of any double's 53 bits */
+ * @shift   above 0; from 64 on the result is 0, as a double has 53 bits */
 static inline uint64_t mpk_half_round(uint64_t magnitude, unsigned shift)
 {
 	if (shift > 63)
@@ -81,7 +81,8 @@ static inline uint16_t mpk_f64_to_half(double value, struct mpk_half_format to)
 	if (exponent > bias)
 		return (uint16_t)(sign | infinity);
 	if (exponent < -1022)
-		return sign; /* zero or a double's subnormal: far below ours */
+		/* zero, or a subnormal double, which is far below the smallest 16-bit number */
+		return sign;
 
 	uint64_t magnitude = fraction | UINT64_C(1) << 52;
 	unsigned shift = 52 - to.fraction;

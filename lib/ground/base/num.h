@@ -32,7 +32,7 @@ static inline bool mpk_align_up(uint64_t value, uint64_t align, uint64_t *out)
 }
 
 /* mpk_parse_i64, mpk_parse_u64 - the whole span as a decimal or 0x number, '_' not allowed
- * Returns  true and sets *out; false when it is anything else or does not fit */
+ * Returns  true and sets *out; false when the text is no such number or does not fit */
 bool mpk_parse_i64(struct mpk_span text, int64_t *out);
 bool mpk_parse_u64(struct mpk_span text, uint64_t *out);
 

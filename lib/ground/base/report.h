@@ -18,22 +18,23 @@ struct mpk_finding {
 	enum mpk_severity severity;
 	const char *check;      /* stable name of the check, "blob-size"; static storage */
 	struct mpk_error error; /* code, position and sentence */
-	char *about;            /* the part of the text at the position, such as a kernel's name;
-				 * owned by the report; NULL: all of it */
+	/* the part of the text at the position that the finding is about, such as a kernel's name;
+	 * owned by the report; NULL: all of the text */
+	char *about;
 };
 
 enum { MPK_REPORT_MAX = 50 };
 
-/* Zero-initialise, use, mpk_report_fini. Findings beyond MPK_REPORT_MAX are counted
- * but not kept: whoever has fifty errors reads the first ones. */
+/* Zero-initialise, use, mpk_report_fini. Findings beyond MPK_REPORT_MAX are counted but not kept,
+ * because nobody reads all of them. */
 struct mpk_report {
-	/* Takes each finding, which is not kept then; NULL: they are kept. */
+	/* Called with each finding, which is then not kept. NULL: findings are kept. */
 	void (*take)(const struct mpk_finding *finding, void *arg);
 	void *arg;
 	struct mpk_finding *findings;
 	size_t count, cap;
 	size_t dropped;
-	size_t errors, warnings; /* counted over all, dropped ones included */
+	size_t errors, warnings; /* include findings that were not kept */
 	bool failed;             /* out of memory: the report is incomplete */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rope.c - pieces in the arena; small values share a tail, so that a header is one piece */
+/* rope.c - the list of pieces is in the arena; small values share one block, so that a header is
+ * one piece */
 #include "base/rope.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ static struct mpk_piece *add_piece(struct mpk_rope *r, uint64_t len)
 	if (r->failed || !mpk_add_u64(r->len, len, &total))
 		goto failed;
 	if (r->count == r->cap) {
-		size_t cap = r->cap * 2 + 1; /* most have one piece */
+		size_t cap = r->cap * 2 + 1; /* most ropes have one piece */
 		struct mpk_piece *grown = mpk_arena_array(r->arena, cap, sizeof *grown);
 
 		if (!grown)
@@ -32,8 +33,8 @@ failed:
 	return NULL;
 }
 
-/* Small values between two views use what earlier ones left of the tail: a tree of a hundred
- * thousand modules has that many. */
+/* Small values between two views continue in the rest of the current block. A tree of a hundred
+ * thousand modules has that many small values. */
 static bool extend_or_add(struct mpk_rope *r, size_t len)
 {
 	struct mpk_piece *last = r->count ? &r->pieces[r->count - 1] : NULL;

@@ -29,9 +29,11 @@ struct mpk_rope {
 	struct mpk_arena *arena;
 	struct mpk_piece *pieces;
 	size_t count, cap;
-	uint64_t len;     /* total bytes */
-	uint8_t *tail;    /* where the next small value goes, after the one before; or NULL */
-	size_t tail_left; /* bytes free there */
+	uint64_t len; /* total bytes */
+	/* where the next small value goes; directly after the last piece if that is small; NULL:
+	 * no block yet */
+	uint8_t *tail;
+	size_t tail_left; /* bytes free at tail */
 	bool failed;
 };
 
@@ -64,8 +66,8 @@ void mpk_rope_put_rope(struct mpk_rope *r, const struct mpk_rope *other);
 /* mpk_rope_status - MPK_OK; MPK_E_NOMEM when any append failed */
 enum mpk_code mpk_rope_status(const struct mpk_rope *r, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_rope_equals - whether the content is these bytes; false also when there is a file range
- * that cannot be looked at */
+/* mpk_rope_equals - whether the content equals these bytes; false also when the rope has a file
+ * range, which is not read */
 bool mpk_rope_equals(const struct mpk_rope *r, struct mpk_span bytes);
 
 /* mpk_rope_flat - the whole content as one view, in the rope's arena

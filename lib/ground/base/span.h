@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* span.h - a view of bytes that somebody else owns; never NUL-terminated */
+/* span.h - a borrowed view of bytes; not NUL-terminated */
 #ifndef MPK_BASE_SPAN_H
 #define MPK_BASE_SPAN_H
 
@@ -13,10 +13,10 @@ struct mpk_span {
 	size_t len; /* bytes */
 };
 
-/* Bytes from this size on count as large. Large bytes stay where they are, are copied from file
- * to file instead of through memory, and are hashed by a thread at the same time. Compilers and
- * linkers never see them: below this size that saves nothing. As tensors they get pages of their
- * own, which the kernel zeroes. */
+/* Data of this size and more is "large". Large data is copied from file to file, not through
+ * memory, and a thread hashes it meanwhile. Compilers and linkers never get large data; below this
+ * size keeping it from them would save nothing. A large tensor gets pages of its own, which the
+ * kernel zeroes. */
 enum { MPK_LARGE_BYTES = 1 << 20 };
 
 /* "%.*s" arguments for a span that holds text */
@@ -44,7 +44,7 @@ static inline bool mpk_span_is(struct mpk_span a, const char *text)
 	return mpk_span_equal(a, mpk_span_str(text));
 }
 
-/* mpk_span_has - whether text is a part of s */
+/* mpk_span_has - whether s contains text */
 static inline bool mpk_span_has(struct mpk_span s, const char *text)
 {
 	return s.len && memmem(s.data, s.len, text, strlen(text));
@@ -56,13 +56,13 @@ static inline bool mpk_span_starts(struct mpk_span a, const char *prefix)
 	return a.len >= n && memcmp(a.data, prefix, n) == 0;
 }
 
-/* mpk_is_digit - whether a byte is one of ASCII's ten, whatever the locale */
+/* mpk_is_digit - whether a byte is an ASCII digit, in every locale */
 static inline bool mpk_is_digit(int byte)
 {
 	return byte >= '0' && byte <= '9';
 }
 
-/* mpk_span_trim - a text without the blanks and controls that it begins and ends with */
+/* mpk_span_trim - the text without blanks and control characters at its ends */
 static inline struct mpk_span mpk_span_trim(struct mpk_span s)
 {
 	while (s.len && s.data[0] <= ' ')
@@ -80,7 +80,8 @@ static inline int mpk_span_compare(struct mpk_span a, struct mpk_span b)
 	return r ? r : (a.len > b.len) - (a.len < b.len);
 }
 
-/* mpk_span_from - the bytes of s from at on; at is at most s.len. An empty span may have no bytes to point to. */
+/* mpk_span_from - the bytes of s from offset at; at <= s.len. The data of an empty span may be
+ * NULL, so nothing is added to it. */
 static inline struct mpk_span mpk_span_from(struct mpk_span s, size_t at)
 {
 	return at ? mpk_span_of(s.data + at, s.len - at) : s;
@@ -96,9 +97,10 @@ static inline bool mpk_span_sub(struct mpk_span s, uint64_t off, uint64_t len, s
 	return true;
 }
 
-/* mpk_span_text - the text that begins at off in a table of NUL-terminated ones
- * @max     bytes within which its NUL must stand
- * Returns  true and sets *out, without the NUL; false when there is none (*out untouched) */
+/* mpk_span_text - a NUL-terminated text at offset off of a table, such as .strtab
+ * @max     the most bytes up to the NUL
+ * Returns  true and sets *out, without the NUL; false when no NUL is found (*out
+ *          untouched) */
 static inline bool mpk_span_text(struct mpk_span table, uint64_t off, size_t max,
 				 struct mpk_span *out)
 {

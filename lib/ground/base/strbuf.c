@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text: how it grows, and numbers read from it. A failed allocation is remembered and reported
- * once, by mpk_strbuf_status, so that writers of text need no check for each word. */
+/* strbuf.c - growing text, and numbers read from text. A failed allocation is remembered;
+ * mpk_strbuf_status reports it once, so that writers need no check for each word. */
 #include "base/strbuf.h"
 
 #include <ctype.h>
@@ -14,8 +14,8 @@
 
 enum { PIECE_BYTES = 1 << 20 };
 
-/* Makes room for len bytes and a NUL: the text is always terminated, so that it can be handed
- * out at any time. */
+/* Makes room for more bytes and a NUL. The text is always terminated, so it can be read at any
+ * time. */
 static bool reserve(struct mpk_strbuf *buf, size_t more)
 {
 	size_t need;
@@ -58,7 +58,7 @@ void mpk_strbuf_put_span(struct mpk_strbuf *buf, struct mpk_span s)
 	mpk_strbuf_put(buf, (const char *)s.data, s.len);
 }
 
-/* Formats again where the room that is there does not do. */
+/* Formats a second time if the first attempt did not fit. */
 void mpk_strbuf_vprintf(struct mpk_strbuf *buf, const char *fmt, va_list ap)
 {
 	va_list again;
@@ -90,7 +90,7 @@ void mpk_strbuf_printf(struct mpk_strbuf *buf, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* A piece of 1 MiB goes to the taker, so that a listing of gigabytes needs little memory. */
+/* Passes on pieces of 1 MiB, so that a listing of gigabytes needs little memory. */
 void mpk_strbuf_pass(struct mpk_strbuf *buf)
 {
 	if (!buf->take || buf->failed || buf->len < PIECE_BYTES)
@@ -131,8 +131,8 @@ static int digit_value(uint8_t c)
 	return 99;
 }
 
-/* Decimal or 0x hexadecimal. A leading zero does not mean octal, which nobody who writes a size
- * means. */
+/* Decimal or 0x hexadecimal. A leading zero does not mean octal: users do not expect that of a
+ * size. */
 bool mpk_parse_u64(struct mpk_span text, uint64_t *out)
 {
 	uint64_t value = 0;
@@ -156,8 +156,8 @@ bool mpk_parse_u64(struct mpk_span text, uint64_t *out)
 	return true;
 }
 
-/* Reads the magnitude first: INT64_MIN has one that INT64_MAX lacks, so the sign decides the
- * limit. */
+/* Reads the magnitude first and then applies the sign's limit, because INT64_MIN has a larger
+ * magnitude than INT64_MAX. */
 bool mpk_parse_i64(struct mpk_span text, int64_t *out)
 {
 	bool negative = text.len && text.data[0] == '-';

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/span.h"
 
-/* Takes text away that a buffer or a document need not keep any longer. */
+/* Receives text that a buffer or document has finished and will not keep. */
 typedef void mpk_take_text(const char *text, size_t len, void *arg);
 
 /* Zero-initialise, append, check once, mpk_strbuf_fini.
@@ -20,8 +20,8 @@ struct mpk_strbuf {
 	char *data; /* NUL-terminated once anything was appended, else NULL */
 	size_t len, cap;
 	bool failed;
-	bool passed;         /* some of the text has been taken */
-	mpk_take_text *take; /* NULL: all of it stays here */
+	bool passed;         /* some text was given to take already */
+	mpk_take_text *take; /* receives finished text; NULL: data keeps all of it */
 	void *arg;
 };
 
@@ -37,8 +37,8 @@ void mpk_strbuf_vprintf(struct mpk_strbuf *buf, const char *fmt, va_list ap) MPK
 /* mpk_strbuf_fill - append a character n times */
 void mpk_strbuf_fill(struct mpk_strbuf *buf, char c, size_t n);
 
-/* mpk_strbuf_pass - hand over the text so far, once that is a megabyte and somebody takes it. Called where a
- * line ends, by those whose text grows with the file. */
+/* mpk_strbuf_pass - give the text so far to take, if there is one and the text is a megabyte or
+ * longer. Call it at ends of lines while writing text whose length depends on the input. */
 void mpk_strbuf_pass(struct mpk_strbuf *buf);
 
 /* mpk_strbuf_text - the text so far as a C string, "" when empty; valid until the next append */

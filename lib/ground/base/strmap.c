@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strmap.c - open addressing, half full at most; and the nearest of a list of words */
+/* strmap.c - a hash table with open addressing, at most half full; and the nearest of a list of
+ * words */
 #include "base/strmap.h"
 
 #include <ctype.h>
@@ -19,8 +20,9 @@ struct mpk_strmap_slot {
 	size_t value;
 };
 
-/* Names come from files, and who knew the hash could make all of them collide. The kernel gives
- * each process 16 random bytes. Output does not depend on them, as slots are never listed. */
+/* Names come from files, and an attacker who knew the hash could make all of them collide. So the
+ * hash is seeded with 16 random bytes from the kernel (AT_RANDOM). Output does not depend on the
+ * seed, because slots are never listed in order. */
 uint64_t mpk_strmap_hash(struct mpk_span key)
 {
 	static _Atomic uint64_t seed;
@@ -35,8 +37,8 @@ uint64_t mpk_strmap_hash(struct mpk_span key)
 	return XXH3_64bits_withSeed(key.data, key.len, s);
 }
 
-/* The slot of a key, or the free one where it would go. There is always a free one, since a
- * map is at most half full. */
+/* Returns  the slot of the key, or the free slot for it. There is always a free slot,
+ *          since a map is at most half full. */
 static struct mpk_strmap_slot *probe(struct mpk_strmap_slot *slots, size_t cap, struct mpk_span key)
 {
 	size_t i = (size_t)mpk_strmap_hash(key) & (cap - 1);
@@ -46,8 +48,7 @@ static struct mpk_strmap_slot *probe(struct mpk_strmap_slot *slots, size_t cap, 
 	return &slots[i];
 }
 
-/* Values are put again at their places in a table of twice the size. The old table stays
- * when there is no memory. */
+/* Moves all values to a table of twice the size. On failure the old table stays. */
 static bool grow(struct mpk_strmap *map)
 {
 	size_t cap = map->cap ? map->cap * 2 : 16;
@@ -108,8 +109,8 @@ void mpk_strmap_fini(struct mpk_strmap *map)
 	memset(map, 0, sizeof *map);
 }
 
-/* A letter in the other case is a small part of a mistake: "OpenCL" is near "opencl", nearer than
- * any other word. */
+/* A letter in the wrong case is a small mistake: for "OpenCL", "opencl" is nearer than any other
+ * word. */
 enum { WORD_MAX = 64, CASE = 1, EDIT = 8 };
 
 static size_t letter_cost(uint8_t a, uint8_t b)

@@ -17,9 +17,10 @@ struct mpk_strmap {
 	size_t count, cap;
 };
 
-/* mpk_strmap_put - key -> value unless key is there already
- * @found   receives the value that key has afterwards: the old one if there was one; or NULL
- * Returns  1 inserted, 0 was there already, -1 out of memory (*found untouched) */
+/* mpk_strmap_put - insert key -> value unless the key exists
+ * @found   receives the value of the key afterwards, which is the old one if the key
+ *          existed; may be NULL
+ * Returns  1: inserted; 0: the key existed; -1: out of memory (*found untouched) */
 int mpk_strmap_put(struct mpk_strmap *map, struct mpk_span key, size_t value,
 		   size_t *found) MPK_MUST_CHECK;
 
@@ -29,15 +30,15 @@ bool mpk_strmap_find(const struct mpk_strmap *map, struct mpk_span key, size_t *
 
 void mpk_strmap_fini(struct mpk_strmap *map);
 
-/* mpk_strmap_hash - what slots are found by, for tables of another form; another in each process, so that
+/* mpk_strmap_hash - the hash of this map, for other tables. It is seeded for each process, so that
  * no file can make its names collide
- * @key     has an address, also when it is empty */
+ * @key     its data is not NULL, even if it is empty */
 uint64_t mpk_strmap_hash(struct mpk_span key);
 
-/* mpk_closest - which of the names the user probably meant
- * Returns  an index into names, or count when none is near (edit distance with
- *          transpositions at most a third of the length, at least 1; letters in the other
- *          case count an eighth) */
+/* mpk_closest - find the name that the user probably meant
+ * Returns  an index into names, or count when none is near. Near means: the edit
+ *          distance with transpositions is at most a third of the length, at least 1; a
+ *          letter in the wrong case counts an eighth */
 size_t mpk_closest(struct mpk_span word, const struct mpk_span *names, size_t count);
 
 #endif

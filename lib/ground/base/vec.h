@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vec.h - growing a plain array held as pointer, count and capacity; and whether memory was ever out */
+/* vec.h - grows plain arrays (pointer, count, capacity); sorting and searching them; and whether
+ * memory was ever out */
 #ifndef MPK_BASE_VEC_H
 #define MPK_BASE_VEC_H
 
@@ -23,22 +24,21 @@ bool mpk_vec_reserve(void *data, size_t *cap, size_t need, size_t size) MPK_MUST
 #define MPK_VEC_ROOM(items, count, cap)                                                            \
 	mpk_vec_reserve(&(items), &(cap), (count) + 1, sizeof *(items))
 
-/* Readers try: bytes that are not code of one format may be of another, and a missing signature
- * is no error. A failed allocation in between would look like such an answer. So growing notes
- * the failure here, and the end of each piece of work asks before the work counts, as for
- * changed files (mpk_mappings_check, io/mapping.h). */
+/* Readers try formats in turn, and a missing signature is no error, so a failed allocation could
+ * look like a valid answer. Therefore the failure is noted here, and each piece of work checks the
+ * note at its end, as it does for changed files (mpk_mappings_check, io/mapping.h). */
 
-/* mpk_memory_failed - note that the system gave no memory; from any thread */
+/* mpk_memory_failed - note that an allocation failed; callable from any thread */
 void mpk_memory_failed(void);
 
-/* mpk_memory_check - whether all that was done in this process had the memory that it asked for
+/* mpk_memory_check - whether every allocation of this process succeeded so far
  * Returns  MPK_OK; MPK_E_NOMEM, from the first failure on */
 enum mpk_code mpk_memory_check(struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- sorting --- */
 
-/* MPK_ORDER_BY - define the function `name`, a comparison for qsort and bsearch: ascending by a number of the element;
- * MPK_ORDER_BY2, MPK_ORDER_BY3: where the first numbers are equal, by the next */
+/* MPK_ORDER_BY - define a comparison function `name` for qsort and bsearch: ascending by a numeric
+ * member. MPK_ORDER_BY2, MPK_ORDER_BY3: equal numbers are ordered by the next member */
 #define MPK_ORDER_BY(name, type, member)                                                           \
 	static int name(const void *a, const void *b)                                              \
 	{                                                                                          \
@@ -89,9 +89,9 @@ enum mpk_code mpk_memory_check(struct mpk_error *err) MPK_MUST_CHECK;
 		(at) = low_;                                                                       \
 	} while (0)
 
-/* mpk_lower_bound - the first of count items of size bytes that does not come before key
- * @items   sorted by compare, the function that qsort() had
- * Returns  its index; count when all come before key */
+/* mpk_lower_bound - the index of the first item that is not below key
+ * @items   count items of size bytes, sorted by compare
+ * Returns  count when all are below key */
 static inline size_t mpk_lower_bound(const void *items, size_t count, size_t size, const void *key,
 				     int (*compare)(const void *a, const void *b))
 {
@@ -101,7 +101,8 @@ static inline size_t mpk_lower_bound(const void *items, size_t count, size_t siz
 	return at;
 }
 
-/* mpk_first_from - the index of the first item whose uint64_t at byte off is not below key; count: none */
+/* mpk_first_from - the index of the first item whose uint64_t at byte off is not below key; items
+ * are sorted by that number */
 static inline size_t mpk_first_from(const void *items, size_t count, size_t size, size_t off,
 				    uint64_t key)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copying is what packing costs. The kernel copies where extents can be shared; elsewhere bytes
- * go through a buffer that stays in the processor's cache, while a thread hashes the previous
- * buffer. */
+/* copy.c - copies file ranges. Packing spends its time here. The kernel copies where file systems
+ * can share extents. Elsewhere bytes go through a buffer that fits into the processor's cache,
+ * while a thread hashes the previous buffer. */
 #include "io/copy.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 /* --- what file systems are good at ------------------------------------------------ */
 
-/* Its kind; 0: unknown. */
+/* The file system's type (statfs); 0: unknown. */
 static uint32_t copy_kind_of(int fd)
 {
 	struct statfs fs;
@@ -30,7 +30,7 @@ static uint32_t copy_kind_of(int fd)
 	return fstatfs(fd, &fs) == 0 ? (uint32_t)fs.f_type : 0;
 }
 
-/* Whether a file is on another machine, which copies there, at any offset. */
+/* Whether a file is on a network file system, whose server can copy at any offset. */
 static bool is_remote(int fd)
 {
 	switch (copy_kind_of(fd)) {
@@ -44,11 +44,12 @@ static bool is_remote(int fd)
 	}
 }
 
-/* Blocks for bytes that are about to be written; the size of the file stays as it is.
- * Writing 1 GiB takes ext4 a quarter longer when it must promise each page a block on the way;
- * XFS, Btrfs and tmpfs gain nothing, and Btrfs would not compress what was reserved. So it is
- * done where it helps, also below an overlay, and for 1 MiB and more.
- * Returns  MPK_OK, also when the file system cannot; MPK_E_IO: the disk or the quota is full */
+/* Reserves disk blocks for bytes that are about to be written; the file's size stays. On ext4
+ * writing 1 GiB takes a quarter longer without it; XFS, Btrfs and tmpfs gain nothing, and Btrfs
+ * would not compress reserved blocks. So it is only done for 1 MiB and more, where it helps, also
+ * below an overlay.
+ * Returns  MPK_OK, also where the file system does not support it; MPK_E_IO: the disk
+ *          or the quota is full */
 static enum mpk_code reserve_blocks(int fd, uint64_t off, uint64_t len, struct mpk_error *err)
 {
 	if (len < MPK_LARGE_BYTES || off > INT64_MAX || len > INT64_MAX - off)
@@ -66,9 +67,9 @@ static enum mpk_code reserve_blocks(int fd, uint64_t off, uint64_t len, struct m
 
 /* --- hashing in a thread ---------------------------------------------------------- */
 
-/* One span is posted at a time. Whoever waits for it while the thread has not begun, because
- * the machine has no core to spare, does the work itself: hashing in a thread never takes
- * longer than hashing and writing one after the other. */
+/* One span is posted at a time. If the thread has not begun when the caller waits, because no core
+ * is free, the caller hashes the span itself. So hashing with a thread never takes longer than
+ * hashing without one. */
 enum hash_state { HASH_IDLE, HASH_POSTED, HASH_TAKEN, HASH_STOPPED };
 
 struct hash_thread {
@@ -128,7 +129,7 @@ static void hash_thread_wait(struct hash_thread *s)
 		s->tap->see(s->tap->data, s->bytes);
 }
 
-/* The bytes stay as they are until the next hash_thread_wait. */
+/* The bytes must stay unchanged until the next hash_thread_wait. */
 static void hash_thread_post(struct hash_thread *s, struct mpk_span bytes)
 {
 	hash_thread_wait(s);
@@ -152,12 +153,14 @@ static void hash_thread_stop(struct hash_thread *s)
 /* --- copying ---------------------------------------------------------------------- */
 
 enum {
-	CHUNK_BYTES = 128 * 1024,  /* more at a time makes page caches look for huge pages,
-					* and leaves the processor's cache before it is written */
+	/* A larger chunk makes page caches look for huge pages, and leaves the processor's cache
+	 * before it is written. */
+	CHUNK_BYTES = 128 * 1024,
 	BATCH_BYTES = 1024 * 1024, /* bytes that the tap sees at a time */
 	PAGE_BYTES = 4096,
-	GATHER_MAX = 256,             /* pieces in one writev */
-	STEP_BYTES = 64 * 1024 * 1024 /* bytes per call: signals and watchers come in between */
+	GATHER_MAX = 256, /* pieces in one writev */
+	/* bytes per call, so that signals and progress reports get through */
+	STEP_BYTES = 64 * 1024 * 1024
 };
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -200,11 +203,11 @@ bool mpk_write_all(int fd, struct mpk_span bytes, const uint64_t *off)
 /* A range that is being copied. */
 struct copy {
 	int in, out;
-	uint64_t from, to, left;    /* to: offset of the next byte, where known */
-	bool positioned;            /* by offset; false: at the current position of out */
-	bool in_kernel;             /* copy_file_range may still work */
-	const struct mpk_tap *tap;  /* or NULL */
-	struct hash_thread *hasher; /* thread in which the tap is called; NULL: here */
+	uint64_t from, to, left;    /* to: offset of the next byte to write, where known */
+	bool positioned;            /* write at offset to; false: at the current position of out */
+	bool in_kernel;             /* copy_file_range has not failed yet */
+	const struct mpk_tap *tap;  /* sees the bytes; may be NULL */
+	struct hash_thread *hasher; /* the thread that calls the tap; NULL: the copying thread */
 };
 
 static void copy_see(const struct mpk_tap *tap, const void *data, size_t len)
@@ -246,14 +249,13 @@ static void advance(struct copy *c, uint64_t n)
 	c->left -= n;
 }
 
-/* Whether a failed copy_file_range is worth trying by hand: everything but a full or
- * broken disk, which would only fail again with less to say. */
+/* Whether a read and write loop would fail like copy_file_range did: the disk is full or broken. */
 static bool is_final(int error)
 {
 	return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO;
 }
 
-/* Extents are shared from page to page, and only by a call that begins at one. */
+/* File systems share extents in whole blocks, and only if a call begins at a block. */
 static uint64_t next_step(const struct copy *c)
 {
 	return STEP_BYTES - c->from % PAGE_BYTES;
@@ -299,7 +301,8 @@ static enum mpk_code write_chunk(struct copy *c, const void *data, size_t len,
 	return MPK_OK;
 }
 
-/* Shows bytes to the tap, during the next step where there is a thread for it. */
+/* The next bytes to write, at most len: up to a multiple of CHUNK_BYTES in the target, so that no
+ * page is written in two halves. */
 static void show(struct copy *c, struct mpk_span bytes)
 {
 	if (c->hasher)
@@ -308,9 +311,9 @@ static void show(struct copy *c, struct mpk_span bytes)
 		copy_see(c->tap, bytes.data, bytes.len);
 }
 
-/* What a chunk is read into is still in the processor's cache when it is written, and lies
- * in its page as it will in the target: copying within a page has a quick way for that.
- * @buffer  at a page, with a page more than len */
+/* Copies through the buffer. The chunk is still in the processor's cache when it is written. It
+ * has the same offset within a page as in the target, because the kernel copies faster then.
+ * @buffer  page-aligned, one page longer than len */
 static enum mpk_code copy_batch(struct copy *c, char *buffer, size_t len, struct mpk_error *err)
 {
 	size_t at = 0;
@@ -332,7 +335,8 @@ static enum mpk_code copy_batch(struct copy *c, char *buffer, size_t len, struct
 	return MPK_OK;
 }
 
-/* Copies a hole, whose zeros need not be read, or shows the tap what the kernel copied. */
+/* Copies one window: skips a hole without reading its zeros, or shows the tap what the kernel
+ * copied. */
 static enum mpk_code copy_window(struct copy *c, const struct mpk_window *w, struct mpk_error *err)
 {
 	uint64_t start = c->from;
@@ -359,7 +363,7 @@ static enum mpk_code copy_step(struct copy *c, char *buffer, struct mpk_error *e
 	uint64_t n = mpk_window_measure(c->in, c->from, c->left, &hole);
 
 	MPK_TRY(check_stopped(err));
-	/* A window ends where a chunk of the target does, as a batch does. */
+	/* A window ends at a chunk boundary of the target, as a batch does. */
 	if (n && (hole || (c->in_kernel && c->tap)) &&
 	    mpk_window_open(c->in, c->from,
 			    min_u64(n, MPK_WINDOW_BYTES - CHUNK_BYTES - c->to % CHUNK_BYTES), &w)) {
@@ -394,9 +398,10 @@ static enum mpk_code copy_through(struct copy *c, struct mpk_error *err)
 	return code;
 }
 
-/* A hole of the input becomes one of the output where that ends: a sparse file of terabytes has few blocks, and a copy
- * of it must not fill the disk.
- * Returns  false: nothing was done, the output is no file or continues after the hole */
+/* Recreates a hole of the input at the end of the output. A sparse file of terabytes has few
+ * blocks, and its copy must not fill the disk.
+ * Returns  false and does nothing if the output is no regular file or continues after
+ *          the hole */
 static bool copy_hole(struct copy *c, uint64_t len)
 {
 	static const uint8_t zeros[CHUNK_BYTES];
@@ -430,7 +435,8 @@ static enum mpk_code copy_range(struct copy *c, struct mpk_error *err)
 			continue;
 		part.left = alike ? alike : c->left;
 		part.in_kernel = by_kernel;
-		/* Where extents may come to be shared, what is full now need not be full then. */
+		/* Do not fail on a full disk where the copy will share extents and needs no new
+		 * blocks. */
 		if (here >= 0 && reserve_blocks(c->out, c->to, part.left, err) != MPK_OK &&
 		    !by_kernel)
 			return MPK_E_IO;
@@ -490,7 +496,8 @@ static bool is_zero(const uint8_t *data, size_t len)
 	return data[0] == 0 && memcmp(data, data + 1, len - 1) == 0;
 }
 
-/* Memory that may be a private copy of a sparse file: what is zero for a chunk and more becomes a hole. */
+/* Writes memory that may be a private copy of a sparse file: runs of zeros of a chunk and more
+ * become holes. */
 static enum mpk_code write_long(int out, struct mpk_span bytes, const struct mpk_tap *tap,
 				struct mpk_error *err)
 {
@@ -503,11 +510,11 @@ static enum mpk_code write_long(int out, struct mpk_span bytes, const struct mpk
 		bool zero;
 
 		MPK_TRY(check_stopped(err));
-		/* what is a hole of the file is not even read */
+		/* a hole of the file is not read at all */
 		n = here >= 0 ? mpk_private_hole(mpk_span_of(data, most)) : 0;
 		c.left = n;
 		if (n >= CHUNK_BYTES && copy_hole(&c, n)) {
-			c.to -= n; /* which the loop adds */
+			c.to -= n; /* undo the addition of the loop */
 			continue;
 		}
 		zero = here >= 0 && most >= CHUNK_BYTES && is_zero(data, CHUNK_BYTES);
@@ -518,7 +525,7 @@ static enum mpk_code write_long(int out, struct mpk_span bytes, const struct mpk
 			n = most;
 		c.left = n;
 		if (zero && copy_hole(&c, n)) {
-			c.to -= n; /* which the loop adds */
+			c.to -= n; /* undo the addition of the loop */
 			continue;
 		}
 		MPK_TRY(write_gathered(out, &(struct iovec){ (void *)(uintptr_t)data, n }, 1, tap,

@@ -12,9 +12,9 @@
 #include "base/rope.h"
 #include "base/span.h"
 
-/* Who looks at bytes while they are copied: a digest, which then costs no second reading.
- * Called for every byte once, in order, never twice at the same time, but large ranges from
- * another thread. */
+/* Observes bytes while they are copied, for example a digest, which then needs no second reading.
+ * Called once for every byte, in order, never concurrently; for large ranges from another
+ * thread. */
 struct mpk_tap {
 	void (*see)(void *data, struct mpk_span bytes);
 	void *data;
@@ -36,15 +36,16 @@ enum mpk_code mpk_copy_range(int in, uint64_t in_off, int out, const uint64_t *o
  * handler can end work that then cleans up after itself */
 void mpk_copy_stop(void);
 
-/* mpk_copy_watch - from now on, tell how many bytes of file ranges were copied just now,
- * after every chunk, in the thread that copies; for the whole process, NULL ends it */
+/* mpk_copy_watch - call moved with the number of bytes just copied, after every chunk of a file
+ * range, in the copying thread. Applies to the whole process; NULL ends it */
 void mpk_copy_watch(void (*moved)(uint64_t bytes));
 
-/* mpk_copy_tell - tell who watches that so many bytes were read or written otherwise */
+/* mpk_copy_tell - report bytes that were read or written by other means to the watcher
+ * (mpk_copy_watch) */
 void mpk_copy_tell(uint64_t bytes);
 
-/* mpk_write_all - bytes of memory at an offset, which the descriptor's position has no part in; or, when off is
- * NULL, at that
+/* mpk_write_all - write bytes at *off, leaving the descriptor's position alone; off NULL: write at
+ * that position
  * Returns  false with errno */
 bool mpk_write_all(int fd, struct mpk_span bytes, const uint64_t *off);
 

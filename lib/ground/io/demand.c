@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fills pages when they are first read: the pages are inaccessible, and a handler of SIGSEGV
- * fills them.
+/* demand.c - fills pages when they are first read: the pages are inaccessible, and a handler of
+ * SIGSEGV fills them.
  *
  * The pages are shared: private pages that become writable count for RLIMIT_DATA at that moment,
- * and a handler could not report a refusal. A reservation beside them counts from the start
- * instead, like an allocation of all bytes. userfaultfd(2) would avoid the signal, but users and
- * containers are often refused it, and it needs a second thread. */
+ * and a handler could not report a refusal. Instead, a separate reservation counts from the start,
+ * like an allocation of all bytes. userfaultfd(2) would avoid the signal, but users and containers
+ * are often refused it, and it needs a second thread. */
 #include "io/mapping.h"
 
 #include <errno.h>
@@ -15,16 +15,17 @@
 #include <unistd.h>
 
 enum {
-	TAIL_BYTES = 24 << 20, /* bytes that stay in memory, as tables of symbols and names do not
-				 * fit into less */
-	TURN_BYTES = 8 << 20,  /* bytes of other chunks, which are dropped for each other */
-	CHUNKS_LEAST = 4,      /* the least number of chunks of each kind, however large they are */
-	PAGES_BYTES = 16 << 20, /* single pages that are kept, at most */
+	/* bytes at the end that stay filled: tables of symbols and names are there */
+	TAIL_BYTES = 24 << 20,
+	TURN_BYTES = 8 << 20, /* bytes of all other chunks that are filled at a time */
+	/* the least number of chunks of each kind, however large a chunk is */
+	CHUNKS_LEAST = 4,
+	PAGES_BYTES = 16 << 20, /* most bytes kept as single pages */
 	NO_CHUNK = -1,
 };
 
 struct chunk {
-	size_t there; /* bytes from its beginning that are filled */
+	size_t there; /* bytes filled so far, from the chunk's beginning */
 	bool was_given_up;
 };
 
@@ -40,7 +41,7 @@ struct mpk_demand {
 	size_t *queue; /* a ring of the other chunks that hold something, oldest first */
 	size_t first, queued, most;
 	ptrdiff_t last; /* the last filled chunk, where the source can continue */
-	size_t again;   /* number of chunks that were filled again after they had been dropped */
+	size_t again;   /* number of chunks that were filled a second time */
 	size_t page;
 	size_t *pages; /* offsets of pages that are kept one by one until their chunks are dropped */
 	size_t page_count, page_max;
@@ -48,8 +49,6 @@ struct mpk_demand {
 
 static struct mpk_demand *live;
 static struct sigaction before; /* the handler that ours replaced */
-
-/* --- what is there ------------------------------------------------------------------------ */
 
 static size_t round_up(size_t n, size_t to)
 {
@@ -64,7 +63,7 @@ static size_t chunk_mapped(const struct mpk_demand *d, size_t k)
 	return left < d->chunk_bytes ? left : d->chunk_bytes;
 }
 
-/* The kernel takes no pages out of a range that cannot be written. */
+/* The kernel only drops pages from a range that is writable. */
 static void give_up_oldest(struct mpk_demand *d)
 {
 	size_t k = d->queue[d->first], len = chunk_mapped(d, k);
@@ -80,10 +79,10 @@ static void give_up_oldest(struct mpk_demand *d)
 		d->last = NO_CHUNK;
 }
 
-/* Fills the byte at off and what precedes it in its chunk. A reader often wants a few bytes here
- * and there, so only the bytes up to the next grain are filled. A reader that returns to a chunk
- * gets the rest at once, as that must be made from the beginning. Returns false: the byte is
- * there, so the read failed for another reason. */
+/* Fills the byte at off and what precedes it in its chunk. Many reads want a few bytes only, so
+ * the chunk is filled up to the next grain. A second read in the same chunk fills the rest,
+ * because it would otherwise be made from the beginning again. Returns false: the byte was filled
+ * already, so the read failed for another reason. */
 static bool make_byte(struct mpk_demand *d, size_t off)
 {
 	size_t k = off / d->chunk_bytes, begin = k * d->chunk_bytes, there = d->chunks[k].there;
@@ -94,9 +93,9 @@ static bool make_byte(struct mpk_demand *d, size_t off)
 	if (off - begin < there)
 		return false;
 	if (!there) {
-		/* Makes room for another chunk. A reader that goes back and forth would have
-		 * everything filled again and again: from then on no chunk is dropped, and each
-		 * is filled once more at most. */
+		/* Makes room for another chunk. If a reader goes back and forth, the same chunks
+		 * would be filled again and again. Once that is seen, no chunk is dropped any
+		 * more, and each is filled once more at most. */
 		d->again += d->chunks[k].was_given_up;
 		if (d->queued >= d->most && d->again <= d->count / 4)
 			give_up_oldest(d);
@@ -133,8 +132,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	struct mpk_demand *d = info->si_code > 0 ? demand_find(info->si_addr) : NULL;
 
 	if (!d || !make_byte(d, (size_t)((uint8_t *)info->si_addr - d->bytes))) {
-		/* A sanitizer's handler reports the access. Without a handler, the access is
-		 * made again and ends the process. */
+		/* Passes the signal to a sanitizer's handler. Without one, the access is repeated
+		 * and ends the process. */
 		if (before.sa_flags & SA_SIGINFO) {
 			before.sa_sigaction(sig, info, context);
 		} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
@@ -142,8 +141,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 		} else {
 			(void)sigaction(SIGSEGV, &before, NULL);
 			if (info->si_code <=
-			    0) /* Another process sent the signal: the access will not
-						 * fail again. */
+			    0) /* Another process sent the signal; no access failed. */
 				(void)raise(sig);
 		}
 	}
@@ -187,7 +185,7 @@ struct mpk_demand *mpk_demand_open(size_t len, size_t chunk, struct mpk_arena *a
 		return NULL;
 	if (map(d->mapped, MAP_PRIVATE, &d->reservation) && map(d->mapped, MAP_SHARED, &shared)) {
 		d->bytes = shared;
-		/* A child would drop pages of ours. */
+		/* A child must not share the pages, because dropping one would drop ours. */
 		if (madvise(shared, d->mapped, MADV_DONTFORK) == 0)
 			return d;
 	}
@@ -257,7 +255,7 @@ struct mpk_span mpk_demand_start(struct mpk_demand *d, const struct mpk_demand_s
 	sigemptyset(&faults);
 	sigaddset(&faults, SIGSEGV);
 	d->source = *source;
-	/* The parent of this process may have left the signal blocked, and then a fault ends the
+	/* The parent process may have left the signal blocked; a fault would then end this
 	 * process. */
 	if (!hide(d) || sigprocmask(SIG_UNBLOCK, &faults, NULL) != 0 ||
 	    (!live && sigaction(SIGSEGV, &mine, &before) != 0))

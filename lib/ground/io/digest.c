@@ -13,7 +13,7 @@
 #include "io/digest.h"
 #include "io/reader.h"
 
-/* The function that makes each kind of digest. */
+/* The functions that compute one kind of digest. */
 struct digest_ops {
 	const char *name;
 	size_t bytes;
@@ -64,8 +64,8 @@ static const struct digest_ops xxh128 = { "xxh128",     sizeof(XXH128_canonical_
 
 /* --- SHA-256 and MD5 ---------------------------------------------------------------------- */
 
-/* The part of OpenSSL 3's EVP interface that is used (openssl/evp.h). The types are
- * opaque there, too. */
+/* The functions of OpenSSL 3's EVP interface that are used (openssl/evp.h). Its types are opaque
+ * there, too. */
 struct evp {
 	void *(*ctx_new)(void);
 	void (*ctx_free)(void *ctx);
@@ -90,7 +90,7 @@ _Static_assert(sizeof(struct evp) == sizeof evp_names / sizeof *evp_names * size
 enum mpk_code mpk_libcrypto_load(const char *what, const char *const *names, size_t count,
 				 void *table, struct mpk_error *err)
 {
-	/* the name that OpenSSL gives the library for the ABI of its version 3 */
+	/* the library's name for the ABI of OpenSSL 3 */
 	void *lib = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
 
 	if (!lib)
@@ -132,7 +132,7 @@ static enum mpk_code evp_broken(struct mpk_error *err)
 	return mpk_fail(err, MPK_E_INTERNAL, "libcrypto failed to compute a digest");
 }
 
-/* @type    of the table; a system of the United States' FIPS 140 has no MD5 */
+/* @type    from the table. A system in FIPS 140 mode has no MD5. */
 static enum mpk_code evp_init(const struct evp *evp, const void *type, void **state,
 			      struct mpk_error *err)
 {

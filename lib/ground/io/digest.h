@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* digest.h - digests of bytes: XXH128 for accidents, SHA-256 for everybody
+/* digest.h - digests of bytes: XXH128 against accidents, SHA-256 against attackers
  *
- * XXH128 runs at the speed of memory; it tells damage and difference, and proves nothing
- * against an adversary. SHA-256 does, and is what other tools and hubs publish, at a
- * tenth of the speed. It comes from OpenSSL's libcrypto, which is loaded at first use:
- * programs start and run without it until a SHA-256 is wanted.
- */
+ * XXH128 runs at the speed of memory. It detects damage, but an adversary can make collisions.
+ * SHA-256 resists them, and other tools and hubs publish it; it has a tenth of the speed. It comes
+ * from OpenSSL's libcrypto, which is loaded at first use, so programs run without libcrypto until
+ * a SHA-256 is wanted. */
 #ifndef MPK_IO_DIGEST_H
 #define MPK_IO_DIGEST_H
 
@@ -20,11 +19,12 @@
 enum mpk_digest_kind {
 	MPK_DIGEST_XXH128,     /* XXH3, 128 bits, seed 0; most significant byte first */
 	MPK_DIGEST_SHA256,     /* FIPS 180-4 */
-	MPK_DIGEST_KIND_COUNT, /* of those that users can ask for */
-	MPK_DIGEST_MD5,        /* RFC 1321; only to hold files against what others noted of them */
+	MPK_DIGEST_KIND_COUNT, /* number of kinds that users can choose */
+	/* RFC 1321; only to compare files with digests that others recorded */
+	MPK_DIGEST_MD5,
 };
 
-/* Of the longest digest, and of its text with a NUL. */
+/* Bytes of the longest digest, and of its text with a NUL. */
 enum { MPK_DIGEST_BYTES = 32, MPK_DIGEST_TEXT = 65, MPK_XXH128_BYTES = 16 };
 
 /* A digest in progress. Zero-initialise; mpk_digest_fini also after failures. */
@@ -38,8 +38,8 @@ struct mpk_digest {
 const char *mpk_digest_name(enum mpk_digest_kind kind);
 size_t mpk_digest_bytes(enum mpk_digest_kind kind);
 
-/* mpk_digest_prepare - load what the kind takes, before a sandbox is entered in which it could not be opened.
- * A failure is reported where the digest is used. */
+/* mpk_digest_prepare - load the libraries of a kind before a sandbox makes that impossible. A
+ * failure is reported when the digest is used. */
 void mpk_digest_prepare(enum mpk_digest_kind kind);
 
 /* mpk_digest_init - begin
@@ -54,7 +54,7 @@ enum mpk_code mpk_digest_update(struct mpk_digest *d, struct mpk_span bytes,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_digest_add_rope - add all bytes of a rope, file ranges read through windows
- * @tap     sees the bytes, too, piece by piece; or NULL
+ * @tap     sees the same bytes, piece by piece; may be NULL
  * Returns  MPK_OK; MPK_E_INTERNAL; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_digest_add_rope(struct mpk_digest *d, const struct mpk_rope *rope,
 				  const struct mpk_tap *tap, struct mpk_error *err) MPK_MUST_CHECK;
@@ -91,12 +91,13 @@ const char *mpk_digest_print(const uint8_t *digest, size_t bytes, char out[MPK_D
  * install where it is missing. Its functions are declared by those who call them: the types are
  * opaque in OpenSSL's own headers, too, and the interface of OpenSSL 3 is kept by its soname. --- */
 
-/* mpk_libcrypto_load - the functions of these names, in their order
- * The library stays loaded: there is no moment at which nobody will want it again.
- * @what    needs it, for the message: "SHA-256"
- * @table   a struct of count function pointers; untouched on failure
- * Returns  MPK_OK; MPK_E_LOAD: it is not installed, or lacks a name. Not thread-safe at the
- *          first call of a process. */
+/* mpk_libcrypto_load - look up functions of libcrypto by name
+ * The library stays loaded, because it may be needed again at any time.
+ * @what    the feature that needs it, for the message: "SHA-256"
+ * @table   a struct of count function pointers, filled in the order of names; untouched
+ *          on failure
+ * Returns  MPK_OK; MPK_E_LOAD: it is not installed, or lacks a name. Not thread-safe at
+ *          the first call of a process. */
 enum mpk_code mpk_libcrypto_load(const char *what, const char *const *names, size_t count,
 				 void *table, struct mpk_error *err) MPK_MUST_CHECK;
 

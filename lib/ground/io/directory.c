@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder of output that appears whole or not at all: it is filled under a temporary name
- * beside the target and renamed in the end. The target must be empty or absent, as
- * rename(2) replaces an empty folder and nothing else. */
+/* directory.c - an output folder that appears whole or not at all. It is filled under a temporary
+ * name beside the target and renamed at the end. The target must be empty or absent, because
+ * rename(2) replaces empty folders only. */
 #include "io/output.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@ static enum mpk_code directory_fail_at(const char *path, const char *what, struc
 	return code;
 }
 
-/* The target must not be there, or be an empty directory. */
+/* The target must not exist, or be an empty directory. */
 static enum mpk_code check_target(const char *path, struct mpk_error *err)
 {
 	DIR *dir = opendir(path);
@@ -49,7 +49,7 @@ static enum mpk_code check_target(const char *path, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Whether temp is ours by now: another run may remove it between mkdir and lock. */
+/* Locks temp. Returns false when another run removed it between mkdir and lock. */
 static bool lock_temp(struct mpk_directory *d)
 {
 	struct stat st;
@@ -61,7 +61,7 @@ static bool lock_temp(struct mpk_directory *d)
 	return st.st_nlink > 0;
 }
 
-/* A temporary directory beside the target; mkdir, unlike mkdtemp, gives what the umask says. */
+/* Makes a temporary directory beside the target. mkdir, unlike mkdtemp, respects the umask. */
 static enum mpk_code make_temp(struct mpk_directory *d, struct mpk_error *err)
 {
 	for (int i = 0; i < NAME_TRIES; i++) {
@@ -81,7 +81,7 @@ static enum mpk_code make_temp(struct mpk_directory *d, struct mpk_error *err)
 		free(d->temp);
 		d->temp = NULL;
 		errno = saved;
-		/* Another run has it, or has just removed it. */
+		/* The name belongs to another run, or that run has just removed it. */
 		if (saved != EEXIST && saved != EWOULDBLOCK && saved != ENOENT)
 			break;
 	}
@@ -125,7 +125,7 @@ static bool directory_is_inside(const char *name)
 	}
 }
 
-/* Every directory of path after the first skip bytes. */
+/* Makes every directory of path after the first skip bytes. */
 static enum mpk_code make_parents(char *path, size_t skip, struct mpk_error *err)
 {
 	for (char *at = path + skip; (at = strchr(at, '/')); at++) {
@@ -211,7 +211,7 @@ void mpk_directory_abandon(struct mpk_directory *d)
 	memset(d, 0, sizeof *d);
 }
 
-/* An empty directory that stood there gives its permissions and its owner, as far as we may. */
+/* Copies permissions and owner of the empty directory that is replaced, as far as we may. */
 static void keep_mode(const struct mpk_directory *d)
 {
 	struct stat st;
@@ -222,8 +222,7 @@ static void keep_mode(const struct mpk_directory *d)
 	(void)fchmod(d->fd, st.st_mode & 07777);
 }
 
-/* In the order that output.c has for files: inputs unchanged, memory sufficient, bytes on
- * the disk, name. */
+/* The same order as in output.c: check inputs and memory, sync the bytes, rename. */
 enum mpk_code mpk_directory_commit(struct mpk_directory *d, struct mpk_error *err)
 {
 	enum mpk_code code = MPK_OK;
@@ -236,14 +235,14 @@ enum mpk_code mpk_directory_commit(struct mpk_directory *d, struct mpk_error *er
 		return code;
 	}
 	keep_mode(d);
-	/* All files at once: one by one would take a disk's latency for each. */
+	/* Syncs all files at once; one by one each would cost a disk access. */
 	if (mpk_output_is_durable() && syncfs(d->fd) != 0) {
 		code = directory_fail_at(d->path, "cannot write to the disk", err);
 	} else if (rename(d->temp, d->path) != 0) {
 		code = directory_fail_at(d->path, "cannot give the directory its name", err);
 	} else {
 		if (mpk_output_is_durable())
-			(void)syncfs(d->fd); /* the name, too */
+			(void)syncfs(d->fd); /* the rename, too */
 		(void)close(d->fd);
 		free(d->temp);
 		d->temp = NULL; /* Nothing is left to remove. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Input files in memory. Large ones are mapped, small ones copied, pipes read to their end.
- * Every open file is remembered with its size and time, because a build that reads a file
- * while somebody writes it would pack a mixture: before an output takes its name, all of
- * them are looked at again. */
+/* mapping.c - input files in memory. Large ones are mapped, small ones copied, pipes read to their
+ * end. Every open file is recorded with its size and time. A build that reads a file while
+ * somebody writes it would pack a mixture, so all records are checked before an output takes its
+ * name. */
 #include "io/mapping.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 
-/* Up to here a copy costs less than a mapping, its page fault and what each mapping adds to
- * a fork. Copies are aligned as tensors want to be, as a mapping would be. */
+/* Up to this size a copy costs less than a mapping with its page fault and its share of each fork.
+ * Copies are aligned to 64 bytes, as tensors require. */
 enum { SMALL_BYTES = 16 * 1024, ALIGN_BYTES = 64 };
 
 /* Reads pipes and devices, whose length is unknown before their end. Asks for one byte more than
@@ -126,11 +126,11 @@ static enum mpk_code map_fd(int fd, struct mpk_mapping *m, struct mpk_error *err
 
 /* --- what has changed since ------------------------------------------------------- */
 
-/* A file that was opened, as it was then. The list is the process's, because the check before a
- * commit is about all inputs, whoever opened them. */
+/* A file as it was when it was opened. The list is global, because the check before a commit
+ * covers all inputs of the process. */
 struct mpk_mapping_origin {
 	struct mpk_mapping_origin *next, **at;
-	int fd; /* -1: stat the name instead */
+	int fd; /* -1: stat the name instead of the descriptor */
 	bool replaceable, regular, sparse;
 	struct mpk_span bytes; /* bytes mapped; empty for a file that was read into memory */
 	struct mpk_file_identity identity;
@@ -138,11 +138,11 @@ struct mpk_mapping_origin {
 };
 
 static struct mpk_mapping_origin *origins;
-static struct mpk_file_identity *closed; /* those that were read */
+static struct mpk_file_identity *closed; /* files that were read and closed */
 static size_t closed_count, closed_cap;
 static bool keeps_closed;
 static struct mpk_strmap
-	counted; /* device and inode of every file that base/account.h was told of */
+	counted; /* device and inode of every file that was charged to base/account.h */
 static pthread_mutex_t origins_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void mpk_mappings_at_fork(enum mpk_fork_moment moment)
@@ -165,14 +165,14 @@ static bool is_same_file(const struct mpk_file_identity *a, const struct mpk_fil
 	return a->device == b->device && a->inode == b->inode;
 }
 
-/* A file that is written to gets another time, in steps of the kernel's clock of some
- * milliseconds; a write of the same length within one step is not seen. */
+/* Compares size and time of modification. The kernel's clock ticks every few milliseconds, so a
+ * write of the same length within one tick is not noticed. */
 static bool has_same_content(const struct mpk_file_identity *a, const struct mpk_file_identity *b)
 {
 	return a->size == b->size && a->modified == b->modified;
 }
 
-/* Names the file that changed, not the one that is written. */
+/* The error names the input that changed, not the output. */
 static enum mpk_code fail_changed(const char *name, struct mpk_error *err)
 {
 	enum mpk_code code = mpk_fail(err, MPK_E_IO, "the file changed while it was read");
@@ -212,7 +212,7 @@ static void mapping_forget(struct mpk_mapping_origin *o)
 		return;
 	(void)pthread_mutex_lock(&origins_lock);
 
-	/* Without memory for it the file is forgotten; its content still tells whether it may be
+	/* Without memory the file is not recorded; then only its content decides whether it may be
 	 * replaced. */
 	if (keeps_closed && o->regular && !o->replaceable &&
 	    MPK_VEC_ROOM(closed, closed_count, closed_cap))
@@ -224,7 +224,7 @@ static void mapping_forget(struct mpk_mapping_origin *o)
 	free(o);
 }
 
-/* Where the name belongs to another file by now, ours is as it was. */
+/* If the name now belongs to another file, ours has not changed. */
 static bool is_unchanged(const struct mpk_mapping_origin *o)
 {
 	struct mpk_file_identity now;
@@ -253,7 +253,7 @@ void mpk_mappings_keep(void)
 	keeps_closed = true;
 }
 
-/* With origins_lock. */
+/* Call with origins_lock held. */
 static bool has_origin(const struct stat *file, bool replaceable)
 {
 	const struct mpk_file_identity identity = identity_of(file);
@@ -264,8 +264,7 @@ static bool has_origin(const struct stat *file, bool replaceable)
 	return false;
 }
 
-/* Inputs that are closed count, too: a package may name a file that was read first and is
- * to be overwritten last. */
+/* Closed inputs count, too: a package may name one file as an early input and as its output. */
 enum mpk_input_state mpk_mappings_find(const struct stat *file)
 {
 	const struct mpk_file_identity identity = identity_of(file);
@@ -297,7 +296,7 @@ static enum mpk_code open_fd(int fd, const char *name, struct mpk_mapping *out,
 {
 	struct mpk_mapping m = { .fd = fd };
 
-	/* Before anything is read, so that a change in between is seen. */
+	/* Record the file before reading it, so that a change during the read is noticed. */
 	m.origin = mapping_remember(fd, name);
 	enum mpk_code code = m.origin ? map_fd(fd, &m, err) : mpk_fail_nomem(err);
 
@@ -313,7 +312,7 @@ static enum mpk_code open_fd(int fd, const char *name, struct mpk_mapping *out,
 	return MPK_OK;
 }
 
-/* With origins_lock. Without memory for it a file is none that was counted before. */
+/* Call with origins_lock held. Without memory the file counts as new. */
 static bool was_counted(const struct mpk_file_identity *file)
 {
 	static struct mpk_arena names;
@@ -367,7 +366,8 @@ enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out, struct
 	out->input_bytes = out->bytes.len;
 	mpk_account_open(out->input_bytes);
 
-	/* In programs a file that is opened many times is one input; applications keep no account. */
+	/* In programs a file that is opened many times is one input; applications have no
+	 * account. */
 	bool is_new = keeps_closed;
 
 	if (is_new && out->origin) {
@@ -394,7 +394,7 @@ enum mpk_code mpk_mapping_open_same(const char *path, const struct mpk_file_iden
 	struct mpk_file_identity now;
 	struct stat st;
 
-	/* opening some devices does something */
+	/* opening some devices has side effects */
 	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
 		return fail_changed(path, err);
 	MPK_TRY(mpk_mapping_open(path, out, err));
@@ -417,7 +417,7 @@ enum mpk_code mpk_mapping_of_fd(int fd, const char *name, struct mpk_mapping *ou
 	return code;
 }
 
-/* The mapping stays. Without its descriptor the file is checked by its name. */
+/* The mapping stays valid. Later the file is checked by its name. */
 void mpk_mapping_close_file(struct mpk_mapping *m)
 {
 	if (m->fd < 0)
@@ -440,7 +440,7 @@ void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope)
 		if (p->data && p->len >= MPK_LARGE_BYTES && at >= base && at - base < m->bytes.len)
 			*p = (struct mpk_piece){ .fd = m->fd, .off = at - base, .len = p->len };
 	}
-	/* The last piece may not be the last one any more, so it must not grow. */
+	/* The last piece may have been split, so small values must not extend it. */
 	rope->tail = NULL;
 	rope->tail_left = 0;
 }

@@ -15,19 +15,19 @@
 #include "base/rope.h"
 #include "base/span.h"
 
-struct mpk_mapping_origin; /* what the file was like when it was opened */
+struct mpk_mapping_origin; /* the file's state when it was opened */
 
 /* Zero-initialise; fill with mpk_mapping_open; mpk_mapping_close. */
 struct mpk_mapping {
 	struct mpk_span bytes; /* the content; valid until close */
-	int fd;                /* open for reading while the mapping is; -1 after standard input */
-	bool mapped;           /* whether bytes are a private read-only mmap; else heap memory */
+	/* open for reading as long as the mapping exists; -1 after standard input */
+	int fd;
+	bool mapped; /* whether bytes are a private read-only mmap; else heap memory */
 	struct mpk_mapping_origin *origin; /* NULL: standard input */
-	uint64_t input_bytes;              /* that base/account.h counts */
+	uint64_t input_bytes;              /* bytes charged to base/account.h */
 };
 
-/* What is read from a pipe or a device at most, bytes: an endless one must not take all
- * memory. */
+/* The most bytes read from a pipe or a device. An endless one must not take all memory. */
 #define MPK_PIPE_MAX (UINT64_C(2) << 30)
 #define MPK_DEVICE_MAX (UINT64_C(16) << 20)
 
@@ -41,99 +41,103 @@ struct mpk_mapping {
 enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_mapping_of_fd - the same for a file that is open already, such as one without a name
+/* mpk_mapping_of_fd - like mpk_mapping_open, for an open file, such as one without a name
  * @name    for messages; copied
  * Returns  as mpk_mapping_open */
 enum mpk_code mpk_mapping_of_fd(int fd, const char *name, struct mpk_mapping *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_mapping_close_file - give the descriptor back, of which a process has not so many; the bytes
- * stay */
+/* mpk_mapping_close_file - close the descriptor, because a process has few of them; the bytes stay
+ * valid */
 void mpk_mapping_close_file(struct mpk_mapping *m);
 
-/* mpk_mappings_check - that no file with an open mapping has another size or time of modification
- * than when it was opened: what was read would be of two files. Of this process, whoever opened
- * them; outputs ask before they take their names (io/output.h).
+/* mpk_mappings_check - check that no mapped file of this process has changed its size or time of
+ * modification since it was opened; its bytes could be a mixture of two versions. Outputs call
+ * this before they take their names (io/output.h).
  * Returns  MPK_OK; MPK_E_IO with the name of the file */
 enum mpk_code mpk_mappings_check(struct mpk_error *err) MPK_MUST_CHECK;
 
-/* Of a regular file, and of it at one time. */
+/* Identifies a regular file and its version. */
 struct mpk_file_identity {
 	uint64_t device, inode, size; /* bytes */
 	int64_t modified;             /* nanoseconds since 1970 */
 };
 
-/* mpk_mapping_identity - what a file was when it was opened
- * Returns  false: m is of a pipe, a device or standard input, which nobody else can open again */
+/* mpk_mapping_identity - the identity of a file when it was opened
+ * Returns  false: m is of a pipe, a device or standard input, which another process
+ *          cannot open again */
 bool mpk_mapping_identity(const struct mpk_mapping *m, struct mpk_file_identity *out);
 
-/* mpk_mapping_open_same - as mpk_mapping_open, of a file that another process has read
- * Nothing but a regular file is opened, whatever has the name by now.
- * Returns  as mpk_mapping_open; MPK_E_IO: it is not that file any more, or has changed */
+/* mpk_mapping_open_same - like mpk_mapping_open, for a file that another process has read
+ * Opens only a regular file with that identity, whatever file has the name now.
+ * Returns  as mpk_mapping_open; MPK_E_IO: another file has the name, or the file has
+ *          changed */
 enum mpk_code mpk_mapping_open_same(const char *path, const struct mpk_file_identity *identity,
 				    struct mpk_mapping *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* What a file is that an output is to take the place of. */
+/* How an output relates to the file that it would replace. */
 enum mpk_input_state {
 	MPK_INPUT_NOT,
-	MPK_INPUT,             /* an open mapping is of it: it must stay */
-	MPK_INPUT_REPLACEABLE, /* the same, and the user named it as the output */
+	MPK_INPUT, /* an open mapping shows the file: it must stay */
+	/* an open mapping shows the file, but the user named it as the output */
+	MPK_INPUT_REPLACEABLE,
 };
 
-/* mpk_mappings_find - what a file is
- * mpk_mappings_keep - from now on, one whose mapping has been closed counts, too; for programs, which end
- * mpk_mapping_may_be_replaced - from now on, m is of a file that may be replaced: its user asked for that */
+/* mpk_mappings_find - whether a file is an input
+ * mpk_mappings_keep - from now on, closed mappings count as inputs, too; for programs, which end
+ * soon
+ * mpk_mapping_may_be_replaced - m shows a file that the user allowed to replace */
 enum mpk_input_state mpk_mappings_find(const struct stat *file);
 void mpk_mappings_keep(void);
 void mpk_mapping_may_be_replaced(struct mpk_mapping *m);
 
-/* mpk_mappings_at_fork - let a child open and close mappings, whatever other threads of its parent were at;
- * for handlers of pthread_atfork */
+/* mpk_mappings_at_fork - keep the list of mappings usable in a child, whatever other threads of
+ * the parent do; for handlers of pthread_atfork */
 void mpk_mappings_at_fork(enum mpk_fork_moment moment);
 
-/* mpk_mapping_use_file - turn the large pieces of a rope that are views of a mapping into
- * ranges of its file (MPK_LARGE_BYTES and more), which are copied inside the kernel, without touching them; the
- * descriptor is borrowed until they are written
- * A mapping of a pipe has no file: nothing changes then. */
+/* mpk_mapping_use_file - replace large pieces of a rope (MPK_LARGE_BYTES and more) that are views
+ * of m by ranges of its file, which the kernel copies without loading them. The descriptor is
+ * borrowed until the rope is written.
+ * Does nothing when m is of a pipe. */
 void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope);
 
-/* The bytes of a mapping, open to changes that do not get into the file. */
+/* The bytes of a mapping, writable in memory; the file does not change. */
 struct mpk_private {
 	uint8_t *data;
 	size_t len;
-	size_t keep_off, keep_len;       /* bytes of m that stay unchangeable */
-	struct mpk_private_holes *holes; /* of a sparse file; NULL: there are none */
+	size_t keep_off, keep_len;       /* bytes of m that stay read-only */
+	struct mpk_private_holes *holes; /* holes of a sparse file; NULL: none */
 };
 
-/* mpk_private_open - make the bytes of m changeable
- * @keep    a part of m->bytes that stays as it is, or empty: a gigabyte that could be written
- *          would count as a gigabyte of memory
- * @out     to be closed before m. What came from standard input or a pipe has no second copy:
- *          m->bytes change, too.
+/* mpk_private_open - make the bytes of m writable
+ * @keep    a part of m->bytes that stays read-only, or empty: writable gigabytes would
+ *          count as memory
+ * @out     close it before m. Bytes from standard input or a pipe have no second copy:
+ *          there m->bytes change, too.
  * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_private_open(const struct mpk_mapping *m, struct mpk_span keep,
 			       struct mpk_private *out, struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_private_close(const struct mpk_mapping *m, struct mpk_private *p);
 
-/* mpk_private_touch - before bytes are changed: holes of the file are not writable until then
+/* mpk_private_touch - call before bytes are changed; holes of the file are read-only until then
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_private_touch(const struct mpk_private *p, uint64_t off, uint64_t len,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_private_hole - how many bytes at the beginning of a part of an open one are a hole of its file that nobody
- * changed: zeros that need not be read; 0 of other memory */
+/* mpk_private_hole - how many bytes at the beginning of part are an unchanged hole of the file, so
+ * zeros that need not be read; 0 for memory that no mpk_private has */
 size_t mpk_private_hole(struct mpk_span part);
 
 /* mpk_mapping_close - release; safe on a zeroed or closed mapping */
 void mpk_mapping_close(struct mpk_mapping *m);
 
-/* mpk_mapping_of - where in which sparse file the bytes at an address are, of all mappings that are open
+/* mpk_mapping_of - find the sparse file and offset whose bytes an open mapping shows at an address
  * @fd      is borrowed
- * Returns  false: in none, its file is closed, or it is not sparse */
+ * Returns  false: no mapping has the address, its file is closed, or it is not sparse */
 bool mpk_mapping_of(const uint8_t *at, int *fd, uint64_t *off);
 
-/* mpk_read_at - len bytes of a file from an offset
- * Returns  how many there are, len at most; -1 with errno */
+/* mpk_read_at - read len bytes of a file from an offset
+ * Returns  the number of bytes read, fewer at the end of the file; -1 with errno */
 ssize_t mpk_read_at(int fd, void *to, size_t len, uint64_t off);
 
 /* --- demand paging of bytes that can be made again (demand.c) ---
@@ -149,40 +153,42 @@ ssize_t mpk_read_at(int fd, void *to, size_t len, uint64_t off);
 
 struct mpk_demand;
 
-/* Both functions are called by a signal handler, at any read: they must not allocate memory or take a lock. */
+/* A signal handler calls both functions, during any read: they must not allocate memory or take a
+ * lock. */
 struct mpk_demand_source {
-	/* Makes len bytes at offset from. Where the last call ended, or at the beginning of a chunk.
-	 * Returns false: they cannot be made any more */
+	/* Writes len bytes at offset from into `into`. from is where the last call ended, or the
+	 * beginning of a chunk.
+	 * Returns  false: the bytes cannot be made any more */
 	bool (*make)(void *arg, uint64_t from, uint8_t *into, size_t len);
-	void (*failed)(void *arg); /* make did; must not return */
+	void (*failed)(void *arg); /* Called when make has failed; must not return. */
 	void *arg;
 };
 
-/* Multiples of it begin and end what is made at a time; no page of any machine is larger. */
+/* Pages are filled in multiples of this size; no machine has larger pages. */
 enum { MPK_DEMAND_GRAIN = 64 * 1024 };
 
-/* mpk_demand_open - an address range for len bytes
- * It counts as len bytes of the process's limit of data (RLIMIT_DATA), which it may take at worst.
- * @chunk   bytes that are given up together, a multiple of MPK_DEMAND_GRAIN
- * @arena   has to stay until mpk_demand_close
- * Returns  NULL: memory or addresses are out */
+/* mpk_demand_open - an address range for len bytes that are made when they are read
+ * It counts as len bytes for RLIMIT_DATA, the most that it can take.
+ * @chunk   bytes that are dropped together, a multiple of MPK_DEMAND_GRAIN
+ * @arena   must live until mpk_demand_close
+ * Returns  NULL: out of memory or addresses */
 struct mpk_demand *mpk_demand_open(size_t len, size_t chunk, struct mpk_arena *arena);
 
-/* mpk_demand_offer - bytes that are at hand anyhow, before mpk_demand_start; in order
- * Those at the beginning and the end are kept, as files have their headers and tables there. */
+/* mpk_demand_offer - provide bytes that are in memory already, in order, before mpk_demand_start
+ * Those at the beginning and the end are kept, because files have headers and tables there. */
 void mpk_demand_offer(struct mpk_demand *d, uint64_t off, struct mpk_span piece);
 
-/* mpk_demand_keep - keep what will probably be read of bytes that were offered just now
- * @off, @piece  as offered
- * @from, @len   the part; what pages of it are not whole in piece is not kept, nor are more than 16 MiB in all */
+/* mpk_demand_keep - keep a part of bytes that were just offered, because it will probably be read
+ * @off, @piece as offered
+ * @from, @len the part; only whole pages within piece are kept, at most 16 MiB in total */
 void mpk_demand_keep(struct mpk_demand *d, uint64_t off, struct mpk_span piece, uint64_t from,
 		     size_t len);
 
-/* mpk_demand_start - from now on, bytes that are not there are made when they are read
+/* mpk_demand_start - from now on, missing bytes are made when they are read
  * Returns  the bytes, valid until mpk_demand_close; empty: the system refuses */
 struct mpk_span mpk_demand_start(struct mpk_demand *d, const struct mpk_demand_source *source);
 
-/* mpk_demand_close - give addresses and memory back; NULL: nothing */
+/* mpk_demand_close - free addresses and memory; d may be NULL */
 void mpk_demand_close(struct mpk_demand *d);
 
 #endif

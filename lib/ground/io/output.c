@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Output files that appear whole or not at all. The content goes to an unnamed file, which the kernel
- * removes when a killed process leaves it. Where file systems have no such files, it goes to one with a
- * temporary name, and these names are kept in a table that a signal handler can read. */
+/* output.c - output files that appear whole or not at all. The content goes to an unnamed file,
+ * which the kernel removes even if the process is killed. File systems without unnamed files get a
+ * temporary name; a table of these names can be read by a signal handler. */
 #include "io/output.h"
 
 #include <errno.h>
@@ -21,22 +21,23 @@
 enum { TEMPS_MAX = 16, NAME_TRIES = 100 };
 
 struct mpk_output {
-	char *path;    /* where the file will be, links resolved; NULL: written through */
-	char *temp;    /* its temporary name while it has one, else NULL */
-	char *shown;   /* the path as the caller named it, for messages */
-	mode_t mode;   /* of the finished file, before the umask */
-	bool replaces; /* whether a file is there already; its owner and permissions: */
+	char *path;    /* target path with links resolved; NULL: written through */
+	char *temp;    /* current temporary name; NULL: none */
+	char *shown;   /* the path as the user named it, for messages */
+	mode_t mode;   /* permissions of the finished file, before the umask */
+	bool replaces; /* whether a file exists there; if so, its owner and permissions: */
 	struct stat old;
 	int fd;
 	bool own_fd;
-	int taken; /* -1: the content is fd; otherwise the file open here, whose name is temp */
+	/* -1: fd has the content; otherwise an open file named temp has it (mpk_output_take) */
+	int taken;
 };
 
-/* Names that a killed build would leave. Slots hold the temp strings of live
- * outputs; a signal handler reads them, hence the atomics. */
+/* Temporary names that a killed build would leave behind. Slots point to the temp strings of open
+ * outputs. A signal handler reads them, hence the atomics. */
 static _Atomic(const char *) temps[TEMPS_MAX];
 
-/* A name that does not fit into the full table is removed only by the sweep of the next run. */
+/* If the table is full, the next run's sweep removes the name. */
 static void temps_add(const char *name)
 {
 	for (size_t i = 0; i < TEMPS_MAX; i++) {
@@ -57,7 +58,7 @@ static void temps_drop(const char *name)
 	}
 }
 
-/* In a signal handler: only unlink, and nothing is freed. */
+/* Runs in a signal handler: it only unlinks and frees nothing. */
 void mpk_output_abandon_all(void)
 {
 	for (size_t i = 0; i < TEMPS_MAX; i++) {
@@ -100,13 +101,13 @@ static enum mpk_code fail_io(const struct mpk_output *o, const char *what, struc
 	return code;
 }
 
-/* Finds a temporary name that nobody has.
- * @make    gives something that name; false with errno when it cannot */
+/* Finds an unused temporary name.
+ * @make    creates something under that name; false with errno when it cannot */
 static enum mpk_code output_take_name(struct mpk_output *o,
 				      bool (*make)(struct mpk_output *, const char *),
 				      struct mpk_error *err)
 {
-	/* Only here are temporary names made, so here is where those of killed runs are removed. */
+	/* Temporary names are only made here, so this is where those of killed runs are removed. */
 	mpk_temporary_sweep(o->path);
 	for (unsigned tries = 0; tries < NAME_TRIES; tries++) {
 		char *name = mpk_temporary_name(o->path);
@@ -134,21 +135,22 @@ static bool make_file(struct mpk_output *o, const char *name)
 		return false;
 	if (mpk_temporary_lock(o->fd))
 		return true;
-	/* A sweep was faster and removes it. */
+	/* Another run's sweep took the file for an abandoned one and removes it. */
 	(void)close(o->fd);
 	o->fd = -1;
 	errno = EEXIST;
 	return false;
 }
 
-/* Standard output, under whichever name: its offset and append mode are the user's. */
+/* Whether the path is standard output under any name. Its offset and append mode belong to the
+ * user. */
 static bool is_stream_name(const char *path)
 {
 	return strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0 ||
 	       strncmp(path, "/dev/fd/", 8) == 0;
 }
 
-/* Where a link leads nowhere or in a circle, the user's intention is unknown. */
+/* For a link that is broken or circular, it is unknown which file the user means. */
 static bool is_broken_link(const char *path)
 {
 	struct stat st;
@@ -206,7 +208,7 @@ static enum mpk_code open_target(struct mpk_output *o, struct mpk_error *err)
 	o->old = st;
 	/* The file that a link leads to is replaced, not the link. */
 	o->path = exists ? realpath(o->shown, NULL) : strdup(o->shown);
-	if (!o->path && errno != ENOMEM) /* a descriptor's file that has no name any more */
+	if (!o->path && errno != ENOMEM) /* the descriptor's file has been removed */
 		return fail_io(o, "cannot write through a link that leads to no file", err);
 	MPK_TRY_ALLOC(o->path, err);
 
@@ -273,7 +275,7 @@ enum mpk_code mpk_output_write_rope(struct mpk_output *o, const struct mpk_rope 
 	return code;
 }
 
-/* Renames file to a temporary name of the output, locked before others see it there. */
+/* Renames file to a temporary name of the output, and locks it before another run can see it. */
 static bool take_file(struct mpk_output *o, const char *file, char *name)
 {
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -289,7 +291,7 @@ static bool take_file(struct mpk_output *o, const char *file, char *name)
 	return false;
 }
 
-/* The linker's file becomes the output without a copy of its bytes. */
+/* The linker's output file becomes ours without copying its bytes. */
 enum mpk_code mpk_output_take(struct mpk_output *o, const char *file, struct mpk_error *err)
 {
 	char *name = o->path ? mpk_temporary_name(o->path) : NULL;
@@ -301,8 +303,8 @@ enum mpk_code mpk_output_take(struct mpk_output *o, const char *file, struct mpk
 	if (!name || !take_file(o, file, name)) {
 		free(name);
 
-		/* The way for what is written through, and where the file is on another file
-		 * system, so that rename(2) fails. */
+		/* Otherwise copy: for outputs that are written through, and for files on another
+		 * file system, where rename(2) fails. */
 		struct stat st;
 		int in = open(file, O_RDONLY | O_CLOEXEC);
 
@@ -355,8 +357,8 @@ static int content_fd(const struct mpk_output *o)
 	return o->taken >= 0 ? o->taken : o->fd;
 }
 
-/* The new file gets the owner and the permissions of the old one; where the owner cannot be kept, no
- * program may gain his rights. */
+/* The new file gets owner and permissions of the old one. If the owner cannot be kept, set-user-ID
+ * bits are dropped. */
 static enum mpk_code keep_mode(const struct mpk_output *o, struct mpk_error *err)
 {
 	int fd = content_fd(o);
@@ -371,7 +373,7 @@ static enum mpk_code keep_mode(const struct mpk_output *o, struct mpk_error *err
 	return MPK_OK;
 }
 
-/* Writes the bytes before the name appears, and the name before the caller continues. */
+/* Syncs the bytes before the name appears, and the name before the caller continues. */
 static enum mpk_code sync_file(const struct mpk_output *o, struct mpk_error *err)
 {
 	return fsync(content_fd(o)) == 0 ? MPK_OK : fail_io(o, "cannot write to the disk", err);
@@ -390,8 +392,7 @@ static enum mpk_code sync_name(const struct mpk_output *o, struct mpk_error *err
 	return result == 0 ? MPK_OK : fail_io(o, "cannot write to the disk", err);
 }
 
-/* The last moment to find that an input changed or memory was out. What is written before
- * this is seen by nobody. */
+/* The last moment to notice a changed input or lack of memory: nothing has been published yet. */
 static enum mpk_code commit(struct mpk_output *o, struct mpk_error *err)
 {
 	if (!o->path)

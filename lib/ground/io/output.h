@@ -29,14 +29,15 @@
 
 struct mpk_output;
 
-/* mpk_output_make_durable - from now on, commit returns when the file and its name are on the disk
- * (fsync(2)); for the whole process */
+/* mpk_output_make_durable - from now on, commit waits until the file and its name are on the disk
+ * (fsync(2)); applies to the whole process */
 void mpk_output_make_durable(void);
 bool mpk_output_is_durable(void);
 
-/* mpk_output_check_path - what mpk_output_open asks at its time, asked before the work is done: whether
- * what is there may be replaced
- * Returns  MPK_OK; MPK_E_USAGE with the file name: it is an input, or no output of ours; MPK_E_IO; MPK_E_NOMEM */
+/* mpk_output_check_path - the checks of mpk_output_open, before any work is done: may the existing
+ * file be replaced?
+ * Returns  MPK_OK; MPK_E_USAGE with the file name: it is an input, or we did not write
+ *          it; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_output_check_path(const char *path, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_output_open - begin writing path
@@ -49,40 +50,42 @@ enum mpk_code mpk_output_open(const char *path, unsigned mode, struct mpk_output
 /* mpk_output_fd - the descriptor to write to (seekable unless written through) */
 int mpk_output_fd(const struct mpk_output *o);
 
-/* mpk_output_is_through - whether what is written is out at once, and for good: to standard
+/* mpk_output_is_through - whether written bytes leave at once and cannot be taken back: standard
  * output, a pipe, a device */
 bool mpk_output_is_through(const struct mpk_output *o);
 
 /* mpk_output_write, mpk_output_write_rope - append; file ranges as mpk_copy_range does
  * @tap     sees every byte; may be NULL
- * Returns  MPK_OK; MPK_E_UNSUPPORTED: that is more than may be written; MPK_E_IO (also when a file range ends early) */
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: more than the limit of output; MPK_E_IO (also
+ *          when a file range ends early) */
 enum mpk_code mpk_output_write(struct mpk_output *o, struct mpk_span bytes,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_output_write_rope(struct mpk_output *o, const struct mpk_rope *rope,
 				    const struct mpk_tap *tap,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_output_take - make an existing file the content, and remove it there
- * Nothing may have been written yet. Within one file system the file is renamed, so that
- * its size costs nothing; else it is copied.
+/* mpk_output_take - move an existing file into the output
+ * Nothing may have been written yet. Within one file system the file is renamed, so its size costs
+ * nothing; otherwise it is copied.
  * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_output_take(struct mpk_output *o, const char *file,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_output_commit - give the file its name, replacing an old one; frees o in any case
- * Returns  MPK_OK; as mpk_mappings_check: an input has changed; MPK_E_IO (the old file is untouched then, unless it was the last step, making the
- *          new name durable, that failed) */
+/* mpk_output_commit - give the file its name, replacing an old one; always frees o
+ * Returns  MPK_OK; the errors of mpk_mappings_check: an input has changed; MPK_E_IO
+ *          (the old file is untouched, unless the last step failed, making the new name
+ *          durable) */
 enum mpk_code mpk_output_commit(struct mpk_output *o, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_output_abandon - drop everything written; the old file stays; NULL is fine */
 void mpk_output_abandon(struct mpk_output *o);
 
-/* mpk_output_finish - commit when code is MPK_OK, else abandon; how a writer ends
+/* mpk_output_finish - commit when code is MPK_OK, else abandon; the last call of a writer
  * Returns  code; MPK_E_IO as mpk_output_commit */
 enum mpk_code mpk_output_finish(struct mpk_output *o, enum mpk_code code,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_output_store - a whole file of some bytes
+/* mpk_output_store - write a whole file
  * Returns  MPK_OK; MPK_E_UNSUPPORTED as mpk_output_write; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_output_store(const char *path, struct mpk_span bytes,
 			       struct mpk_error *err) MPK_MUST_CHECK;
@@ -105,13 +108,13 @@ void mpk_output_abandon_all(void);
  * ended that: what nobody has locked was abandoned. File systems that know no such locks keep theirs.
  */
 
-/* mpk_overwrite_author - who writes; for the whole process
- * @program  "mpack"; static
- * @mark     bytes that an ELF file or archive has in its first or last megabyte when the program wrote
- *           it; may be empty; static */
+/* mpk_overwrite_author - name the writing program; applies to the whole process
+ * @program "mpack"; static
+ * @mark    bytes in the first or last megabyte of every ELF file or archive that the
+ *          program wrote; may be empty; static */
 void mpk_overwrite_author(const char *program, struct mpk_span mark);
 
-/* mpk_overwrite_all - from now on every file may be replaced; for the whole process */
+/* mpk_overwrite_all - allow every file to be replaced; applies to the whole process */
 void mpk_overwrite_all(void);
 
 /* mpk_overwrite_check - whether an output may replace a file
@@ -120,34 +123,34 @@ void mpk_overwrite_all(void);
 enum mpk_code mpk_overwrite_check(const char *path, const struct stat *file,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_overwrite_check_folder - whether a folder that is there may be written into, name by name: it is
- * empty, or this program made it for that
+/* mpk_overwrite_check_folder - whether files may be written into an existing folder: it is empty,
+ * or this program made it for that
  * Returns  MPK_OK; MPK_E_IO with the name */
 enum mpk_code mpk_overwrite_check_folder(const char *path, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_overwrite_claim - say of a finished file that this program wrote it, of a folder that it made it. A
- * file system that cannot keep that forgets it. */
+/* mpk_overwrite_claim - record in an extended attribute that this program wrote the file or made
+ * the folder. Does nothing on file systems without attributes. */
 void mpk_overwrite_claim(int fd);
 
 enum { MPK_RANDOM_LETTERS = 6 };
 
-/* mpk_random_letters - that many lower case letters and digits that nobody guesses, and a NUL */
+/* mpk_random_letters - unpredictable lower case letters and digits, and a NUL */
 void mpk_random_letters(char out[MPK_RANDOM_LETTERS + 1]);
 
 /* mpk_temporary_name - ".NAME.XXXXXX.partial" beside path, in memory for free(); NULL when memory is out
  * The NAME is cut where it would leave no room for the rest. */
 char *mpk_temporary_name(const char *path);
 
-/* mpk_temporary_lock - mark what fd is open on as in use, for as long as the descriptor is open
- * Returns  false: somebody else has it */
+/* mpk_temporary_lock - mark the file of fd as in use, until fd is closed
+ * Returns  false: another process has locked it */
 bool mpk_temporary_lock(int fd);
 
-/* mpk_temporary_sweep - remove what is beside path, under a temporary name of it, and nobody has locked
- * Failures are not the caller's business, and not reported. */
+/* mpk_temporary_sweep - remove temporary files of path that no process has locked
+ * Failures do not concern the caller and are not reported. */
 void mpk_temporary_sweep(const char *path);
 
-/* mpk_remove_all - a file, or a directory with all that is in it; links are not followed
- * Returns  whether nothing is there any more */
+/* mpk_remove_all - remove a file, or a directory with its content; links are not followed
+ * Returns  whether nothing is left */
 bool mpk_remove_all(const char *path);
 
 /* --- a directory of files that appears whole or not at all ---
@@ -160,33 +163,34 @@ bool mpk_remove_all(const char *path);
 
 /* Zero-initialise; mpk_directory_open; commit or abandon. */
 struct mpk_directory {
-	char *path;                /* the target */
-	char *temp;                /* where files are written until commit; NULL when closed */
-	int fd;                    /* descriptor of temp, locked: it tells the next run that this
-				    * run is alive */
-	const struct mpk_tap *tap; /* sees everything written from then on; or NULL */
+	char *path; /* the target */
+	char *temp; /* where files are written until commit; NULL when closed */
+	/* descriptor of temp, locked: other runs see that this run is alive */
+	int fd;
+	const struct mpk_tap *tap; /* sees every byte written; may be NULL */
 };
 
 /* mpk_directory_open - begin writing a directory
  * Returns  MPK_OK; MPK_E_IO with the name: the target is a file, is not empty, or its
- *          parent is not there; MPK_E_NOMEM */
+ *          parent does not exist; MPK_E_NOMEM */
 enum mpk_code mpk_directory_open(const char *path, struct mpk_directory *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_directory_write - one file, and the directories above it
+/* mpk_directory_write - write one file; makes the directories above it
  * @name    relative, "params/w1.npy": no part may be empty, "." or ".."
- * Returns  MPK_OK; MPK_E_RANGE for another name; MPK_E_UNSUPPORTED as mpk_output_write; MPK_E_IO; MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_RANGE: such a part; MPK_E_UNSUPPORTED as mpk_output_write;
+ *          MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_directory_write(const struct mpk_directory *d, const char *name,
 				  const struct mpk_rope *content,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_directory_append - the same after what the file has, which mpk_directory_write began
+/* mpk_directory_append - append to a file that mpk_directory_write began
  * Returns  as mpk_directory_write */
 enum mpk_code mpk_directory_append(const struct mpk_directory *d, const char *name,
 				   const struct mpk_rope *content,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_directory_commit - let the target appear; closes d in any case
+/* mpk_directory_commit - rename the directory to the target; always closes d
  * Returns  MPK_OK; MPK_E_IO, and nothing is left */
 enum mpk_code mpk_directory_commit(struct mpk_directory *d, struct mpk_error *err) MPK_MUST_CHECK;
 

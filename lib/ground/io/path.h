@@ -14,7 +14,7 @@ static inline const char *mpk_path_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* mpk_path_folder - the folder that it lies in: "out/" of "out/deploy.so", "./" of "deploy.so"
+/* mpk_path_folder - the folder of a path: "out/" of "out/deploy.so", "./" of "deploy.so"
  * Returns  memory for free(); NULL when memory is out */
 static inline char *mpk_path_folder(const char *path)
 {
@@ -23,7 +23,8 @@ static inline char *mpk_path_folder(const char *path)
 	return len ? strndup(path, len) : strdup("./");
 }
 
-/* mpk_path_has_suffix - whether it ends in one of them, such as ".cl"; NULL ends the list */
+/* mpk_path_has_suffix - whether a path ends in one of the suffixes, such as ".cl"; NULL ends the
+ * list */
 static inline bool mpk_path_has_suffix(const char *path, const char *const *suffixes)
 {
 	const char *dot = strrchr(path, '.');

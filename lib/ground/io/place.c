@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The place of an output: what it may replace there, and the names of what is not finished yet.
+/* place.c - which files an output may replace, and the names of unfinished outputs.
  *
- * A program that writes to the name it was given would destroy a library by a slip in the order of arguments, so a
- * file is replaced only when it is empty, a text, an array, or was written by us: an extended attribute says so, with
- * the size and time it had then, or a mark in the file, for file systems without attributes. */
+ * A slip in the order of arguments must not destroy a library. So a file is replaced only if it is
+ * empty, text, an array, or was written by us. We recognise our files by an extended attribute
+ * with the size and time of our write, or, on file systems without attributes, by a mark in the
+ * file. */
 #include "io/output.h"
 
 #include <dirent.h>
@@ -23,10 +24,10 @@
 #include "io/mapping.h"
 #include "io/path.h"
 
-/* bytes that are read from the beginning and the end of a file */
+/* bytes read from the beginning and the end of a file */
 enum { TEXT_BYTES = 64 << 10, MARK_BYTES = 1 << 20, CLAIM_BYTES = 128 };
 
-/* What the program is and how its files are marked: set once, before any output is opened. */
+/* The program's name and its mark: set once, before any output is opened. */
 static const char attribute[] = "user.mpk.written";
 static const char *author = "mpk";
 static struct mpk_span mark;
@@ -53,9 +54,9 @@ void mpk_overwrite_all(void)
 	all = true;
 }
 
-/* --- what was written here -------------------------------------------------------------- */
+/* Writes who wrote the file, and its size and time then: a file that others have changed since is
+ * not ours. */
 
-/* Who wrote the file, and its size and time then: what others have written since is not ours. */
 static size_t claim_text(const struct stat *st, char out[CLAIM_BYTES])
 {
 	int n;
@@ -95,7 +96,8 @@ static const struct kind {
 	const char *magic;
 	size_t len, at;
 	const char *name;
-	bool may_be_marked, may_go; /* it is an array, which is replaced like a text */
+	/* it may have our mark; it is an array, which may be replaced like a text */
+	bool may_be_marked, may_go;
 } kinds[] = {
 	{ "\177ELF", 4, 0, "an ELF file", true, false },
 	{ "!<arch>\n", 8, 0, "an archive", true, false },
@@ -110,7 +112,7 @@ static const struct kind {
 	{ "", 0, 0, "a file of bytes", false, false },
 };
 
-/* The last row fits everything. */
+/* The last row matches every file. */
 static const struct kind *overwrite_kind_of(const uint8_t *head, size_t len)
 {
 	const struct kind *k = kinds;
@@ -120,7 +122,7 @@ static const struct kind *overwrite_kind_of(const uint8_t *head, size_t len)
 	return k;
 }
 
-/* Archives and code have early bytes that no text has. */
+/* Archives and machine code soon have bytes that no text has. */
 static bool overwrite_is_text(const uint8_t *bytes, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -198,7 +200,7 @@ enum mpk_code mpk_overwrite_check(const char *path, const struct stat *file, str
 		return MPK_OK;
 
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	/* An unreadable file may be a library. */
+	/* A file that we cannot read may be a library. */
 	if (fd < 0)
 		return fail_to_read(path, errno, err);
 	enum mpk_code code = check_open(fd, path, file, err);
@@ -208,8 +210,8 @@ enum mpk_code mpk_overwrite_check(const char *path, const struct stat *file, str
 
 /* --- folders ---------------------------------------------------------------------------- */
 
-/* A folder that is ours or empty. What cannot be listed is left to the call that writes
- * there, which says why it cannot. */
+/* Accepts a folder that is ours or empty. A folder that cannot be listed is accepted; the later
+ * write reports the reason. */
 enum mpk_code mpk_overwrite_check_folder(const char *path, struct mpk_error *err)
 {
 	DIR *dir = opendir(path);
@@ -243,8 +245,8 @@ enum { NAME_KEPT = 200, OPEN_DIRECTORIES = 8 };
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
 
-/* Random, and not the process number: two containers that share a folder may have the same.
- * Without random numbers (early at boot) the number is the next best. */
+/* Random letters instead of the process number, which may be equal in two containers that share a
+ * folder. Without random numbers (early at boot) the process number is used. */
 void mpk_random_letters(char out[MPK_RANDOM_LETTERS + 1])
 {
 	unsigned char random[MPK_RANDOM_LETTERS] = { 0 };
@@ -280,8 +282,8 @@ static bool is_temporary(const char *name, const char *base)
 	       strcmp(name + MPK_RANDOM_LETTERS, ".partial") == 0;
 }
 
-/* A file system without locks fails with another error than EWOULDBLOCK; then the file
- * counts as ours. */
+/* File systems without locks fail with another error than EWOULDBLOCK; then we assume that the
+ * file is ours. */
 bool mpk_temporary_lock(int fd)
 {
 	return flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
@@ -290,8 +292,8 @@ bool mpk_temporary_lock(int fd)
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st, (void)ftw;
-	/* Not remove(3), which tries unlink on folders: a sandbox may refuse that. What stays keeps its
-	 * folders, no more. */
+	/* Not remove(3), which tries unlink on folders: a sandbox may refuse that. Whatever cannot
+	 * be removed keeps its parent folders. */
 	(void)(type == FTW_DP || type == FTW_D || type == FTW_DNR ? rmdir(path) : unlink(path));
 	return 0;
 }
@@ -304,8 +306,7 @@ bool mpk_remove_all(const char *path)
 	return lstat(path, &st) != 0 && errno == ENOENT;
 }
 
-/* Only names of the same target: what other programs leave in the folder is not ours to
- * remove. */
+/* Removes only names of the same target; files of other programs in the folder stay. */
 void mpk_temporary_sweep(const char *path)
 {
 	char *parent = mpk_path_folder(path);
@@ -318,8 +319,8 @@ void mpk_temporary_sweep(const char *path)
 		    asprintf(&found, "%s%s", parent, e->d_name) < 0)
 			continue;
 
-		/* The lock is held during removal, so that two runs cannot remove the same name,
-		 * one of them the other's new file. */
+		/* The lock is held while removing. Otherwise two runs could remove the same name,
+		 * and one of them would remove the other's new file. */
 		int fd = open(found, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* private.c - bytes of a mapping that may be changed, and what of them nobody needs to read
+/* private.c - a writable private copy of a mapping, and its holes
  *
- * A sparse file of terabytes has few blocks. Whoever reads a page of its holes makes the kernel fill one with zeros, and a
- * copy of the file would take as long as if all of it were there. So the holes are found first, and stay unwritable until
- * somebody says that he changes them: a writer that forgot to would crash, and lose nothing silently. */
+ * A sparse file of terabytes has few blocks. Reading a page of a hole makes the kernel fill a page
+ * with zeros, and a copy of the file would take as long as if it were full. So holes are found
+ * first, and stay read-only until a writer declares a change (mpk_private_touch): a writer that
+ * forgets this crashes instead of losing data silently. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,18 +15,18 @@
 
 #include "io/mapping.h"
 
-/* Shorter holes are read like all else, and so are those beyond that number. */
+/* Shorter holes, and holes beyond HOLES_MAX, are treated as data. */
 enum { HOLE_LEAST = 1 << 20, HOLES_MAX = 256 };
 
-/* Whole pages, from off on. */
+/* A hole; off and len are multiples of the page size. */
 struct hole {
 	size_t off, len;
-	bool changed; /* some of it may be */
+	bool changed; /* part of it may have been changed */
 };
 
 struct mpk_private_holes {
 	struct mpk_private_holes *next;
-	const uint8_t *data; /* of all bytes */
+	const uint8_t *data; /* all bytes of the mapping */
 	size_t len, count;
 	struct hole items[HOLES_MAX];
 };
@@ -51,7 +52,7 @@ static void forget_holes(struct mpk_private_holes *holes)
 	free(holes);
 }
 
-/* What lies between two data of the file. */
+/* Adds the hole between two data ranges of the file. */
 static void add_hole(struct mpk_private_holes *h, uint64_t from, uint64_t to)
 {
 	const size_t page = page_bytes();
@@ -61,7 +62,7 @@ static void add_hole(struct mpk_private_holes *h, uint64_t from, uint64_t to)
 		h->items[h->count++] = (struct hole){ off, end - off, false };
 }
 
-/* Moves the descriptor's own position, which nobody else uses.
+/* Moves the position of the descriptor, which nothing else uses.
  * Returns  false with errno */
 static bool find_holes(const struct mpk_mapping *m, struct mpk_private *p)
 {
@@ -78,7 +79,7 @@ static bool find_holes(const struct mpk_mapping *m, struct mpk_private *p)
 	while (p->holes->count < HOLES_MAX && (uint64_t)at < p->len) {
 		data = lseek(m->fd, at, SEEK_DATA);
 		if (data < 0 && errno != ENXIO)
-			break; /* a file system that does not tell */
+			break; /* the file system does not report holes */
 		add_hole(p->holes, (uint64_t)at,
 			 data < 0 || (uint64_t)data > p->len ? p->len : (uint64_t)data);
 		at = data < 0 ? data : lseek(m->fd, data, SEEK_HOLE);
@@ -134,7 +135,7 @@ size_t mpk_private_hole(struct mpk_span part)
 
 /* --- the copy ----------------------------------------------------------------------------- */
 
-/* Pages from one offset to another, but for holes.
+/* Makes pages in a range writable, except holes.
  * Returns  false with errno */
 static bool allow_range(const struct mpk_private *p, size_t from, size_t to)
 {
@@ -152,7 +153,8 @@ static bool allow_range(const struct mpk_private *p, size_t from, size_t to)
 	return from >= to || mprotect(p->data + from, to - from, PROT_READ | PROT_WRITE) == 0;
 }
 
-/* Everything but holes and the whole pages inside the kept part; for a small part, all but holes. */
+/* Makes everything writable but holes and the whole pages inside the kept part; if the kept part
+ * is small, everything but holes. */
 static bool allow_changes(const struct mpk_private *p)
 {
 	size_t page = page_bytes();
@@ -164,8 +166,8 @@ static bool allow_changes(const struct mpk_private *p)
 	return allow_range(p, 0, head) && allow_range(p, tail, p->len);
 }
 
-/* A second mapping of the same file: the first must stay as the file is, since views of it
- * are written to the output. */
+/* Maps the same file a second time. The first mapping must keep the file's content, since views of
+ * it are written to the output. */
 enum mpk_code mpk_private_open(const struct mpk_mapping *m, struct mpk_span keep,
 			       struct mpk_private *out, struct mpk_error *err)
 {
@@ -178,8 +180,7 @@ enum mpk_code mpk_private_open(const struct mpk_mapping *m, struct mpk_span keep
 	if (has_second && m->mapped)
 		p.data = mmap(NULL, p.len, PROT_READ, MAP_PRIVATE, m->fd, 0);
 	else if (has_second) {
-		/* Small files are in memory that was allocated: there is nothing to map a second
-		 * time. */
+		/* Small files are in allocated memory, not mapped, so copy them. */
 		uint8_t *data = malloc(m->bytes.len);
 
 		if (data)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the bytes of a rope in order, whatever its pieces are: pieces in memory directly, ranges
- * of files through windows that are mapped for a moment, short ranges through a buffer. No piece
- * is ever in memory as a whole. Or maps all pieces as one run, which takes addresses rather than
- * memory. */
+/* reader.c - reads the bytes of a rope in order. Pieces in memory are read directly, file ranges
+ * through windows that are mapped for a moment, short ranges through a buffer. No piece is ever in
+ * memory as a whole. mpk_flat_open instead maps all pieces as one run, which takes addresses
+ * rather than memory. */
 #include "io/reader.h"
 
 #include <errno.h>
@@ -56,8 +56,8 @@ enum mpk_code mpk_reader_next(struct mpk_reader *r, struct mpk_span *out, struct
 		return MPK_OK;
 	}
 
-	/* A range that cannot be mapped is read. An end before that of the range means that
-	 * somebody has made the file shorter. */
+	/* A range that cannot be mapped is read. If the file ends within the range, somebody has
+	 * shortened it. */
 	size_t len = left < sizeof r->buffer ? (size_t)left : sizeof r->buffer;
 	ssize_t n;
 
@@ -114,10 +114,10 @@ enum mpk_code mpk_rope_load(const struct mpk_rope *rope, struct mpk_arena *arena
 
 /* --- as one run ---------------------------------------------------------------- */
 
-/* A payload is a few small pieces around one large file, as a rule. The run of addresses for it
- * begins so that this file's pages fall onto pages: they are mapped in their place, and only its
- * two ends and the other pieces are copied. What is not written to is never made writable, as that
- * would count as memory. */
+/* A payload usually is one large file range with a few small pieces around it. The address run is
+ * placed so that this range is page-aligned and can be mapped; only its two ends and the other
+ * pieces are copied. Pages that are not written to stay read-only, because writable pages would
+ * count as memory. */
 
 static size_t page_bytes(void)
 {
@@ -153,8 +153,8 @@ static enum mpk_code flat_copy(const struct mpk_piece *p, uint64_t skip, uint8_t
 	if (mprotect((void *)low, (uintptr_t)to + len - low, PROT_READ | PROT_WRITE) != 0)
 		return mpk_fail_errno(err, MPK_E_NOMEM, errno, "cannot get memory");
 	if (!p->data) {
-		/* From the file, as the page at an end of the range cannot be mapped in its
-		 * place. */
+		/* Read the ends from the file, because the pages at the ends of the range cannot
+		 * be mapped. */
 		ssize_t n = mpk_read_at(p->fd, to, len, p->off + skip);
 
 		if (n < 0)
@@ -179,7 +179,7 @@ static enum mpk_code map_range(const struct mpk_piece *p, uint8_t *to, struct mp
 		return flat_copy(p, 0, to, (size_t)p->len, err);
 	if (fstat(p->fd, &st) != 0)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read");
-	if ((uint64_t)st.st_size < p->off + p->len) /* A mapping would end in a signal. */
+	if ((uint64_t)st.st_size < p->off + p->len) /* Reading the mapping would raise SIGBUS. */
 		return mpk_fail(err, MPK_E_IO, "a file became shorter while it was read");
 	if (mmap(to + head, whole, PROT_READ, MAP_PRIVATE | MAP_FIXED, p->fd,
 		 (off_t)(p->off + head)) == MAP_FAILED)
@@ -217,15 +217,14 @@ enum mpk_code mpk_flat_open(const struct mpk_rope *rope, struct mpk_flat *out,
 		*out = flat;
 		return MPK_OK;
 	}
-	/* what is no address space is no memory */
+	/* a size beyond the address space is reported as lack of memory */
 	if (rope->len > SIZE_MAX / 2)
 		return mpk_fail_nomem(err);
 	range = largest_range(rope, &at);
 	if (range < rope->count)
 		shift = (size_t)((rope->pieces[range].off - at) % page);
 	flat.mapped = (size_t)rope->len + shift;
-	/* only addresses so far; parts are made readable or writable when something is put
-	 * there */
+	/* reserve addresses only; pages become readable or writable when they are filled */
 	flat.base = mmap(NULL, flat.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 			 -1, 0);
 	if (flat.base == MAP_FAILED)

@@ -21,32 +21,32 @@
 
 enum {
 	MPK_WINDOW_BYTES = 4 * 1024 * 1024, /* most bytes that are mapped at a time */
-	MPK_WINDOW_LEAST = 64 * 1024        /* below, reading is cheaper */
+	MPK_WINDOW_LEAST = 64 * 1024        /* a shorter range is cheaper to read than to map */
 };
 
 /* Zero-initialise. */
 struct mpk_window {
-	void *base; /* the mapping; NULL: closed, or a hole */
+	void *base; /* the mapping; NULL: closed, or the window is a hole */
 	size_t len;
 	struct mpk_span bytes; /* bytes of the file, from the requested offset */
 };
 
-/* mpk_window_measure - how many of len bytes from off on are alike: data, or a hole
- * Moves the descriptor's own position when the file is sparse.
- * Returns  0 when the range is shorter than MPK_WINDOW_LEAST or leaves the file, or the file
- *          is none that could be mapped */
+/* mpk_window_measure - how many bytes from off on, at most len, are all data or all hole
+ * Moves the descriptor's position when the file is sparse.
+ * Returns  0 when the range is shorter than MPK_WINDOW_LEAST or goes beyond the file's
+ *          end, or the file cannot be mapped */
 uint64_t mpk_window_measure(int fd, uint64_t off, uint64_t len, bool *hole);
 
-/* mpk_window_hole - how many bytes at the beginning of a part of an open mapping are a hole of its file, which reads as
- * zeros; 0 of other memory
- * Moves the descriptor's own position when the file is sparse. */
+/* mpk_window_hole - how many bytes at the beginning of part are a hole of a mapped file, which
+ * reads as zeros; 0 for other memory
+ * Moves the descriptor's position when the file is sparse. */
 uint64_t mpk_window_hole(struct mpk_span part);
 
 /* mpk_window_open - map the first bytes of a range of a file, at most MPK_WINDOW_BYTES
- * Moves the descriptor's own position when the file is sparse.
+ * Moves the descriptor's position when the file is sparse.
  * @w       closed; w->bytes is then a non-empty beginning of the range
- * Returns  false when the range is shorter than MPK_WINDOW_LEAST, leaves the file, or the
- *          file cannot be mapped (a pipe): read it instead */
+ * Returns  false when the range is shorter than MPK_WINDOW_LEAST, goes beyond the
+ *          file's end, or the file cannot be mapped (a pipe): read it instead */
 bool mpk_window_open(int fd, uint64_t off, uint64_t len, struct mpk_window *w);
 
 /* mpk_window_close - unmap; safe on a closed window */
@@ -56,12 +56,12 @@ void mpk_window_close(struct mpk_window *w);
 
 enum { MPK_READER_BYTES = 64 * 1024 };
 
-/* 64 KiB: keep it on the heap. File ranges are seen through a window; what has none is read
- * into the buffer. */
+/* 64 KiB: allocate it on the heap. File ranges are mapped in windows; what cannot be mapped is
+ * read into the buffer. */
 struct mpk_reader {
 	const struct mpk_rope *rope;
 	size_t piece;
-	uint64_t at; /* bytes of that piece already given out */
+	uint64_t at; /* bytes of that piece that were returned already */
 	struct mpk_window window;
 	uint8_t buffer[MPK_READER_BYTES];
 };
@@ -69,7 +69,7 @@ struct mpk_reader {
 /* mpk_reader_init - begin at the first byte of a rope, which is borrowed */
 void mpk_reader_init(struct mpk_reader *r, const struct mpk_rope *rope);
 
-/* mpk_reader_fini - give the window back; safe to call twice */
+/* mpk_reader_fini - close the window; safe to call twice */
 void mpk_reader_fini(struct mpk_reader *r);
 
 /* mpk_reader_next - the next bytes; empty at the end
@@ -88,8 +88,8 @@ enum mpk_code mpk_rope_load(const struct mpk_rope *rope, struct mpk_arena *arena
 
 /* Zero-initialise; fill with mpk_flat_open; mpk_flat_close. */
 struct mpk_flat {
-	struct mpk_span bytes; /* valid until close, and as long as the rope's pieces are */
-	void *base;            /* what is mapped for it; NULL: nothing */
+	struct mpk_span bytes; /* valid until mpk_flat_close, and as long as the rope's pieces */
+	void *base;            /* the mapping; NULL: none */
 	size_t mapped;         /* bytes from base on */
 };
 

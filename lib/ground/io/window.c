@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* window.c - parts of files, mapped for a moment. Touching a page beyond the end of a file raises SIGBUS, so the size is
- * asked before each window: the file may have become shorter since the last one. */
+/* window.c - parts of files, mapped for a moment. Touching a page beyond the end of a file raises
+ * SIGBUS, so each window checks the size first: the file may have been shortened since the last
+ * one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "io/mapping.h"
 #include "io/reader.h"
 
-/* What a hole reads as. It is never written, so that all its pages are the one page of zeros. */
+/* The content of a hole. It is never written, so all its pages are the kernel's one zero page. */
 static const uint8_t *zeros(void)
 {
 	static uint8_t bytes[MPK_WINDOW_BYTES];
@@ -72,7 +73,7 @@ bool mpk_window_open(int fd, uint64_t off, uint64_t len, struct mpk_window *w)
 	*w = (struct mpk_window){ .base = base,
 				  .len = (size_t)(skip + n),
 				  .bytes = mpk_span_of((uint8_t *)base + skip, (size_t)n) };
-	/* From a disk, the next window is fetched while this one is worked on. */
+	/* Prefetches the next window from the disk while the caller works on this one. */
 	(void)posix_fadvise(fd, (off_t)(off + n), MPK_WINDOW_BYTES, POSIX_FADV_WILLNEED);
 	return true;
 }

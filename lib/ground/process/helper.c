@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions and answers go over a socket: a head with a number and a length, then the bytes. The number
- * of an answer is its code; with a failure its sentence is the bytes. */
+/* helper.c - requests and replies over a socket: a header with a number and a length, then the
+ * bytes. The number of a reply is its code; on failure the bytes are its message. */
 #include "process/process.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@
 #include "sandbox/sandbox.h"
 #include "text/escape.h"
 
-/* Before every question and answer. Both sides run on one machine, so numbers have its byte
- * order. */
+/* The header of every request and reply. Both processes run on one machine, so numbers have its
+ * byte order. */
 struct head {
 	uint64_t number, bytes;
 };
@@ -53,7 +53,7 @@ static bool send_answer(int fd, enum mpk_code code, struct mpk_span bytes)
 	       mpk_write_all(fd, bytes, NULL);
 }
 
-/* A question that is too long or cut ends the helper: nobody would read the answer. */
+/* A truncated or overlong request ends the helper, because the caller cannot read a reply to it. */
 static bool answer_one(int fd, mpk_helper_fn *answer, void *data)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
@@ -81,7 +81,7 @@ static bool answer_one(int fd, mpk_helper_fn *answer, void *data)
 	return sent;
 }
 
-/* A helper outlives the call that started it, so it must not hold pipes whose end somebody waits
+/* A helper outlives the call that started it. It must not keep pipes open whose end somebody waits
  * for. */
 static void helper_close_others(int fd)
 {
@@ -92,7 +92,8 @@ static void helper_close_others(int fd)
 	(void)mpk_close_others(STDERR_FILENO + 1, &fd, 1);
 }
 
-/* The child asks for the death signal; getppid tells whether the parent died before that. */
+/* The child requests the death signal; comparing getppid tells whether the parent died before
+ * that. */
 MPK_NORETURN static void serve(int fd, mpk_helper_fn *answer, void *data, pid_t parent)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -132,7 +133,7 @@ enum mpk_code mpk_helper_start(mpk_helper_fn *answer, void *data, struct mpk_hel
 
 /* --- who asks ----------------------------------------------------------------------------------- */
 
-/* A helper that has ended must not end us. */
+/* Writing to a helper that has ended must not raise SIGPIPE. */
 static bool put_question(int fd, const struct mpk_span *parts, size_t count, uint64_t bytes)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
@@ -147,8 +148,8 @@ static bool put_question(int fd, const struct mpk_span *parts, size_t count, uin
 	return ok;
 }
 
-/* A crash and a limit of time or memory look alike from here. The rest of a question or answer
- * must not be taken for the next one, so nothing more is asked. */
+/* Crashes and exceeded limits look alike here. The connection is closed, because the rest of a
+ * message must not be taken for the next one. */
 static enum mpk_code ended(struct mpk_helper *h, struct mpk_error *err)
 {
 	mpk_helper_stop(h);
@@ -171,8 +172,7 @@ static enum mpk_code fail_as_answered(uint64_t number, const struct mpk_strbuf *
 	return mpk_failed(safe.code);
 }
 
-/* The answer is read in pieces of 4 KiB, so that a length that was made up reserves no
- * memory. */
+/* The reply is read in pieces of 4 KiB, so that a forged length reserves no memory. */
 enum mpk_code mpk_helper_ask(struct mpk_helper *h, const struct mpk_span *parts, size_t count,
 			     struct mpk_strbuf *answer, struct mpk_error *err)
 {
@@ -204,6 +204,7 @@ enum mpk_code mpk_helper_ask(struct mpk_helper *h, const struct mpk_span *parts,
 void mpk_helper_stop(struct mpk_helper *h)
 {
 	if (h->fd)
-		(void)close(h->fd); /* It reads the end of the socket and exits; init reaps it. */
+		/* The helper reads the end of the socket and exits; init reaps it. */
+		(void)close(h->fd);
 	*h = (struct mpk_helper){ 0 };
 }

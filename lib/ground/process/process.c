@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Child processes: one from its beginning to its end, and many at once. SIGCHLD is blocked for the whole run but while ppoll sleeps, so
- * that nothing is missed between looking at the children and sleeping. And the command lines of
- * programs to run. */
+/* process.c - runs child processes, one or many at once, and builds command lines. SIGCHLD is
+ * blocked during the whole run, except while ppoll sleeps, so that no end is missed between
+ * checking the children and sleeping. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -33,7 +33,8 @@ static const int64_t TICK = MPK_NANOSECONDS / 10;
 
 enum { GROUPS_MAX = 256 }; /* Jobs beyond this number end only by PR_SET_PDEATHSIG. */
 
-/* The groups of children that run, for a signal handler; each slot holds the number of its leader. */
+/* The process groups of running children, for a signal handler; each slot holds the leader's
+ * number. */
 static _Atomic(pid_t) groups[GROUPS_MAX];
 
 static void groups_swap(pid_t from, pid_t to)
@@ -58,11 +59,12 @@ void mpk_process_signal_all(int sig)
 
 /* --- in the child -------------------------------------------------------------- */
 
-/* What a child does between fork and its work: streams, limits, a group or a session of its own, and a death signal.
- * The order matters: ties to the parent come first, so that a parent that dies meanwhile takes the child along. */
+/* First steps of a child between fork and its work: streams, limits, a group or session of its
+ * own, a death signal. Ties to the parent come first, so that a parent that dies meanwhile takes
+ * the child along. */
 
-/* dup2 that skips equal numbers: exec would close such a descriptor. Without a descriptor (no
- * /dev/null in a bare chroot) the stream stays. */
+/* dup2 that does nothing for equal numbers, because exec would close such a descriptor. Without a
+ * descriptor (no /dev/null in a bare chroot) the stream stays. */
 static void put_stream(int fd, int target)
 {
 	if (fd == target)
@@ -71,7 +73,7 @@ static void put_stream(int fd, int target)
 		(void)dup2(fd, target);
 }
 
-/* An empty input where /dev/null is missing: the child must not read ours. */
+/* Gives the child an empty input even where /dev/null is missing: it must not read ours. */
 static void put_nothing(int target)
 {
 	int ends[2];
@@ -84,7 +86,7 @@ static void put_nothing(int target)
 		(void)close(ends[0]);
 }
 
-/* A hard limit: only root could raise it again. */
+/* Sets a hard limit, which only root could raise again. */
 static void limit_cpu(double seconds)
 {
 	struct rlimit limit;
@@ -106,17 +108,19 @@ static void execute(const struct mpk_process *p)
 		(void)execvp(p->argv[0], (char *const *)(uintptr_t)p->argv);
 }
 
-/* The work of a child, in the child.
- * @output  the end of a pipe that it prints into; MPK_OUTPUT_COPIED
- * @others  the process that forked it, which may be gone by now; of one that is contained, whom it must not reach */
+/* The child's main function.
+ * @output  write end of a pipe for its output; MPK_OUTPUT_COPIED
+ * @others  the process that forked it, which may have ended; for a contained child, the
+ *          processes that it must not reach */
 MPK_NORETURN static void child_main(const struct mpk_process *p, struct mpk_process_self *self,
 				    int output, const struct mpk_supervisor_others *others)
 {
 	struct mpk_error err = { 0 };
 
-	/* Asks to end with the parent, whatever ends that. The child asks, and may be too late. */
+	/* Requests a signal for the parent's end. The parent may have ended before; that is
+	 * checked next. */
 	if (p->contained) {
-		/* A group and a terminal that no other process is in. */
+		/* Its own session: no other process is in its group or on its terminal. */
 		(void)setsid();
 		(void)prctl(PR_SET_DUMPABLE, 1); /* The parent is not the process that forked us. */
 		(void)mpk_sandbox_protect(others->pids, others->count, p->enters_sandbox);
@@ -172,14 +176,14 @@ MPK_NORETURN static void child_main(const struct mpk_process *p, struct mpk_proc
 
 /* --- what it prints ------------------------------------------------------------ */
 
-/* Copies what a child prints to a descriptor that the child does not have. A process that has a
- * descriptor can do more than write: truncate a log, seek back in it, make it non-blocking, stop
- * the terminal. A pipe only takes bytes.
+/* Copies what a child prints to a descriptor that the child does not have. A process that owns a
+ * descriptor can do more than write: truncate a log, seek in it, make it non-blocking, stop the
+ * terminal. A pipe only takes bytes.
  *
- * Nothing here waits while the child runs: a reader who stops reading must not stop the loop
- * that also watches for the child's end and the time limit. */
+ * Nothing here blocks while the child runs: a slow reader must not stop the loop that also watches
+ * for the child's end and the time limit. */
 
-/* A pipe that poll calls writable takes this much without waiting. */
+/* POSIX: a pipe that poll calls writable takes this much without blocking. */
 enum { PIECE_BYTES = 4096 };
 
 static void copier_started(struct mpk_copier *c)
@@ -214,7 +218,8 @@ static struct pollfd copier_wait_for(const struct mpk_copier *c)
 	return (struct pollfd){ .fd = c->in, .events = POLLIN };
 }
 
-/* With a limit, the text is untrusted and made safe; without one it is copied as it is. */
+/* With a limit, the text is untrusted and made safe to print; without one it is copied
+ * unchanged. */
 static void hold(struct mpk_copier *c, struct mpk_span piece)
 {
 	uint64_t before = c->bytes;
@@ -234,7 +239,7 @@ static void hold(struct mpk_copier *c, struct mpk_span piece)
 				  (unsigned long long)c->bytes_max);
 }
 
-/* Returns  false: there is nothing to read */
+/* Returns  false: nothing to read. */
 static bool copier_take(struct mpk_copier *c)
 {
 	uint8_t piece[PIECE_BYTES];
@@ -249,7 +254,7 @@ static bool copier_take(struct mpk_copier *c)
 	return n > 0;
 }
 
-/* A vanished reader must not end us: the child and its clock go on. */
+/* A closed reader must not end us by SIGPIPE; the child and its clock go on. */
 static void give(struct mpk_copier *c)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
@@ -274,19 +279,19 @@ static bool is_ready(struct pollfd p, int wait)
 
 static void copier_step(struct mpk_copier *c)
 {
-	enum { STEPS = 64 }; /* others wait for their time */
+	enum { STEPS = 64 }; /* limits one round, because other children wait for their turn */
 
 	for (int i = 0; i < STEPS && is_ready(copier_wait_for(c), 0); i++) {
 		if (copier_holds(c)) {
 			give(c);
 		} else if (!copier_take(c)) {
-			(void)close(c->in); /* The other end is closed everywhere. */
+			(void)close(c->in); /* The write end is closed everywhere. */
 			c->in = -1;
 		}
 	}
 }
 
-/* Copies no more than is there now: processes that the child started may still print. */
+/* Copies only what is in the pipe now: processes that the child started may go on printing. */
 static void copier_drain(struct mpk_copier *c)
 {
 	int there = 0;
@@ -318,7 +323,7 @@ static void unmap_self(struct mpk_process_self **self)
 		(void)munmap(*self, sizeof **self);
 }
 
-/* Fork it, with this signal mask
+/* Forks the child with this signal mask.
  * @end     receives how it ends
  * Returns  MPK_OK; MPK_E_IO: no process could be made; MPK_E_NOMEM */
 static enum mpk_code child_start(const struct mpk_process *p, const sigset_t *mask,
@@ -353,7 +358,8 @@ static enum mpk_code child_start(const struct mpk_process *p, const sigset_t *ma
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot start a child process");
 	copier_started(&copier);
 	if (!p->in_foreground && !p->contained)
-		(void)setpgid(pid, pid); /* The child does the same: whoever comes first. */
+		/* The child calls setpgid, too; whichever comes first counts. */
+		(void)setpgid(pid, pid);
 	if (!p->in_foreground)
 		groups_swap(0, pid);
 	*out = (struct mpk_child){ p, end, pid, supervisor, copier, self, deadline, !p->hear };
@@ -365,7 +371,7 @@ static enum mpk_code child_start(const struct mpk_process *p, const sigset_t *ma
 
 /* --- ending -------------------------------------------------------------------- */
 
-/* Why a child is killed, if it is. */
+/* Whether a child is to be killed, and why. */
 enum kill { ALIVE, LATE, STOPPED };
 
 static void child_judge(const struct mpk_process *p, const struct mpk_process_self *self,
@@ -389,7 +395,7 @@ static void child_judge(const struct mpk_process *p, const struct mpk_process_se
 	}
 }
 
-/* Reads all messages of the child. Returns false: the child is to be killed */
+/* Reads all messages of the child. Returns false: the child is to be killed. */
 static bool child_hear(struct mpk_child *c, bool has_ended)
 {
 	const struct mpk_process *p = c->p;
@@ -416,10 +422,10 @@ static bool child_hear(struct mpk_child *c, bool has_ended)
 	return true;
 }
 
-/* Returns  how it ended, as of waitpid(2) */
+/* Returns  the child's status as of waitpid(2). */
 static int child_reap(struct mpk_child *c, enum kill killed)
 {
-	int status = 0xff00; /* 255, a failure, in case another caller has reaped it. */
+	int status = 0xff00; /* exit status 255, used if another caller has reaped it */
 
 	if (c->p->contained)
 		return mpk_supervisor_take(&c->supervisor, killed != ALIVE);
@@ -434,7 +440,7 @@ static void child_finish(struct mpk_child *c, enum kill killed)
 {
 	int status;
 
-	/* Until it is reaped, its number and the number of its group belong to nobody else. */
+	/* Until the child is reaped, its number and its group's cannot be reused. */
 	if (!c->p->in_foreground)
 		groups_swap(c->pid, 0);
 	status = child_reap(c, killed);
@@ -485,10 +491,10 @@ static int64_t child_look(struct mpk_child *c, bool stops)
 	return TICK < left ? TICK : left;
 }
 
-/* Copies what the child has printed, hears what it has said, and sees to its end: when it has come, when its time
- * is up, when hear says so, or when it is to stop, which counts as late. c->pid is 0 then.
- * @fds     receives what poll is to wait for before the next look; of a child that is none: nothing
- * Returns  nanoseconds until there is something to do, unless poll tells of something before that */
+/* Copies the child's output, reads its messages, and ends it if its time is up, hear says so, or
+ * stops is set, which counts as late. c->pid is 0 once it has ended.
+ * @fds     receives the descriptors that poll waits for; none if no child runs
+ * Returns  nanoseconds until the next look, unless poll wakes before */
 static int64_t child_attend(struct mpk_child *c, bool stops, struct pollfd fds[MPK_CHILD_FDS])
 {
 	int64_t left = child_look(c, stops);
@@ -506,19 +512,19 @@ struct run {
 	const struct mpk_process *list;
 	struct mpk_process_end *ends;
 	struct mpk_child *slots;
-	struct pollfd *channels; /* MPK_CHILD_FDS of each slot */
+	struct pollfd *channels; /* MPK_CHILD_FDS for each slot */
 	unsigned parallel, busy;
 	bool failed;
-	bool contains;                 /* some are contained */
-	struct mpk_children strangers; /* children from before */
-	sigset_t mask;                 /* of signals, from before */
-	struct sigaction on_child;     /* of SIGCHLD, from before */
-	int subreaper, dumpable;       /* prctl settings from before */
+	bool contains;                 /* some children are contained */
+	struct mpk_children strangers; /* children that existed before the run */
+	sigset_t mask;                 /* signal mask before the run */
+	struct sigaction on_child;     /* action on SIGCHLD before the run */
+	int subreaper, dumpable;       /* prctl settings before the run */
 };
 
 static volatile sig_atomic_t stopped;
 
-/* The signal that tells about the ends of children. */
+/* Interrupts the sleep when a child ends. */
 void mpk_process_stop(void)
 {
 	stopped = 1;
@@ -542,7 +548,8 @@ static enum mpk_code process_start(struct run *r, size_t index, struct mpk_error
 	return MPK_OK;
 }
 
-/* Reaps children that have ended or are late. Returns nanoseconds until the next deadline. */
+/* Reaps children that have ended, kills those that are late. Returns nanoseconds until the next
+ * deadline. */
 static int64_t process_look(struct run *r)
 {
 	int64_t sleep = 3600 * MPK_NANOSECONDS;
@@ -562,7 +569,7 @@ static int64_t process_look(struct run *r)
 	return sleep;
 }
 
-/* Returns when fewer children run than before. */
+/* Returns  when a child has ended. */
 static void wait_for_one(struct run *r)
 {
 	unsigned before = r->busy;
@@ -604,14 +611,14 @@ static enum mpk_code process_prepare(struct run *r, size_t count, struct mpk_err
 	(void)sigemptyset(&block);
 	(void)sigaddset(&block, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &block, &r->mask);
-	/* Children of a process that ignores SIGCHLD cannot be waited for, nor is a sleep interrupted by a
-	 * signal without a handler. */
+	/* A process that ignores SIGCHLD cannot wait for children, and a signal without a handler
+	 * interrupts no sleep. So a handler is set. */
 	(void)sigaction(SIGCHLD, &wake, &r->on_child);
 	(void)prctl(PR_GET_CHILD_SUBREAPER, &r->subreaper);
 	if (!r->contains)
 		return MPK_OK;
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	/* a process of the same user could write into our memory, through /proc */
+	/* a process of the same user could write to our memory through /proc */
 	r->dumpable = prctl(PR_GET_DUMPABLE);
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	return MPK_OK;
@@ -654,7 +661,7 @@ enum mpk_code mpk_process_run(const struct mpk_process *list, size_t count, unsi
 
 /* --- command lines ------------------------------------------------------------- */
 
-/* A command line is in an arena and always ends in NULL, so that it can be given to exec at any
+/* The arguments are in an arena and always end in NULL, so they can be given to exec at any
  * moment. A failure is remembered and reported once, at the end. */
 void mpk_argv_add(struct mpk_argv *v, const char *arg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scratch.c - a folder for intermediate files, and the process that removes it whatever ends us. A build may be killed at
- * any moment, and weights of gigabytes must not stay in /tmp then. The process is started before the folder is made,
- * because a kill between the two would leave the folder. */
+/* scratch.c - a folder for intermediate files, and a process that removes it however we end. A
+ * build may be killed at any moment, and gigabytes of weights must not stay in /tmp. The process
+ * is started before the folder is made, because a kill in between would leave the folder. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,22 +21,22 @@
 
 /* --- a process that cleans up -------------------------------------------------- */
 
-/* The process learns of our end by a socket whose only other end is ours: the kernel closes it
- * whatever ends us, even SIGKILL. */
+/* The cleanup process notices our end by a socket whose other end only we have: the kernel closes
+ * it even after SIGKILL. */
 
-/* What the cleanup process waits for. A socket is not enough: every process that we forked has a
- * copy of the other end and may outlive us. */
+/* What the cleanup process waits for. A socket alone is not enough: every process that we forked
+ * has a copy of our end and may outlive us. */
 struct watch {
 	int socket;
-	int process; /* pidfd of ours; negative: the kernel has none */
+	int process; /* pidfd of ours; negative: the kernel does not support it */
 };
 
-/* Waits for our end. A byte means that nothing is to be done. */
+/* Waits for our end. A byte on the socket means that there is nothing to do. */
 static MPK_NORETURN void cleanup_main(void (*run)(void *data), void *data, const struct watch *w)
 {
 	struct pollfd fds[] = { { .fd = w->socket, .events = POLLIN },
 				{ .fd = w->process, .events = POLLIN } };
-	bool in_order = w->process < w->socket; /* none is below all */
+	bool in_order = w->process < w->socket; /* a negative descriptor is below all others */
 	const int kept[] = { in_order ? w->process : w->socket, in_order ? w->socket : w->process };
 	char byte;
 
@@ -44,14 +44,14 @@ static MPK_NORETURN void cleanup_main(void (*run)(void *data), void *data, const
 	(void)mpk_close_others(0, kept, MPK_ARRAY_COUNT(kept));
 	while (poll(fds, MPK_ARRAY_COUNT(fds), -1) < 0 && errno == EINTR)
 		continue;
-	/* the byte may have been sent right before the end */
+	/* the byte may have been sent right before our end */
 	if (recv(w->socket, &byte, 1, MSG_DONTWAIT) <= 0)
 		run(data);
 	_exit(0);
 }
 
-/* Forks twice, so that init reaps the process. The first child reports the error number of the
- * second fork as its status. */
+/* Forks twice, so that init reaps the process. The first child reports the errno of the second
+ * fork as its exit status. */
 static pid_t fork_detached(void (*run)(void *data), void *data, const int ends[2], int process)
 {
 	sigset_t none;
@@ -100,7 +100,7 @@ void mpk_cleanup_stop(struct mpk_cleanup *c, bool needed)
 	if (!c->is_on)
 		return;
 	if (!needed) {
-		/* Removes by a call that a sandboxed process may make. */
+		/* Uses only calls that a sandboxed process may make. */
 		struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 
 		(void)sigaction(SIGPIPE, &ignore, &before);
@@ -115,15 +115,15 @@ void mpk_cleanup_stop(struct mpk_cleanup *c, bool needed)
 
 enum { REMOVE_TRIES = 100, REMOVE_PAUSE_US = 20000, NAME_TRIES = 100 };
 
-/* In the cleanup process. Tools of a killed build may still write for a moment: it tries for up to
- * two seconds. */
+/* Runs in the cleanup process. Tools of a killed build may write for a moment longer, so it
+ * retries for up to two seconds. */
 static void remove_patiently(void *path)
 {
 	for (unsigned i = 0; i < REMOVE_TRIES && !mpk_remove_all(path); i++)
 		(void)usleep(REMOVE_PAUSE_US);
 }
 
-/* Tools write there as they like, so files of others must not be mixed with theirs. */
+/* Refuses a folder with foreign files: tools write there under any name. */
 static void claim(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -146,7 +146,7 @@ static enum mpk_code open_kept(const char *keep, struct mpk_scratch *out, struct
 	}
 	MPK_TRY(mpk_overwrite_check_folder(keep, err));
 	claim(keep);
-	/* Tools see paths from the root, whatever directory they run in. */
+	/* Use an absolute path, because tools may run in other directories. */
 	char *path = realpath(keep, NULL);
 	if (!path)
 		goto failed;
@@ -161,7 +161,7 @@ failed:;
 /* Makes PARENT/mpack-XXXXXX. */
 static enum mpk_code make_private(const char *parent, struct mpk_scratch *s, struct mpk_error *err)
 {
-	/* The cleanup process must find it wherever the program's current directory is. */
+	/* Use an absolute path, because the cleanup process may have another current directory. */
 	char *root = realpath(parent, NULL), letters[MPK_RANDOM_LETTERS + 1];
 	enum mpk_code code = MPK_OK;
 	int saved = EEXIST;
@@ -174,7 +174,7 @@ static enum mpk_code make_private(const char *parent, struct mpk_scratch *s, str
 			code = mpk_fail_nomem(err);
 			break;
 		}
-		/* Another user's folder is not to be removed. */
+		/* Do not remove another user's folder. */
 		if (access(s->path, F_OK) == 0)
 			continue;
 		code = mpk_cleanup_start(remove_patiently, s->path, &s->cleanup, err);
@@ -205,7 +205,7 @@ enum mpk_code mpk_scratch_open(const char *parent, const char *keep, struct mpk_
 	if (keep)
 		return open_kept(keep, out, err);
 	MPK_TRY(make_private(parent, &s, err));
-	/* Without TMPDIR, tools write where they always do. */
+	/* Without TMPDIR, tools use their default place. */
 	if (asprintf(&s.env[0], "TMPDIR=%s", s.path) < 0)
 		s.env[0] = NULL;
 	*out = s;
@@ -219,7 +219,7 @@ const char *mpk_scratch_file(const struct mpk_scratch *s, struct mpk_arena *aren
 
 void mpk_scratch_close(struct mpk_scratch *s)
 {
-	/* What cannot be removed now is left to the cleanup process. */
+	/* The cleanup process removes what cannot be removed now. */
 	if (s->path && !s->keep)
 		mpk_cleanup_stop(&s->cleanup, !mpk_remove_all(s->path));
 	free(s->env[0]);

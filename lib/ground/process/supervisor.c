@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a process is forked, and how all that one starts is ended with it.
+/* supervisor.c - forks processes, and ends a process with everything that it started.
  *
- * glibc's posix_spawn cannot ask for PR_SET_PDEATHSIG nor run a function, hence fork; the programs are small, and
- * what they have mapped is shared. PR_SET_PDEATHSIG reaches a child and not its children, and is lost when a process
- * changes its user: no more than a help. What is kept is kept by the end of a namespace, or by a process that lives
- * until it has ended all others. */
+ * glibc's posix_spawn can neither request PR_SET_PDEATHSIG nor run a function, hence fork; our
+ * programs are small and share what they have mapped. PR_SET_PDEATHSIG reaches a child but not its
+ * children, and is lost when a process changes its user, so it only helps. The guarantee comes
+ * from the end of a PID namespace, or from a process that lives until it has ended all others. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 
 /* --- forking ----------------------------------------------------------------------------- */
 
-/* glibc 2.32 knows by itself whether a process has threads; elsewhere no caller has any. */
+/* glibc 2.32 and later tell whether the process has threads; elsewhere callers have none. */
 static bool has_threads(void)
 {
 #ifdef __GLIBC__
@@ -42,7 +42,7 @@ static bool has_threads(void)
 #endif
 }
 
-/* As fork() does it, with flags that it has no argument for. */
+/* fork() with flags of clone(2). */
 static pid_t clone_into(uint64_t namespaces)
 {
 #ifdef SYS_clone3
@@ -55,10 +55,10 @@ static pid_t clone_into(uint64_t namespaces)
 	return -1;
 }
 
-/* As mpk_fork, into namespaces of its own: flags of clone(2); 0: none. Of one that has some no SIGCHLD tells the end,
- * and it is waited for with __WALL.
- * Returns  as fork(); -1 also where the system has none for this process, or where it has threads, which may hold
- *          locks that the child would wait for */
+/* mpk_fork into new namespaces. namespaces: flags of clone(2), 0 for none. A child in new
+ * namespaces raises no SIGCHLD and is waited for with __WALL.
+ * Returns  as fork(); -1 also where this process may not make namespaces, or has
+ *          threads: these may hold locks that the child would wait for */
 static pid_t fork_into(uint64_t namespaces, const sigset_t *mask)
 {
 	sigset_t all, before;
@@ -71,9 +71,8 @@ static pid_t fork_into(uint64_t namespaces, const sigset_t *mask)
 	int saved = errno;
 
 	if (pid == 0) {
-		/* Handlers of ours would undo in the child what the parent is still at
-		 * (temporary files), and those of a sanitizer would hide the signal that ended
-		 * it. */
+		/* Reset handlers: ours would remove the parent's temporary files, and those of a
+		 * sanitizer would hide the signal that ended the child. */
 		for (int sig = 1; sig < NSIG; sig++) {
 			struct sigaction old;
 
@@ -94,7 +93,7 @@ pid_t mpk_fork(const sigset_t *mask)
 
 /* --- children and orphans ---------------------------------------------------------------- */
 
-/* The parent of a process, 0 when it is gone. */
+/* Returns  the parent of a process; 0 when the process has ended. */
 static pid_t parent_of(pid_t pid)
 {
 	char path[64], stat[512];
@@ -119,17 +118,17 @@ static bool has_children(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) == 0;
 }
 
-/* A way through the children of this process: through /proc, which lists processes of a machine and not of a parent,
- * hence the question to waitid first, whether there are any, which costs nothing. Where there is no /proc, as in a
- * bare chroot, every number that a process may have is asked for: a second, and nothing is left. */
+/* Iterates over the children of this process through /proc. /proc lists all processes of the
+ * machine, so waitid is asked first whether there are children, which costs nothing. Without
+ * /proc, as in a bare chroot, every possible process number is tried, which takes a second. */
 struct seek {
-	DIR *proc;  /* NULL: there is none */
-	pid_t last; /* without it: the number that was tried last */
+	DIR *proc;  /* NULL: no /proc */
+	pid_t last; /* without /proc: the number that was tried last */
 };
 
 static struct seek seek_begin(void)
 {
-	/* where nothing is mounted there is a folder all the same */
+	/* the folder /proc exists even if nothing is mounted there */
 	return (struct seek){ .proc = access("/proc/self/stat", F_OK) == 0 ? opendir("/proc")
 									   : NULL };
 }
@@ -140,7 +139,7 @@ static void seek_end(struct seek *s)
 		(void)closedir(s->proc);
 }
 
-/* Whether it is a child of this process, one that runs or one that nobody has reaped. */
+/* Whether pid is a child of this process, running or not yet reaped. */
 static bool is_child(pid_t pid)
 {
 	siginfo_t info;
@@ -148,10 +147,10 @@ static bool is_child(pid_t pid)
 	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0;
 }
 
-/* The next child of this process; 0 at the end. */
+/* Returns  the next child of this process; 0 at the end. */
 static pid_t next_child(struct seek *s)
 {
-	enum { PID_MAX = 1 << 22 }; /* of the kernel */
+	enum { PID_MAX = 1 << 22 }; /* the kernel's PID_MAX_LIMIT */
 
 	while (!s->proc && s->last < PID_MAX)
 		if (is_child(++s->last))
@@ -209,7 +208,7 @@ void mpk_orphans_kill(const struct mpk_children *spared)
 {
 	enum { TRIES = 100 };
 
-	/* New processes may start while we look, and a killed process leaves its children to us. */
+	/* New processes may start meanwhile, and a killed process leaves its children to us. */
 	for (unsigned i = 0; i < TRIES && has_children(); i++) {
 		struct seek s = seek_begin();
 		bool any = kill_once(&s, spared);
@@ -222,23 +221,23 @@ void mpk_orphans_kill(const struct mpk_children *spared)
 
 /* --- supervisors ----------------------------------------------------------------------------- */
 
-/* A status as of waitpid(2), which has macros to take it apart. */
+/* Makes a status that the macros of waitpid(2) can decode. */
 static int status_of(int exits_with, int signal)
 {
 	return (exits_with & 0xff) << 8 | (signal & 0x7f);
 }
 
-enum { PATIENCE_MS = 2000 }; /* for a supervisor that ends what there is */
+enum { PATIENCE_MS = 2000 }; /* how long a supervisor may take to end its processes */
 
-/* From the supervisor. */
+/* The kinds of messages from the supervisor. */
 enum kind { REFUSED, STARTED, ENDED };
 
 struct message {
 	int kind;
-	int value; /* STARTED: the worker's number, as we see it; ENDED: its status */
+	int value; /* STARTED: the worker's number as we see it; ENDED: its status */
 };
 
-/* Returns  false: the parent waits for it in vain */
+/* Sends a message to the parent. Returns false: the parent cannot receive it. */
 static bool tell(int socket, enum kind kind, int value)
 {
 	const struct message m = { (int)kind, value };
@@ -246,7 +245,7 @@ static bool tell(int socket, enum kind kind, int value)
 	return write(socket, &m, sizeof m) == (ssize_t)sizeof m;
 }
 
-/* Returns  false: not of that kind, or there is none */
+/* Receives a message. Returns false: it has another kind, or there is none. */
 static bool supervisor_hear(int socket, enum kind kind, bool waits, int *value)
 {
 	struct message m;
@@ -261,9 +260,10 @@ static bool supervisor_hear(int socket, enum kind kind, bool waits, int *value)
 	return true;
 }
 
-/* --- the supervisor ------------------------------------------------------------------------- */
+/* Only we have our end of the socket, and only the parent has the other. */
 
-/* Its end of the socket is ours alone, the other one the parent's. */
+/* Runs as the first process of a namespace, which adopts all orphans in it. When the worker has
+ * ended, it ends the others, as the kernel would a little later. */
 static bool parent_is_gone(int socket)
 {
 	struct pollfd p = { .fd = socket };
@@ -291,24 +291,25 @@ static int wait_as_init(pid_t worker)
 
 static int reap(pid_t pid)
 {
-	int status = status_of(255, 0); /* no success, should somebody else have reaped it */
+	/* a failure, in case another caller has reaped the worker */
+	int status = status_of(255, 0);
 
 	while (waitpid(pid, &status, __WALL) < 0 && errno == EINTR)
 		continue;
 	return status;
 }
 
-/* Returns  how the worker ended, as of waitpid(2) */
+/* Kills and reaps the worker. Returns its status as of waitpid(2). */
 static int end_worker(pid_t worker)
 {
-	/* until it is reaped, its number and its group's are nobody else's */
+	/* until the worker is reaped, its number and its group's cannot be reused */
 	(void)kill(worker, SIGKILL);
 	(void)kill(-worker, SIGKILL);
 	return reap(worker);
 }
 
-/* The worker and all that it has started.
- * Returns  how the worker ended, as of waitpid(2) */
+/* Ends the worker and everything that it started.
+ * Returns  the worker's status as of waitpid(2) */
 static int end_all(pid_t worker)
 {
 	const struct mpk_children none = { 0 };
@@ -318,9 +319,9 @@ static int end_all(pid_t worker)
 	return status;
 }
 
-/* Until the worker has ended or somebody asks for its end: SIGTERM comes from the parent, and from the kernel
- * when the parent has ended. All others are ended then, also while the parent lives: it may be killed at any
- * moment, and nobody would be left who knows of them. */
+/* Waits until the worker has ended or SIGTERM comes, from the parent or because the parent has
+ * ended. Then it ends all others, even while the parent lives: the parent may be killed at any
+ * moment, and then no process would know of them. */
 static int wait_as_reaper(pid_t worker, const sigset_t *signals)
 {
 	siginfo_t info = { .si_pid = 0 };
@@ -331,16 +332,16 @@ static int wait_as_reaper(pid_t worker, const sigset_t *signals)
 	return end_all(worker);
 }
 
-/* What the supervisor has before it has a worker. */
+/* What a supervisor is given before it has a worker. */
 struct setting {
 	pid_t parent;
 	int socket;
 	uint64_t namespaces; /* namespaces of its own, flags of clone(2); 0: none */
-	uid_t user;          /* ours, which has no number in a new namespace yet */
+	uid_t user;          /* our user, who has no number in a new namespace yet */
 	gid_t group;
 };
 
-/* Waits in the worker for the byte that lets it run.
+/* The worker waits for a byte that lets it run.
  * Returns  false: the supervisor has ended, or could not tell the parent */
 static bool is_let_in(int gate)
 {
@@ -369,7 +370,7 @@ static void supervisor_main(const struct setting *s, const sigset_t *mask,
 		(void)tell(s->socket, REFUSED, 0);
 		_exit(1);
 	}
-	/* Set after every change of rights, because the kernel clears it when they change. */
+	/* Set after every change of credentials, because the kernel clears it then. */
 	(void)prctl(PR_SET_PDEATHSIG, s->namespaces ? SIGKILL : SIGTERM);
 	if (parent_is_gone(s->socket))
 		_exit(1);
@@ -378,8 +379,8 @@ static void supervisor_main(const struct setting *s, const sigset_t *mask,
 		others->pids[others->count++] = s->parent;
 		others->pids[others->count++] = others->parent;
 	}
-	/* The worker runs only when the parent knows of it: otherwise it could already have read what the parent
-	 * meant for the worker that it takes next. */
+	/* The worker runs only when the parent knows of it. Otherwise it could read data that the
+	 * parent meant for the next worker. */
 	int gate[2];
 	pid_t worker = pipe2(gate, O_CLOEXEC) == 0 ? mpk_fork(mask) : -1;
 	if (worker == 0) {
@@ -417,7 +418,7 @@ static pid_t fork_as(uint64_t namespaces, const sigset_t *mask, struct mpk_super
 	s.socket = ends[1];
 	s.user = geteuid();
 	s.group = getegid();
-	(void)sigfillset(&all); /* those that it waits for are taken by name */
+	(void)sigfillset(&all); /* it waits for those signals with sigwaitinfo */
 	pid_t pid = fork_into(namespaces, &all);
 	if (pid == 0) {
 		(void)close(ends[0]);
@@ -440,13 +441,13 @@ static pid_t fork_as(uint64_t namespaces, const sigset_t *mask, struct mpk_super
 pid_t mpk_supervisor_fork(const sigset_t *mask, struct mpk_supervisor *out,
 			  struct mpk_supervisor_others *others)
 {
-	/* who may make mounts needs no other user for that */
+	/* root may mount and needs no user namespace for that */
 	static const uint64_t ways[] = { CLONE_NEWPID | CLONE_NEWNS,
 					 CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUSER, 0 };
 	pid_t pid = -1;
 
-	/* Of earlier supervisors whose end nobody waited for: no other children end without a
-	 * signal. */
+	/* Reap earlier supervisors that nobody waited for; only they end without a signal
+	 * (__WCLONE). */
 	while (waitpid(-1, NULL, (int)(__WCLONE | WNOHANG)) > 0)
 		continue;
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(ways) && pid < 0; i++)
@@ -460,9 +461,9 @@ int mpk_supervisor_take(struct mpk_supervisor *k, bool kills)
 	int status;
 
 	if (kills) {
-		/* A namespace ends with its first process. A supervisor without one ends what
-		 * there is and then itself; only one that does not, as somebody has stopped it,
-		 * is killed before that. */
+		/* A namespace ends with its first process. A supervisor without one ends its
+		 * processes and then itself; it is killed only if it does not end in time, for
+		 * example because it was stopped. */
 		const int64_t late = mpk_clock() + PATIENCE_MS * (MPK_NANOSECONDS / 1000);
 		struct pollfd p = { .fd = k->socket, .events = POLLIN };
 
@@ -473,13 +474,14 @@ int mpk_supervisor_take(struct mpk_supervisor *k, bool kills)
 			(void)kill(k->pid, SIGKILL);
 	}
 	is_told = supervisor_hear(k->socket, ENDED, !kills, &status);
-	/* a namespace takes the kernel longer to end than all that was done in it */
+	/* ending a namespace can take the kernel longer than everything that ran in it */
 	if (kills || !is_told || k->worker) {
 		int of_supervisor = reap(k->pid);
 
 		if (!is_told)
 			status = of_supervisor;
-		/* a supervisor that was killed may not have reaped it; otherwise its number may be anybody's */
+		/* a killed supervisor may not have reaped the worker; if it did, the number may
+		 * belong to another process */
 		if (k->worker && WIFSIGNALED(of_supervisor) && is_child(k->worker))
 			(void)end_worker(k->worker);
 	}

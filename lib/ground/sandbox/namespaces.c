@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A second line of defence, should Landlock or seccomp have a gap: the process sees no network
- * interface, no System V objects or message queues of other processes, and no files but its own.
- * Its namespace of processes is older: mpk_sandbox_pid_namespace. */
+/* namespaces.c - a second line of defence behind Landlock and seccomp: the process sees no network
+ * interface, no System V objects or message queues of other processes, and only its own files. It
+ * is in a PID namespace since it was forked: mpk_sandbox_pid_namespace. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -40,7 +40,8 @@ static bool map_ids(uid_t inside, uid_t user, gid_t inside_group, gid_t group)
 
 	(void)snprintf(users, sizeof users, "%u %u 1", (unsigned)inside, (unsigned)user);
 	(void)snprintf(groups, sizeof groups, "%u %u 1", (unsigned)inside_group, (unsigned)group);
-	/* Files in /proc of a process that may not be inspected belong to root. */
+	/* /proc files of a process that is not dumpable belong to root, so it must be dumpable
+	 * here. */
 	(void)prctl(PR_SET_DUMPABLE, 1);
 	/* The kernel wants setgroups denied before it maps a group. */
 	done = write_text("/proc/self/setgroups", "deny") &&
@@ -60,7 +61,7 @@ static void freeze_mount(const char *path)
 #endif
 }
 
-/* "\040" is a space. */
+/* "\040" in /proc/self/mountinfo is a space. */
 static char *decode_mount_path(char *path)
 {
 	char *to = path;
@@ -214,7 +215,7 @@ void mpk_namespaces_enter(const struct mpk_sandbox *s, struct mpk_sandbox_state 
 	out->namespaces = out->own_user || unshare(others) == 0;
 	if (!out->namespaces)
 		return;
-	/* A file in memory must belong to a user that has a number here. */
+	/* A tmpfs must belong to a user that has a number in this namespace. */
 	out->own_root = (!out->own_user || map_ids(NOBODY, user, NOBODY, group)) &&
 			change_root(s, out->own_user);
 }
@@ -235,8 +236,8 @@ bool mpk_sandbox_pid_namespace(uint64_t namespaces, uid_t user, gid_t group)
 	if (is_own_user && !map_ids(user, user, group, group))
 		return false;
 
-	/* File systems of the kernel itself: in a control group of the user's own, all that runs
-	 * there could be stopped. */
+	/* File systems that control the kernel: by the user's own control group, for example, all
+	 * its processes could be stopped. */
 	static const char *const types[] = {
 		"sysfs",     "cgroup",   "cgroup2",  "debugfs",    "tracefs",
 		"bpf",       "configfs", "efivarfs", "securityfs", "pstore",
@@ -255,7 +256,7 @@ bool mpk_sandbox_pid_namespace(uint64_t namespaces, uid_t user, gid_t group)
 		    sscanf(line, "%*s %*s %*s %*s %4095s", path) != 1)
 			continue;
 		(void)decode_mount_path(path);
-		/* A /proc of a chroot, for example, shows the numbers of processes outside. */
+		/* For example, a chroot's /proc shows the numbers of processes outside. */
 		if (strcmp(type, "proc") == 0 && strcmp(path, "/proc") != 0)
 			freeze_mount(path);
 		for (size_t i = 0; i < MPK_ARRAY_COUNT(types); i++)
@@ -266,12 +267,12 @@ bool mpk_sandbox_pid_namespace(uint64_t namespaces, uid_t user, gid_t group)
 	if (f)
 		(void)fclose(f);
 
-	/* Only this process sees what is mounted here. Without /proc there is nothing to hide. */
+	/* Makes the mount visible to this process only. Without /proc there is nothing to hide. */
 	bool is_own = mount(NULL, "/proc", NULL, MS_PRIVATE, NULL) == 0 &&
 		      mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
 
 	if (!is_own_user && is_own) {
-		/* The files in /proc that belong to no process. */
+		/* The files in /proc that control the kernel. */
 		static const char *const paths[] = { "/proc/sys", "/proc/sysrq-trigger",
 						     "/proc/irq", "/proc/bus",
 						     "/proc/fs",  "/proc/acpi",

@@ -50,13 +50,14 @@
 
 static const uint32_t REFUSE = SECCOMP_RET_ERRNO | EPERM;
 
-/* Classic BPF, see bpf(2) and seccomp(2). Each rule is independent: it decides, or the next one does. */
+/* Classic BPF, see bpf(2) and seccomp(2). Each rule is independent: it decides, or passes the call
+ * on to the next rule. */
 enum { FILTER_MAX = 512, FILTER_WORDS = 16 };
 
 struct filter {
 	struct sock_filter code[FILTER_MAX];
 	unsigned short len;
-	bool failed; /* too long */
+	bool failed; /* the filter is too long */
 };
 
 /* Numbers from here on are calls of x32, which has the same architecture name. */
@@ -88,7 +89,7 @@ static void load_argument(struct filter *f, unsigned index, size_t half)
 	seccomp_load(f, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t) + half * 4);
 }
 
-/* Skips this many steps for every call but nr. */
+/* Skips this many instructions unless the call is nr. */
 static void load_call(struct filter *f, long nr, uint8_t others_skip)
 {
 	seccomp_load(f, offsetof(struct seccomp_data, nr));
@@ -100,7 +101,7 @@ static void give(struct filter *f, uint32_t action)
 	seccomp_add(f, BPF_RET | BPF_K, action, 0, 0);
 }
 
-/* Calls of another ABI than this program's are refused. */
+/* Refuses calls of another ABI than this program's. */
 static void filter_begin(struct filter *f)
 {
 	seccomp_load(f, offsetof(struct seccomp_data, arch));
@@ -141,7 +142,7 @@ static void filter_bits(struct filter *f, long nr, unsigned index, uint32_t mask
 	give(f, action);
 }
 
-/* Decides on system call nr when all of an argument is 0, such as a pointer. */
+/* Decides on system call nr when all 64 bits of an argument are 0, such as a NULL pointer. */
 static void filter_null(struct filter *f, long nr, unsigned index, uint32_t action)
 {
 	load_call(f, nr, 5);
@@ -160,7 +161,7 @@ static bool filter_install(struct filter *f, uint32_t action)
 	program.len = f->len;
 	if (f->failed || !MPK_AUDIT_ARCH)
 		return false;
-	/* Root may skip this; everybody else must give up set-user-ID programs first. */
+	/* Root may do this directly; other users must set no_new_privs first. */
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0)
 		return true;
 	return errno == EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
@@ -173,7 +174,7 @@ static bool filter_install(struct filter *f, uint32_t action)
 
 /* Younger architectures lack older calls that have newer equivalents. */
 static const long allowed[] = {
-	/* Files; Landlock decides which. */
+	/* files; Landlock decides which ones */
 	CALL(read),
 	CALL(pread64),
 	CALL(readv),
@@ -215,7 +216,7 @@ static const long allowed[] = {
 	CALL(dup2),
 	CALL(poll),
 #endif
-	/* Memory; for mmap and mprotect the arguments decide, below. */
+	/* memory; rules below check the arguments of mmap and mprotect */
 	CALL(munmap),
 	CALL(mremap),
 	CALL(madvise),
@@ -235,7 +236,7 @@ static const long allowed[] = {
 #endif
 	/* the process itself */
 	CALL(exit_group),
-	CALL(setitimer), /* what shows that long work goes on */
+	CALL(setitimer), /* progress reports */
 	CALL(rt_sigaction),
 	CALL(rt_sigprocmask),
 	CALL(rt_sigreturn),
@@ -257,7 +258,7 @@ static const long allowed[] = {
 #endif
 };
 
-/* Where files may appear. */
+/* Calls that create, rename and remove files. */
 static const long allowed_writing[] = {
 	CALL(mkdirat),   CALL(unlinkat), CALL(linkat),    CALL(renameat2), CALL(ftruncate),
 	CALL(fallocate), CALL(fsync),    CALL(fdatasync), CALL(syncfs),
@@ -269,7 +270,7 @@ static const long allowed_writing[] = {
 #endif
 };
 
-/* The attribute that says who wrote a file (io/output.h). */
+/* Calls that change modes, and the attribute that records who wrote a file (io/output.h). */
 static const long allowed_replacing[] = { CALL(fchmod), CALL(fchown), CALL(fgetxattr),
 					  CALL(fsetxattr) };
 
@@ -326,7 +327,7 @@ static void seccomp_put(uint32_t words[FILTER_WORDS], const long *calls, size_t 
 			words[calls[i] / 32] |= UINT32_C(1) << (calls[i] % 32);
 }
 
-/* Calls whose arguments decide. */
+/* Rules for calls whose arguments decide. */
 static void add_rules(struct filter *f, bool runs_code)
 {
 	/* A descriptor can be asked to signal its owner, and any process can be its owner. */
@@ -357,7 +358,7 @@ static void add_rules(struct filter *f, bool runs_code)
 	allow_value(f, CALL(tgkill), 0, self);
 	allow_value(f, CALL(tkill), 0, self); /* raise and abort of musl */
 	if (runs_code) {
-		/* Limits may be read, and even root must not raise them again. */
+		/* Limits may be read but not set, so that not even root can raise them again. */
 		filter_null(f, CALL(prlimit64), 2, allow);
 		return;
 	}
@@ -365,13 +366,11 @@ static void add_rules(struct filter *f, bool runs_code)
 	allow_value(f, CALL(prlimit64), 0, 0);
 }
 
-/* To reading and writing open files, memory that is not executable, threads, time; and
- * to what s adds: files that appear, modes of those that are replaced, code
- * Returns  false where the system cannot
+/* Allows reading and writing open files, memory that is not executable, threads, time; and what s
+ * adds: new files, modes of replaced files, code.
+ * Returns  false where the system does not support filters
  *
- * The set comes first because it has the most frequent calls: a rule before it would run for
- * every read.
- */
+ * The set of frequent calls comes first: a rule before it would run for every read. */
 static bool calls_restrict(const struct mpk_sandbox *s)
 {
 	uint32_t words[FILTER_WORDS] = { 0 };
@@ -402,7 +401,8 @@ static bool calls_restrict(const struct mpk_sandbox *s)
 		seccomp_add(&f, BPF_ALU | BPF_RSH | BPF_X, 0, 0, 0);
 		seccomp_add(&f, BPF_JMP | BPF_JSET | BPF_K, 1, 0, 1);
 		give(&f, SECCOMP_RET_ALLOW);
-		/* No other word has this call: go on to the next rule, which loads anew. */
+		/* The call is in no other word: go on to the next rule, which reloads the
+		 * number. */
 		seccomp_add(&f, BPF_LD | BPF_IMM, FILTER_WORDS, 0, 0);
 	}
 
@@ -412,8 +412,9 @@ static bool calls_restrict(const struct mpk_sandbox *s)
 
 /* --- other processes and terminals ------------------------------------------------ */
 
-/* Every call that does something to a process or thread given by number, and which argument the
- * number is. Our caller and the supervisor have one thread each, whose number is the process's. */
+/* Every call that affects a process or thread by its number, and which argument has that number.
+ * Our caller and the supervisor have one thread each, so their thread number is their process
+ * number. */
 static const struct {
 	long nr;
 	unsigned index;
@@ -449,7 +450,7 @@ static const struct {
 #endif
 };
 
-/* Calls that name a process by a descriptor, which /proc gives to anybody. */
+/* Calls that name a process by a descriptor, which anybody can open in /proc. */
 static const long described[] = {
 #ifdef SYS_pidfd_send_signal
 	SYS_pidfd_send_signal,
@@ -477,8 +478,8 @@ static void refuse_process(struct filter *f, pid_t pid)
 	refuse_call(f, SYS_kill, 0, (uint32_t)-getpgid(pid));
 }
 
-/* The calls of mpk_sandbox_protect
- * Returns  false where the system cannot */
+/* The filter of mpk_sandbox_protect
+ * Returns  false where the system does not support filters */
 static bool calls_protect(const pid_t *others, size_t count)
 {
 	struct filter f = { .len = 0 };
@@ -486,7 +487,7 @@ static bool calls_protect(const pid_t *others, size_t count)
 	if (count) {
 		/* Where other processes have numbers: calls that name many processes, or name
 		 * one by a descriptor or in memory, where no filter can look. */
-		/* of the kernel's interface */
+		/* numbers of the kernel's interface */
 		enum { SCHED_CORE = 62, IOPRIO_WHO_PGRP = 2, IOPRIO_WHO_USER = 3 };
 
 		for (size_t i = 0; i < count; i++)
@@ -505,9 +506,9 @@ static bool calls_protect(const pid_t *others, size_t count)
 		refuse_call(&f, SYS_ioctl, 1, SIOCSPGRP);
 	}
 
-	/* A terminal can be typed into, stopped, hung up, and made to stop its writers. So it
-	 * may be asked, and nothing else. Its requests are one range of numbers and a few newer
-	 * ones. */
+	/* On a terminal a process could type, stop it, hang it up, or make it stop its writers. So
+	 * only requests that read its state are allowed. Requests are one range of numbers and a
+	 * few newer ones. */
 	static const uint32_t asked[] = { TCGETS,   TIOCGWINSZ, TIOCGPGRP, TIOCGSID,
 					  TIOCOUTQ, FIONREAD,   FIONBIO,   FIONCLEX,
 					  FIOCLEX,  FIOASYNC,   TIOCGETD };
@@ -517,7 +518,7 @@ static bool calls_protect(const pid_t *others, size_t count)
 		filter_add(&f, SYS_ioctl, 1, UINT32_MAX, asked[i], SECCOMP_RET_ALLOW);
 	filter_add(&f, SYS_ioctl, 1, ~0xffU, group, REFUSE);
 	for (uint32_t newer = 0x2b; newer <= 0x2d;
-	     newer++) /* TCSETS2 and its like: _IOW, any size */
+	     newer++) /* TCSETS2 and similar requests: _IOW, any size */
 		filter_add(&f, SYS_ioctl, 1, 0xc000ffffU, 0x40000000U | group | newer, REFUSE);
 	for (uint32_t console = 0x4b00; console <= 0x5600; console += 0x5600 - 0x4b00)
 		filter_add(&f, SYS_ioctl, 1, ~0xffU, console, REFUSE);
@@ -526,19 +527,17 @@ static bool calls_protect(const pid_t *others, size_t count)
 	return filter_install(&f, SECCOMP_RET_ALLOW);
 }
 
-/* --- limits ----------------------------------------------------------------------- */
-
 /* Enough for a team of threads on each of many processors; few enough to stop a fork bomb. */
 enum { THREADS_MAX = 4096 };
 
-/* The type in which the C library declares the number of a limit. */
+/* The C library's type for the number of a limit. */
 #ifdef __GLIBC__
 typedef __rlimit_resource_t resource_number;
 #else
 typedef int resource_number;
 #endif
 
-/* Lowers a limit, hard and soft. A lower limit stays. */
+/* Lowers a hard and soft limit; a lower existing limit stays. */
 static void sandbox_set(resource_number resource, uint64_t most)
 {
 	struct rlimit limit;
@@ -551,7 +550,8 @@ static void sandbox_set(resource_number resource, uint64_t most)
 	(void)setrlimit(resource, &limit);
 }
 
-/* Counts what is mapped already: the program, the inspected library, the inputs. */
+/* Returns  the bytes that are mapped already: the program, the inspected library, the
+ *          inputs. */
 static uint64_t address_space_bytes(void)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
@@ -579,7 +579,8 @@ static void set_limits(uint64_t memory_bytes)
 
 /* --- Landlock --------------------------------------------------------------------- */
 
-/* Bits of the kernel's interface, in its order (Documentation/userspace-api/landlock.rst). */
+/* Bits of the kernel's interface, in its order (Documentation/userspace-api/landlock.rst), with
+ * the version that introduced them. */
 enum {
 	EXECUTE = 1 << 0,
 	WRITE_FILE = 1 << 1,
@@ -598,13 +599,14 @@ enum {
 	TRUNCATE = 1 << 14, /* version 3 */
 	BIND_TCP = 1 << 0,
 	CONNECT_TCP = 1 << 1,         /* version 4 */
-	SCOPE_ABSTRACT_UNIX = 1 << 0, /* sockets without a file */
+	SCOPE_ABSTRACT_UNIX = 1 << 0, /* abstract Unix sockets */
 	SCOPE_SIGNAL = 1 << 1,        /* Version 6: refuses signals to processes outside, however
 				       * they are sent. */
 
 	ALL = EXECUTE | WRITE_FILE | READ_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_CHAR | MAKE_DIR |
 	      MAKE_REG | MAKE_SOCK | MAKE_FIFO | MAKE_BLOCK | MAKE_SYM | REFER | TRUNCATE,
-	/* The output is read again before it gets its name. */
+	/* Rights on output folders. Reading is included, because an output is read again before it
+	 * gets its name. */
 	WRITE = WRITE_FILE | READ_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | REFER |
 		TRUNCATE,
 	OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE,
@@ -633,7 +635,7 @@ static int landlock_version(void)
 }
 
 #ifdef SYS_landlock_create_ruleset
-/* The structure grew; each kernel reads the part that it knows. */
+/* Creates a ruleset. The structure has grown; each kernel reads the part that it knows. */
 static int create(int version, bool hides_names, struct ruleset *r)
 {
 	const size_t sizes[] = { sizeof r->files, 2 * sizeof r->files, sizeof *r };
@@ -693,8 +695,8 @@ static bool landlock_restrict(const struct mpk_sandbox *s)
 	return done;
 }
 
-/* Keeps files as they are, and forbids signalling or tracing processes outside. Sets
- * no_new_privs unless the process may do without. */
+/* Allows all file access, but forbids signalling or tracing processes outside. Sets no_new_privs
+ * unless the process may do without. */
 static bool landlock_scope(void)
 {
 	const struct ruleset r = { .scopes = SCOPE_SIGNAL };
@@ -741,9 +743,9 @@ static bool powers_drop(bool keeps_files)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 
-	/* Kept: owners and modes of files, device nodes, which a driver creates, changing the user, and
-	 * what a server needs. Dropped: modules, memory and ports of the machine, other processes,
-	 * limits, priorities, terminals, mounts, namespaces, time, shutting down. */
+	/* Kept: owners and modes of files, device nodes (a driver creates them), changing the
+	 * user, and what a server needs. Dropped: kernel modules, raw memory and ports, other
+	 * processes, limits, priorities, terminals, mounts, namespaces, time, shutting down. */
 	static const unsigned caps[] = {
 		CAP_CHOWN,    CAP_DAC_OVERRIDE,     CAP_DAC_READ_SEARCH, CAP_FOWNER,
 		CAP_FSETID,   CAP_SETGID,           CAP_SETUID,          CAP_SETPCAP,
@@ -778,7 +780,8 @@ bool mpk_sandbox_protect(const pid_t *others, size_t count, bool keeps_rights)
 {
 	bool done;
 
-	(void)landlock_scope(); /* The same once more, by kind of process instead of number. */
+	/* The same protection once more by Landlock, which does not depend on process numbers. */
+	(void)landlock_scope();
 	done = calls_protect(others, count);
 	/* Last, because the steps above need some capabilities. A user has none except in
 	 * namespaces of its own. */
@@ -789,7 +792,8 @@ bool mpk_sandbox_protect(const pid_t *others, size_t count, bool keeps_rights)
 
 /* --- all of it -------------------------------------------------------------------- */
 
-/* By the limit of descriptors that there was when they were opened: nobody here lowers it. */
+/* Up to the limit of descriptors. It must be the limit under which they were opened; nothing here
+ * lowers it. */
 static bool close_each(unsigned first, unsigned end)
 {
 	struct rlimit limit;
@@ -803,7 +807,8 @@ static bool close_each(unsigned first, unsigned end)
 	return true;
 }
 
-/* By what /proc lists, which is as good where the limit is millions; false: there is no /proc */
+/* Closes the descriptors that /proc lists, which is faster where the limit is millions. Returns
+ * false: no /proc. */
 static bool close_listed(unsigned first, unsigned end)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -822,7 +827,7 @@ static bool close_listed(unsigned first, unsigned end)
 	return true;
 }
 
-/* Linux before 5.9 has no such call, and a filter of a container may refuse it. */
+/* Linux before 5.9 lacks this call, and a container's filter may refuse it. */
 static bool close_range_of(unsigned first, unsigned end)
 {
 	if (first >= end)
@@ -853,7 +858,7 @@ static void enter_namespaces(const struct mpk_sandbox *s, struct mpk_sandbox_sta
 
 	(void)prctl(PR_GET_PDEATHSIG, &on_parent_death);
 	mpk_namespaces_enter(s, out);
-	/* The kernel forgets it when the user changes. */
+	/* The kernel clears it when the user changes, so set it again. */
 	(void)prctl(PR_SET_PDEATHSIG, (unsigned long)on_parent_death);
 	if (!powers_drop(false))
 		out->namespaces = out->own_user = out->own_root = false;
@@ -880,7 +885,7 @@ struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s)
 /* What a child process reports by its exit status. */
 enum { HAS_NAMESPACES = 1, HAS_USER = 2, HAS_ROOT = 4 };
 
-/* Tries in a child process what enter_namespaces would get. */
+/* Tries in a child process what mpk_namespaces_enter would achieve. */
 static void try_namespaces(struct mpk_sandbox_state *out)
 {
 	static const struct mpk_sandbox nothing = { .runs_code = true };

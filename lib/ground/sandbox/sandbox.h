@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sandbox.h - a process gives up what it will not need: the kernel holds it to that
+/* sandbox.h - a process gives up rights that it will not need, and the kernel enforces it
  *
- * Two facilities of Linux, each of which a system may lack: Landlock for files, seccomp for system
- * calls. For code that is run there are namespaces and limits, too. None of them needs rights, none can
- * be undone, and all hold for threads and children made later. What is refused fails with EACCES or EPERM, so that the program says what it could not do.
- */
+ * Uses two facilities of Linux, each of which a system may lack: Landlock for files, seccomp for
+ * system calls. Code under test gets namespaces and limits, too. All work without privileges,
+ * cannot be undone, and apply to threads and children made later. A refused call fails with EACCES
+ * or EPERM, so that the program can report it. */
 #ifndef MPK_SANDBOX_SANDBOX_H
 #define MPK_SANDBOX_SANDBOX_H
 
@@ -13,70 +13,77 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What stays open to the process; borrowed. A path that is not there is left out. */
+/* What the process may still use; borrowed. Paths that do not exist are ignored. */
 struct mpk_sandbox {
-	const char *const *readable; /* files, and folders with all below */
+	const char *const *readable; /* files; folders with their content */
 	size_t readable_count;
 	const char *const
-		*writable; /* folders, with all below: files are made, replaced, removed */
+		/* folders in which files may be created, replaced and removed, at any depth */
+		*writable;
 	size_t writable_count;
-	bool replaces; /* files that are replaced hand their modes and owners on: those of any open file can
-			* be changed then, which Landlock knows nothing of */
+	/* new files take modes and owners of the files they replace; this also allows changing
+	 * those of any open file, because Landlock does not cover that */
+	bool replaces;
 	const char
-		*emptied; /* a folder in which empty folders may be removed, below it, too; NULL */
-	bool runs_programs; /* those among the readable may be started; system calls stay free then,
-			     * as nobody knows what a program needs */
-	bool runs_code; /* libraries may be loaded, and make memory executable; no other folder is
-			     * listed */
+		/* a folder in which empty folders may be removed, at any depth; may be NULL */
+		*emptied;
+	/* readable files may be executed; system calls are not restricted, because a program may
+	 * need any */
+	bool runs_programs;
+	/* libraries may be loaded, and memory made executable; no other folder may be listed */
+	bool runs_code;
 	uint64_t
-		memory_bytes; /* runs_code: address space beyond what is mapped already, and the most that
-				* a file in memory may hold; 0: no limit */
-	/* Descriptors that stay open, ascending; standard streams do, too. NULL: all of them. */
+		/* runs_code: limit of address space beyond what is mapped now, and of a file in
+		 * memory; 0: no limit */
+		memory_bytes;
+	/* Descriptors that stay open besides the standard streams, ascending. NULL: all stay
+	 * open. */
 	const int *kept;
 	size_t kept_count;
 };
 
-/* What holds. */
+/* Which restrictions took effect. */
 struct mpk_sandbox_state {
-	bool files;      /* no other file can be opened, made, changed or removed */
-	bool calls;      /* no program can be started, no connection made, no memory made executable
-		     * (unless runs_code), no other process signalled or traced */
-	bool namespaces; /* runs_code: network, IPC and mounts are its own, with nothing in them */
-	bool own_user;   /* the user, too */
-	bool own_root;   /* other files are not to be seen, not even that they are there */
+	bool files; /* no other file can be opened, created, changed or removed */
+	/* no program can be started, no connection made, no memory made executable (unless
+	 * runs_code), no other process signalled or traced */
+	bool calls;
+	bool namespaces; /* runs_code: it has its own empty network, IPC and mount namespaces */
+	bool own_user;   /* it has its own user namespace */
+	bool own_root;   /* other files are invisible: not even their existence can be tested */
 };
 
-/* mpk_sandbox_enter - from now on only what s says; the process must have one thread
+/* mpk_sandbox_enter - restrict this process to what s lists; it must have one thread
  * Descriptors that stay open stay usable.
- * Returns  what holds; a facility that the system lacks does not */
+ * Returns  which restrictions took effect; the system may lack some */
 struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s);
 
-/* mpk_sandbox_support - what mpk_sandbox_enter would be able to do here */
+/* mpk_sandbox_support - which restrictions mpk_sandbox_enter could apply here */
 struct mpk_sandbox_state mpk_sandbox_support(void);
 
-/* mpk_close_others - close all descriptors from first on but those that are kept
+/* mpk_close_others - close all descriptors from first on, except those in kept
+ * Closes one after the other where the kernel has no call for a range.
  * @kept    ascending
- * One after the other where the kernel has no call for all of them.
- * Returns  false: the system says neither which there are nor how many there can be */
+ * Returns  false: the open descriptors are unknown, and so is their limit */
 bool mpk_close_others(int first, const int *kept, size_t count);
 
-/* mpk_sandbox_pid_namespace - in the first process of its namespaces: /proc shows it and what it starts and
- * nobody else, so that what it can neither see nor name it cannot reach; of root, too, the files that command the
- * kernel cannot be written
- * What the system does not let it hide stays as it is.
- * @namespaces  in which it was made, flags of clone(2): of processes and mounts; and of users, in which the user
- *          stays the same, unless it may make mounts without
- * @user, group  effective ones of the process that made it
- * Returns  false: it would not have them */
+/* mpk_sandbox_pid_namespace - set up the first process of a PID namespace: /proc shows only that
+ * namespace, so processes outside can be neither seen nor named. For root, files that control the
+ * kernel become read-only. What cannot be hidden stays visible.
+ * @namespaces flags of clone(2) with which it was made: PID and mount; also user,
+ *          unless the user may mount without; the user keeps its number
+ * @user, group effective ones of the process that made it
+ * Returns  false: the namespace would not protect */
 bool mpk_sandbox_pid_namespace(uint64_t namespaces, uid_t user, gid_t group);
 
-/* mpk_sandbox_protect - from now on this process and what it starts can do nothing to others: neither signal
- * nor trace them, nor change their memory, limits, priority or terminal; and it has no rights over the system, as
- * root neither, but those over files
- * For code that is run and not trusted: its caller's clock must go on. A process whose effective user
- * is root keeps the right to run set-user-ID programs, any other loses it.
- * @others  processes that it has a number for and must not reach; with 0 it has none
- * @keeps_rights  until it enters a sandbox (runs_code), which needs them and leaves none
+/* mpk_sandbox_protect - from now on this process and its children cannot affect other processes:
+ * not signal or trace them, nor change their memory, limits, priority or terminal. They lose all
+ * rights over the system, even as root, except those over files.
+ * For untrusted code whose caller must keep its clock. With an effective user of root it may still
+ * run set-user-ID programs; other users lose that.
+ * @others  processes that it has numbers for and must not reach; count 0: none
+ * @keeps_rights keep capabilities until mpk_sandbox_enter (runs_code), which needs them
+ *          and drops them
  * Returns  false where the system has no seccomp */
 bool mpk_sandbox_protect(const pid_t *others, size_t count, bool keeps_rights);
 

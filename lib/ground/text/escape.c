@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and texts of an input may hold anything: escape sequences that rewrite a terminal, line
- * ends that forge a line of a log, bidirectional overrides that reorder what is read, bytes that
- * are no UTF-8. What is printed has none of them, and the original bytes can be read from it. */
+/* escape.c - makes text from files safe to print. Names may contain escape sequences that rewrite
+ * a terminal, line ends that forge a line of a log, bidirectional overrides, invalid UTF-8.
+ * Printed text has none of them, and the original bytes can be recovered from it. */
 #include "text/escape.h"
 
 #include <stdbool.h>
@@ -46,7 +46,7 @@ bool mpk_utf8_whole(struct mpk_span s)
 	return true;
 }
 
-/* What a terminal obeys, what reorders or parts lines, and what nobody sees. */
+/* Whether a terminal would act on it, it reorders or separates lines, or it is invisible. */
 static bool is_control(uint32_t cp)
 {
 	static const struct {
@@ -122,8 +122,8 @@ size_t mpk_escape_next(struct mpk_span s, char out[MPK_ESCAPED_MAX])
 	return i;
 }
 
-/* Runs of plain characters, which is nearly all there is, are put at once.
- * @kept  characters that stay as they are */
+/* Appends runs of plain characters at once, because nearly all text is plain.
+ * @kept    characters that are not escaped */
 static void escape_but(struct mpk_strbuf *buf, struct mpk_span s, const char *kept)
 {
 	char piece[MPK_ESCAPED_MAX];
@@ -183,7 +183,7 @@ const char *mpk_escape_to(struct mpk_span s, char *out, size_t size)
 		size_t n = strlen(piece);
 
 		if (used + 4 <= size)
-			cut = used; /* The last point at which "..." still fits. */
+			cut = used; /* The last position at which "..." still fits. */
 		if (used + n >= size) {
 			memcpy(out + cut, "...", 4);
 			return out;
@@ -207,7 +207,8 @@ static void put_string(struct mpk_strbuf *buf, struct mpk_span s, const char *in
 		if (n == 0 && invalid)
 			mpk_strbuf_puts(buf, invalid);
 		else if (n && is_control(cp)) {
-			/* "\u061c"; beyond 16 bits JSON has two halves, and TOML one number */
+			/* "\u061c"; beyond 16 bits JSON needs two surrogates, and TOML one
+			 * number */
 			if (cp < 0x10000)
 				mpk_strbuf_printf(buf, "\\u%04x", (unsigned)cp);
 			else if (is_toml)
@@ -234,7 +235,7 @@ void mpk_escape_toml(struct mpk_strbuf *buf, struct mpk_span s, const char *inva
 	put_string(buf, s, invalid, true);
 }
 
-/* Outside of its strings a document is plain ASCII, and inside its writer escaped them. */
+/* Outside its strings a document is ASCII; the writer has escaped the inside of its strings. */
 void mpk_escape_document(struct mpk_strbuf *buf, struct mpk_span s)
 {
 	size_t from = 0, i = 0, n;
@@ -257,7 +258,7 @@ void mpk_escape_document(struct mpk_strbuf *buf, struct mpk_span s)
 
 /* --- errors of another process ------------------------------------------------------------- */
 
-/* Works in place: another process wrote the text and may have written anything, even no NUL. */
+/* Works in place. Another process wrote the text; it may contain anything and lack a NUL. */
 static void clean(char *text, size_t size)
 {
 	uint8_t *p = (uint8_t *)text;

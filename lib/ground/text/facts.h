@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* facts.h - what a struct says, a row for each member of its JSON object
+/* facts.h - the members of a JSON object as a table: one row for each member of a struct
  *
- * The row has the key, what the value is and where it is in the struct. mpk_facts_json writes the members in the order
- * of the rows; scripts/schemas reads the same rows and writes the JSON Schema from them, so neither can miss what the
- * other has. Tables are `static const struct mpk_fact NAME[]`, and a definition of scripts/schemas.json names them.
- */
+ * A row has the key, the type and the offset in the struct. mpk_facts_json writes the members in
+ * the order of the rows; scripts/schemas reads the same rows and writes the JSON Schema, so the
+ * two always agree. Tables are `static const struct mpk_fact NAME[]`, and a definition of
+ * scripts/schemas.json names them. */
 #ifndef MPK_TEXT_FACTS_H
 #define MPK_TEXT_FACTS_H
 
@@ -27,8 +27,8 @@ struct mpk_figure_value {
 	uint64_t number; /* 0 unless it is known */
 } __attribute__((packed));
 
-/* mpk_figure_of - a value that is known
- * mpk_figure_told - a value that is known if the file tells it */
+/* mpk_figure_of - a known value
+ * mpk_figure_told - a value that is known if the file states it */
 static inline struct mpk_figure_value mpk_figure_of(uint64_t number)
 {
 	return (struct mpk_figure_value){ MPK_FIGURE_KNOWN, number };
@@ -39,7 +39,8 @@ static inline struct mpk_figure_value mpk_figure_told(bool told, uint64_t number
 	return told ? mpk_figure_of(number) : (struct mpk_figure_value){ MPK_FIGURE_UNKNOWN, 0 };
 }
 
-/* mpk_figure_json - put a value: the number, null where it is unknown; nothing where there is none */
+/* mpk_figure_json - put a value: a number; null if it is unknown; no member if the kernel has
+ * none */
 void mpk_figure_json(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		     struct mpk_figure_value value);
 
@@ -47,29 +48,32 @@ void mpk_figure_json(struct mpk_json *j, struct mpk_json_at *at, const char *key
 
 enum mpk_fact_kind {
 	MPK_FACT_BOOL,
-	MPK_FACT_COUNT,  /* an unsigned integer */
-	MPK_FACT_TOLD,   /* the same; null where all its bits are set: the file does not say */
-	MPK_FACT_I64,    /* int64_t */
-	MPK_FACT_I64_IF, /* the same; no member for INT64_MIN: not known */
-	MPK_FACT_F64,    /* double */
-	MPK_FACT_TEXT,   /* const char *, never NULL */
-	MPK_FACT_TEXT_OR_NULL, /* null for NULL */
-	MPK_FACT_NAME_OR_NULL, /* the same; null for the empty text */
+	MPK_FACT_COUNT, /* an unsigned integer */
+	/* an unsigned integer; null where all its bits are set: the file does not state it */
+	MPK_FACT_TOLD,
+	MPK_FACT_I64,          /* int64_t */
+	MPK_FACT_I64_IF,       /* an int64_t; no member for INT64_MIN: unknown */
+	MPK_FACT_F64,          /* double */
+	MPK_FACT_TEXT,         /* const char *, never NULL */
+	MPK_FACT_TEXT_OR_NULL, /* const char *; null for NULL */
+	MPK_FACT_NAME_OR_NULL, /* const char *; null for NULL and the empty text */
 	MPK_FACT_SPAN,
-	MPK_FACT_SPAN_OR_NULL, /* null for an empty one */
-	MPK_FACT_SPAN_IF,      /* no member for an empty one */
+	MPK_FACT_SPAN_OR_NULL, /* struct mpk_span; null if it is empty */
+	MPK_FACT_SPAN_IF,      /* struct mpk_span; no member if it is empty */
 	MPK_FACT_SHA256,       /* uint8_t[32], in hexadecimal digits */
-	MPK_FACT_XYZ,          /* uint32_t[3]; null where the first is 0: not given */
-	MPK_FACT_X, /* uint32_t: that and two times 1, where the shape is not known; null for 0 */
-	MPK_FACT_WORDS, /* an enum or a bool, by its word */
-	MPK_FACT_GET,   /* what a function says */
+	MPK_FACT_XYZ,          /* uint32_t[3]; null where the first is 0: unknown */
+	/* uint32_t x, written as [x, 1, 1], where only the number of threads is known; null for
+	 * 0 */
+	MPK_FACT_X,
+	MPK_FACT_WORDS, /* an enum or a bool, written as a word */
+	MPK_FACT_GET,   /* the result of a function */
 };
 
 struct mpk_fact {
-	const char *key; /* NULL: no member of the object; the number alone is asked for */
+	const char *key; /* NULL: not written to JSON; only mpk_fact_number reads it */
 	enum mpk_fact_kind kind;
-	unsigned off, bytes;      /* of the member in the struct */
-	const char *const *words; /* of WORDS, by value */
+	unsigned off, bytes;      /* offset and size of the member in the struct */
+	const char *const *words; /* words of MPK_FACT_WORDS, by value */
 	struct mpk_figure_value (*get)(const void *of);
 	unsigned tag; /* a number that the table's owner chose for this row; 0: none */
 };
@@ -95,7 +99,7 @@ struct mpk_fact {
 /* MPK_FACTS(table) - a table as the two arguments of the functions below */
 #define MPK_FACTS(table) (table), MPK_ARRAY_COUNT(table)
 
-/* 1 if the member has the type that mpk_facts_json reads there; else it does not compile. */
+/* 1 if the member has the type that mpk_facts_json reads there; otherwise it does not compile. */
 #define MPK_FACT_IS_ANY(x) 0
 #define MPK_FACT_IS_BOOL(x) _Generic((x), bool: 1)
 #define MPK_FACT_IS_COUNT(x)                                                                       \
@@ -123,8 +127,8 @@ struct mpk_fact {
 /* mpk_fact_number - the number of a row of kind COUNT, TOLD or GET */
 struct mpk_figure_value mpk_fact_number(const struct mpk_fact *fact, const void *of);
 
-/* mpk_facts_json - put the members of an object
- * @of      the struct that the rows are of */
+/* mpk_facts_json - put the members of a struct
+ * @of      the struct that the rows describe */
 void mpk_facts_json(const struct mpk_fact *facts, size_t count, const void *of, struct mpk_json *j,
 		    struct mpk_json_at *at);
 

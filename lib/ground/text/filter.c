@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* filter.c - names that a filter chooses
+/* filter.c - names that a filter selects
  *
- * Apart from phrase.c, which is linked into applications: those call no fnmatch.
+ * Separate from phrase.c, which is linked into applications and must not call fnmatch.
  *
- * A filter is a pattern of fnmatch(3) where one of its characters is in it, otherwise a part of the name, because that
- * is what people type first.
- */
+ * A filter with a special character of fnmatch(3) is a pattern; any other filter selects names
+ * that contain it, because that is what people type first. */
 #include <fnmatch.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c - documents as their text, without blanks, to which each value is appended: a tree of values takes ten
- * times the memory, and files may have a hundred thousand modules. The rules that all documents share are here: no
- * number that a reader would round, no string that is not UTF-8, no failure that is reported twice. */
+/* json.c - writes documents as text without blanks, appending each value: a tree of values takes
+ * ten times the memory, and files may have a hundred thousand modules. Rules for all documents are
+ * enforced here: no number that a reader would round, no string that is not UTF-8, each failure
+ * reported once. */
 #include "text/json.h"
 
 #include <assert.h>
@@ -17,7 +18,7 @@
 /* The largest integer up to which every one is exact in an IEEE double. */
 #define EXACT_MAX ((int64_t)1 << 53)
 
-/* An array or object that is open. Complete ones are nothing but text. */
+/* An open array or object. Complete ones exist as text only. */
 struct mpk_json_at {
 	struct mpk_json_at *above;
 	bool is_array, has_members;
@@ -25,11 +26,11 @@ struct mpk_json_at {
 
 /* --- printing ---------------------------------------------------------------------------------- */
 
-/* Walks over the text of a document once, in pieces where somebody takes them, with or without
- * line breaks and blanks. Pieces end between values, never inside one. */
+/* Walks over the text of a document once, in pieces if take is set, with or without line breaks
+ * and blanks. Pieces end between values, never inside one. */
 enum { PIECE_BYTES = 1 << 20 };
 
-/* How deep those are that are in a list of the root. */
+/* The depth of elements of a list in the root. */
 enum { LIST_DEPTH = 2 };
 
 static void new_line(const struct mpk_json_print *p, struct mpk_strbuf *out)
@@ -47,8 +48,7 @@ static void new_line(const struct mpk_json_print *p, struct mpk_strbuf *out)
 	}
 }
 
-/* The text is our own writer's: brackets and commas outside of strings are structure,
- * whatever else is there. */
+/* Our own writer made the text, so brackets and commas outside strings are structure. */
 static void json_print_put_lines(struct mpk_json_print *p, struct mpk_span text,
 				 struct mpk_strbuf *out)
 {
@@ -70,7 +70,7 @@ static void json_print_put_lines(struct mpk_json_print *p, struct mpk_span text,
 			new_line(p, out);
 		p->is_empty = c == '{' || c == '[';
 		if (c == '"') {
-			/* The string that begins at text[at]; returns where it ends. */
+			/* The string that begins at text[at]; returns its end. */
 			size_t end = i + 1;
 
 			while (end < text.len && text.data[end] != '"')
@@ -96,7 +96,7 @@ static struct mpk_span json_print_text_of(const struct mpk_strbuf *text)
 	return mpk_span_of(text->data, text->len);
 }
 
-/* Adds the missing brackets, the innermost first. The document itself stays open: it can be
+/* Appends the missing closing brackets, innermost first. The document itself stays open: it can be
  * printed while more is added. */
 static void json_ends(const struct mpk_json *j, struct mpk_strbuf *out)
 {
@@ -106,7 +106,7 @@ static void json_ends(const struct mpk_json *j, struct mpk_strbuf *out)
 
 typedef void put_fn(struct mpk_json_print *p, struct mpk_span text, struct mpk_strbuf *out);
 
-/* Prints the text so far and closes everything that is open. */
+/* Prints the text so far and closes all open containers. */
 /* Calls @put on a copy of the state, so that a document can be printed while it still grows. */
 static enum mpk_code text_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
 				     struct mpk_error *err, put_fn *put)
@@ -122,12 +122,12 @@ static enum mpk_code text_json_print(const struct mpk_json *j, struct mpk_strbuf
 	return mpk_strbuf_status(out, err);
 }
 
-/* The tokenizer of HTML knows nothing of strings: "</script" ends the element anywhere, and
- * "<!--" with "<script" hides its end. Both need a '<', which JSON has within strings alone. The two
- * line ends of Unicode are none to JSON, but were to JavaScript. */
+/* An HTML parser does not know strings: "</script" ends the element anywhere, and "<!--" with
+ * "<script" hides its end. Both contain a '<', which JSON has inside strings only. U+2028 and
+ * U+2029 are not line ends in JSON, but were in JavaScript. */
 static void put_script(struct mpk_json_print *p, struct mpk_span text, struct mpk_strbuf *out)
 {
-	static const char ends[] = "\xe2\x80"; /* U+2028 and U+2029 begin so */
+	static const char ends[] = "\xe2\x80"; /* the first bytes of U+2028 and U+2029 */
 	const uint8_t *data = text.data;
 	size_t from = 0;
 
@@ -193,7 +193,7 @@ enum mpk_code mpk_json_line(const struct mpk_json *j, struct mpk_strbuf *out, st
 	return text_json_print(j, out, err, put_ascii);
 }
 
-/* Called between values. Forgets what was passed on; the depth stays in j->print for the next
+/* Called between values. Drops the text that was passed on; j->print keeps the depth for the next
  * piece. */
 static void json_pass(struct mpk_json *j)
 {
@@ -245,7 +245,8 @@ static void close_container(struct mpk_json *j)
 	free(at);
 }
 
-/* What JSON cannot have in a string; control characters beyond ASCII are the printer's. */
+/* Escapes what JSON forbids in a string; control characters beyond ASCII are escaped when
+ * printing. */
 static void text_json_put_string(struct mpk_strbuf *out, struct mpk_span s)
 {
 	static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
@@ -267,13 +268,13 @@ static void text_json_put_string(struct mpk_strbuf *out, struct mpk_span s)
 			mpk_strbuf_printf(out, "\\u%04X", c);
 		from = i + 1;
 	}
-	if (from < s.len) /* nothing has no address */
+	if (from < s.len) /* an empty span may have no address */
 		mpk_strbuf_put(out, (const char *)s.data + from, s.len - from);
 	mpk_strbuf_putc(out, '"');
 }
 
-/* Makes `at` ready for a value: closes what was opened within it. Returns false when at comes
- * from an earlier failure. */
+/* Makes `at` the innermost open container by closing those within it. Returns false when at is
+ * NULL after an earlier failure. */
 static bool text_json_begin(struct mpk_json *j, struct mpk_json_at *at, const char *key)
 {
 	if (!at) {
@@ -281,7 +282,8 @@ static bool text_json_begin(struct mpk_json *j, struct mpk_json_at *at, const ch
 		return false;
 	}
 	while (j->open != at) {
-		assert(j->open->above); /* at is complete already: something was put after it. */
+		/* at is closed already: a value was put into a container around it. */
+		assert(j->open->above);
 		mpk_strbuf_putc(&j->text, j->open->is_array ? ']' : '}');
 		close_container(j);
 	}
@@ -329,7 +331,7 @@ struct mpk_json_at *mpk_json_array(struct mpk_json *j, struct mpk_json_at *at, c
 	return text_json_begin(j, at, key) ? open_container(j, true) : NULL;
 }
 
-/* Puts another document's text inside this one, unchanged, as both follow the same rules. */
+/* Copies another document's text unchanged, because both follow the same rules. */
 void mpk_json_document(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		       const struct mpk_json *document)
 {
@@ -358,8 +360,8 @@ void mpk_json_i64(struct mpk_json *j, struct mpk_json_at *at, const char *key, i
 		mpk_strbuf_printf(&j->text, exact ? "%" PRId64 : "\"%" PRId64 "\"", v);
 }
 
-/* 17 digits tell every double from its neighbours. A locale may write the point as a comma; an exponent has
- * neither a plus nor zeros in front; and what is whole keeps a sign that it is no integer. */
+/* 17 digits distinguish all doubles. The decimal comma of a locale becomes a point, an exponent
+ * loses its plus and leading zeros, and a whole number keeps a sign that it is no integer. */
 static void put_real(struct mpk_strbuf *out, double v)
 {
 	char text[40];

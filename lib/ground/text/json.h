@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json.h - building JSON documents; a failed allocation is remembered, not reported each time
  *
- * A document is written from its beginning to its end: what is put into a container ends all that
- * was begun within that container before, and nothing more can be put there. Bytes from input files become
- * valid UTF-8, and integers that a reader with IEEE doubles would round are written as strings. The
- * same calls give the same bytes.
- */
+ * A document is written from beginning to end: putting a value into a container closes all
+ * containers within it, and nothing more can be put into those. Bytes from input files become
+ * valid UTF-8, and integers that a reader with IEEE doubles would round are written as strings.
+ * The same calls give the same bytes. */
 #ifndef MPK_TEXT_JSON_H
 #define MPK_TEXT_JSON_H
 
@@ -16,26 +15,28 @@
 #include "base/span.h"
 #include "base/strbuf.h"
 
-struct mpk_json_at; /* an object or array that is not complete yet */
+struct mpk_json_at; /* an object or array that is not closed yet */
 
 /* How far a document has been printed. */
 struct mpk_json_print {
 	size_t depth;
-	bool is_empty; /* nothing follows the last bracket yet */
-	bool is_long; /* what comes is set without blanks, a line for each thing in a list of the root */
+	bool is_empty; /* nothing follows the last opening bracket yet */
+	/* the rest is printed without blanks, one line for each element of a list in the root */
+	bool is_long;
 };
 
 /* One document. Use mpk_json_init, build from root, print, mpk_json_fini. */
 struct mpk_json {
 	struct mpk_json_at *root; /* an object; NULL after a failed allocation */
 	bool failed;
-	struct mpk_strbuf text;   /* without blanks; less what was taken */
-	struct mpk_json_at *open; /* the innermost container that is not complete */
+	struct mpk_strbuf text;   /* without blanks; without the part that was passed on */
+	struct mpk_json_at *open; /* the innermost open container */
 	struct mpk_json_print print;
-	/* It is to be part of a script element of HTML, and is printed without spaces: no text in it ends the
-	 * element, begins another or opens a comment, and no line ends within it. Set before it is built. */
+	/* The document becomes part of an HTML script element, printed without blanks: no string
+	 * ends the element, begins another or opens a comment, and no line ends within a string.
+	 * Set it before building. */
 	bool in_script;
-	mpk_take_text *take; /* gets a piece when there is one; NULL: nobody takes them */
+	mpk_take_text *take; /* receives finished pieces; NULL: none */
 	void *arg;
 };
 
@@ -43,14 +44,14 @@ struct mpk_json {
  * @schema_version  0: no such member */
 void mpk_json_init(struct mpk_json *j, int schema_version);
 
-/* mpk_json_init_list - an empty array, to be put into a document */
+/* mpk_json_init_list - an empty array, to be copied into a document */
 void mpk_json_init_list(struct mpk_json *j);
 
 void mpk_json_fini(struct mpk_json *j);
 
-/* mpk_json_stream - hand over what is complete in pieces of about a megabyte; mpk_json_print then appends what is left.
- * A short document is in one piece, set as mpk_json_print does. Of a long one only the first piece is: blanks would be
- * two thirds of it, and nobody reads so much.
+/* mpk_json_stream - pass on complete parts in pieces of about a megabyte; mpk_json_print then
+ * appends the rest. A short document is one piece, printed as by mpk_json_print. Of a long one
+ * only the first piece has blanks: they would be two thirds of it, and nobody reads so much.
  * @take    is not called again after a failed allocation */
 void mpk_json_stream(struct mpk_json *j, mpk_take_text *take, void *arg);
 
@@ -61,7 +62,7 @@ void mpk_json_stream(struct mpk_json *j, mpk_take_text *take, void *arg);
 struct mpk_json_at *mpk_json_object(struct mpk_json *j, struct mpk_json_at *at, const char *key);
 struct mpk_json_at *mpk_json_array(struct mpk_json *j, struct mpk_json_at *at, const char *key);
 
-/* mpk_json_document - a copy of another document, which was built beside this one */
+/* mpk_json_document - put a copy of another, separately built document */
 void mpk_json_document(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		       const struct mpk_json *document);
 
@@ -69,19 +70,19 @@ void mpk_json_document(struct mpk_json *j, struct mpk_json_at *at, const char *k
 void mpk_json_u64(struct mpk_json *j, struct mpk_json_at *at, const char *key, uint64_t v);
 void mpk_json_i64(struct mpk_json *j, struct mpk_json_at *at, const char *key, int64_t v);
 
-/* mpk_json_f64 - a number; "nan", "inf" or "-inf" as a string, which JSON has no numbers for */
+/* mpk_json_f64 - a number; or the strings "nan", "inf", "-inf", for which JSON has no numbers */
 void mpk_json_f64(struct mpk_json *j, struct mpk_json_at *at, const char *key, double v);
 
 /* mpk_json_bool, mpk_json_null - true or false; null */
 void mpk_json_bool(struct mpk_json *j, struct mpk_json_at *at, const char *key, bool v);
 void mpk_json_null(struct mpk_json *j, struct mpk_json_at *at, const char *key);
 
-/* mpk_json_text, mpk_json_span - a string; when the bytes are not UTF-8, the text that
- * mpk_escape makes of them. A NULL text is null. */
+/* mpk_json_text, mpk_json_span - a string; if the bytes are not UTF-8, escaped by mpk_escape. NULL
+ * becomes null. */
 void mpk_json_text(struct mpk_json *j, struct mpk_json_at *at, const char *key, const char *text);
 void mpk_json_span(struct mpk_json *j, struct mpk_json_at *at, const char *key, struct mpk_span s);
 
-/* mpk_json_name - the same; null for a span of no bytes, which is no name */
+/* mpk_json_name - a string; null for an empty span */
 static inline void mpk_json_name(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 				 struct mpk_span name)
 {
@@ -91,11 +92,11 @@ static inline void mpk_json_name(struct mpk_json *j, struct mpk_json_at *at, con
 		mpk_json_null(j, at, key);
 }
 
-/* mpk_json_take - the same with a buffer, which it frees; one that failed fails the document */
+/* mpk_json_take - a string from a buffer, which is freed; a failed buffer fails the document */
 void mpk_json_take(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		   struct mpk_strbuf *text);
 
-/* mpk_json_spans, mpk_json_texts, mpk_json_i64s - an array of strings; of numbers
+/* mpk_json_spans, mpk_json_texts, mpk_json_i64s - an array of strings, or of numbers
  * mpk_json_printf - a formatted string of at most 63 bytes; for numbers with words around them */
 void mpk_json_spans(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		    const struct mpk_span *items, size_t count);
@@ -106,17 +107,18 @@ void mpk_json_i64s(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 void mpk_json_printf(struct mpk_json *j, struct mpk_json_at *at, const char *key, const char *fmt,
 		     ...) MPK_PRINTF(4, 5);
 
-/* mpk_json_error - an error as {"code", "message", "file", "offset", ...}; parts that are
- * unknown are left out */
+/* mpk_json_error - an error as {"code", "message", "file", "offset", ...}; unknown parts are
+ * omitted */
 void mpk_json_error(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		    const struct mpk_error *error);
 
-/* mpk_json_print - append the document, indented by two, and a newline; in_script: without either
+/* mpk_json_print - append the document, indented by two, and a newline; in_script: without
+ * indentation and newline
  * Returns  MPK_OK; MPK_E_NOMEM when anything failed since mpk_json_init */
 enum mpk_code mpk_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_json_so_far - what has been put, for a comparison with another document; borrowed until more is put */
+/* mpk_json_so_far - the text put so far, for comparing documents; borrowed until more is put */
 struct mpk_span mpk_json_so_far(const struct mpk_json *j);
 
 /* mpk_json_line - append the document in ASCII, without a blank or a newline

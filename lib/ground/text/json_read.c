@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_read.c - the grammar of JSON, and finding one's way in a document that follows it
+/* json_read.c - checks a JSON document, and finds values in a checked one
  *
- * mpk_json_read alone sees bytes that may be anything; it keeps one bit for each open array or object,
- * so that depth costs no stack. All other functions rely on its having accepted the document.
- */
+ * Only mpk_json_read handles untrusted bytes; it keeps one bit for each open array or object, so
+ * that depth costs no stack. All other functions rely on its having accepted the document. */
 #include "text/json_read.h"
 
 #include <math.h>
@@ -14,9 +13,10 @@
 
 struct parser {
 	const uint8_t *at, *end;
-	const char *fault; /* what is wrong at this place; NULL: nothing so far */
+	const char *fault; /* what is wrong at this position; NULL: nothing so far */
 	unsigned depth;
-	uint64_t objects[MPK_JSON_DEPTH_MAX / 64]; /* a bit for each level: object or array */
+	/* one bit per level: 1 for an object, 0 for an array */
+	uint64_t objects[MPK_JSON_DEPTH_MAX / 64];
 };
 
 static bool json_read_fail(struct parser *p, const char *fault)
@@ -54,7 +54,7 @@ static int hex_value(uint8_t c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Four hexadecimal digits; more than 0xffff when they are not there. */
+/* Reads four hexadecimal digits; returns more than 0xffff when there are none. */
 static uint32_t read_hex4(const uint8_t *at, const uint8_t *end)
 {
 	uint32_t v = 0;
@@ -182,7 +182,7 @@ static bool read_scalar(struct parser *p)
 	return json_read_fail(p, "expected a value");
 }
 
-/* Nesting is bounded by the bits for it, and costs no stack. */
+/* Depth is bounded by the bits of objects, and costs no stack. */
 static bool open_level(struct parser *p, bool object)
 {
 	unsigned level = p->depth;
@@ -310,7 +310,7 @@ static const uint8_t *skip_value(const uint8_t *at, const uint8_t *end)
 			depth--;
 			at++;
 		} else if (depth) {
-			at++; /* numbers, words, commas, colons, space */
+			at++; /* numbers, words, commas, colons, blanks */
 		} else {
 			while (at < end && !is_space(*at) && !strchr(",]}", *at))
 				at++;
@@ -406,7 +406,8 @@ static size_t put_utf8(uint32_t cp, uint8_t out[4])
 	return len;
 }
 
-/* The next bytes of a string's text, in out. Returns  how many, 1 to 4; 0: the closing quote */
+/* Decodes the next character of a string to UTF-8. Returns the number of bytes, 1 to 4; 0: the
+ * closing quote */
 static size_t next_bytes(const uint8_t **at, const uint8_t *end, uint8_t out[4])
 {
 	uint32_t cp;
@@ -450,7 +451,8 @@ enum mpk_code mpk_json_value_text(struct mpk_json_value v, struct mpk_arena *are
 	*out = NULL;
 	if (mpk_json_value_type(v) != MPK_JSON_STRING)
 		return MPK_OK;
-	/* No escape is shorter than its character, and there are two quotes. */
+	/* No character is longer than its escape, and there are two quotes, so text.len bytes are
+	 * enough. */
 	text = mpk_arena_alloc(arena, v.text.len);
 	MPK_TRY_ALLOC(text, err);
 	at = v.text.data + 1;
@@ -468,7 +470,7 @@ bool mpk_json_value_i64(struct mpk_json_value v, int64_t *out)
 {
 	int64_t number;
 
-	/* A text that mpk_parse_i64 refuses has a fraction or an exponent. */
+	/* A number that mpk_parse_i64 refuses has a fraction or an exponent. */
 	if (mpk_json_value_type(v) != MPK_JSON_NUMBER || !mpk_parse_i64(v.text, &number))
 		return false;
 	*out = number;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_read.h - JSON documents that others wrote (RFC 8259)
+/* json_read.h - reading JSON documents of others (RFC 8259)
  *
- * A document is looked over once, whole, without a byte of memory; then its values are found where
- * they stand. Nothing is built of it, so a document costs its reader what he takes from it.
- */
+ * A document is checked once, without allocating; then values are found in the text itself. No
+ * tree is built, so a reader pays only for the values that it asks for. */
 #ifndef MPK_TEXT_JSON_READ_H
 #define MPK_TEXT_JSON_READ_H
 
@@ -15,11 +14,11 @@
 #include "base/error.h"
 #include "base/span.h"
 
-/* Arrays and objects within each other: more is refused. */
+/* The deepest nesting of arrays and objects that is accepted. */
 enum { MPK_JSON_DEPTH_MAX = 2048 };
 
 enum mpk_json_type {
-	MPK_JSON_NONE, /* no value: a zeroed one, or one that was not found */
+	MPK_JSON_NONE, /* no value: zeroed, or not found */
 	MPK_JSON_NULL,
 	MPK_JSON_BOOLEAN,
 	MPK_JSON_NUMBER,
@@ -28,31 +27,32 @@ enum mpk_json_type {
 	MPK_JSON_OBJECT,
 };
 
-/* A value of a document: its text, from its first byte to its last. Borrowed. Zeroed: no value, of
- * which all functions here can be asked, and nothing is found in it. */
+/* A value of a document: a borrowed view of its text. Zeroed means no value; all functions accept
+ * that and find nothing in it. */
 struct mpk_json_value {
 	struct mpk_span text;
 };
 
-/* mpk_json_read - a document: UTF-8, one value, at most MPK_JSON_DEPTH_MAX deep
- * Numbers may be of any size here; whoever takes one learns whether it fits. Strings hold no NUL.
+/* mpk_json_read - check a document: UTF-8, one value, at most MPK_JSON_DEPTH_MAX deep
+ * Numbers may have any size; mpk_json_value_i64 and _f64 check whether one fits. Strings contain
+ * no NUL.
  * @out     may be any value, also a number
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column (in bytes), both from 1 */
 enum mpk_code mpk_json_read(struct mpk_span text, struct mpk_json_value *out,
 			    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_json_value_type - what v is; of no value MPK_JSON_NONE */
+/* mpk_json_value_type - the type of v; MPK_JSON_NONE for no value */
 enum mpk_json_type mpk_json_value_type(struct mpk_json_value v);
 
 /* The elements of an array or members of an object, in the order of the document. */
 struct mpk_json_items {
-	struct mpk_json_value key; /* of an object's member that was found last: a string */
+	struct mpk_json_value key; /* name of the member returned last: a string */
 	struct mpk_span rest;
 	bool in_object;
 };
 
-/* mpk_json_items - before the first element or member; without any, unless v is array or object
- * mpk_json_next - the next one
+/* mpk_json_items - begin iterating; empty unless v is an array or object
+ * mpk_json_next - the next element or member
  * Returns  false when there are no more */
 struct mpk_json_items mpk_json_items(struct mpk_json_value v);
 bool mpk_json_next(struct mpk_json_items *items, struct mpk_json_value *out);
@@ -61,11 +61,11 @@ bool mpk_json_next(struct mpk_json_items *items, struct mpk_json_value *out);
 size_t mpk_json_value_count(struct mpk_json_value v);
 
 /* mpk_json_value_get - the member of an object with this name
- * Returns  no value when there is none. A name that occurs twice has none, either: others might
- *          take the one, or the other. */
+ * Returns  no value when there is none, or when the name occurs twice, because readers
+ *          disagree about which one counts. */
 struct mpk_json_value mpk_json_value_get(struct mpk_json_value object, const char *name);
 
-/* mpk_json_value_is - whether v is this string, however it is written */
+/* mpk_json_value_is - whether v is a string with this text, however it is escaped */
 bool mpk_json_value_is(struct mpk_json_value v, const char *text);
 
 /* mpk_json_value_text - a string, unescaped

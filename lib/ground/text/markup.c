@@ -64,8 +64,7 @@ void mpk_markdown_code(struct mpk_strbuf *out, struct mpk_span text)
 	markdown_put_code(out, &escaped);
 }
 
-/* A sentence of ours about a file: line feeds stay line feeds until put_code turns them
- * into blanks. */
+/* Appends a sentence about a file: line feeds stay until put_code turns them into blanks. */
 void mpk_markdown_said(struct mpk_strbuf *out, const char *sentence)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
@@ -89,7 +88,7 @@ void mpk_markdown_html(struct mpk_strbuf *out, const char *sentence)
 	}
 }
 
-/* The text is code that was printed already; a fence only needs a fitting length. */
+/* The text is escaped code; only the length of the fence depends on it. */
 void mpk_markdown_fence(struct mpk_strbuf *out, const char *language, struct mpk_span text)
 {
 	size_t ticks = longest_run(text, '`') + 1;
@@ -174,7 +173,7 @@ void mpk_base64_put(struct mpk_strbuf *out, struct mpk_span bytes)
 
 bool mpk_base64_read(struct mpk_span text, uint8_t *out, size_t room, size_t *len)
 {
-	uint32_t bits = 0; /* not yet given out; the lowest `held` of them count */
+	uint32_t bits = 0; /* bits not yet returned; the lowest `held` of them count */
 	unsigned held = 0;
 	size_t characters = 0, padding = 0, count = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small parts of many messages: a count with its noun, a list cut after a few names, a word that
- * a shell reads back as it was, so that printed commands can be pasted; and the order in which
- * people list names. */
+/* phrase.c - parts that many messages share: a count with its noun, a list cut after a few names,
+ * a word quoted for a shell, so that printed commands can be pasted; and the natural order of
+ * names. */
 #include "text/phrase.h"
 
 #include <inttypes.h>
@@ -62,7 +62,7 @@ static bool shell_is_plain(struct mpk_span word)
 	return word.len > 0 && word.data[0] != '=';
 }
 
-/* Only printf shows these, quotes would not. */
+/* Quotes cannot show these characters; printf can. */
 static bool shell_is_control(uint8_t c)
 {
 	return (c < 0x20 && c != '\n') || c == 0x7f;
@@ -112,7 +112,7 @@ static size_t count_digits(const char *text)
 	return n;
 }
 
-/* Of two numbers, both without leading zeros: the longer one is larger. */
+/* Compares two numbers without leading zeros: the longer one is larger. */
 static int compare_numbers(const char **a, const char **b)
 {
 	*a += strspn(*a, "0");
@@ -132,8 +132,8 @@ int mpk_natural_compare(const char *a, const char *b)
 	const char *x, *y;
 	size_t same = 0;
 
-	/* What both begin with says nothing, but a number is compared from its first digit: paths of
-	 * modules may share a thousand parts. */
+	/* Skip the common prefix, but compare a number from its first digit: paths of modules may
+	 * share a thousand parts. */
 	while (a[same] && a[same] == b[same])
 		same++;
 	while (same && mpk_is_digit(a[same - 1]))

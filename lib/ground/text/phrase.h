@@ -10,10 +10,10 @@
 #include "base/span.h"
 #include "base/strbuf.h"
 
-/* How many names of a list are printed; --json has all. */
+/* The most names of a list that are printed; --json has all. */
 enum { MPK_NAMES_SHOWN = 8 };
 
-/* mpk_put_number - append a number with its thousands apart: "999", "5,000" */
+/* mpk_put_number - append a number with thousands separators: "999", "5,000" */
 void mpk_put_number(struct mpk_strbuf *out, uint64_t n);
 
 /* mpk_put_count - append "1 kernel", "2 kernels"
@@ -25,39 +25,40 @@ void mpk_put_also(struct mpk_strbuf *out, uint64_t n, const char *what);
 /* mpk_put_more - append " and 3 more" when count names are more than MPK_NAMES_SHOWN */
 void mpk_put_more(struct mpk_strbuf *out, size_t count);
 
-/* mpk_put_names - append the first names, escaped, with commas, and how many more there are */
+/* mpk_put_names - append the first names, escaped, separated by commas, and how many more there
+ * are */
 void mpk_put_names(struct mpk_strbuf *out, const struct mpk_span *names, size_t count);
 
-/* mpk_put_word - append a word of a command line as a shell takes it back; what a terminal would obey is
+/* mpk_put_word - append a word of a command line, quoted for a shell; control characters are
  * escaped before */
 void mpk_put_word(struct mpk_strbuf *out, struct mpk_span word);
 
-/* mpk_shell_quote - append a word so that a POSIX shell takes it back as it is
- * What needs no quotes gets none. A newline stays one, within quotes; other control
- * characters, which a terminal would obey, are left to printf(1).
+/* mpk_shell_quote - append a word so that a POSIX shell reads it back unchanged
+ * Adds quotes only where needed. A newline stays, within quotes; other control characters are
+ * written for printf(1), because a terminal would act on them.
  * @word    any bytes but NUL */
 void mpk_shell_quote(struct mpk_strbuf *out, struct mpk_span word);
 
 /* --- names in lists: their order, and what --filter means wherever names are chosen by it --- */
 
-/* mpk_natural_compare - as strcmp, but layer2 is before layer10: runs of digits are compared as numbers of any length; names that
- * differ in leading zeros alone are in the order of strcmp, so that only equal names compare equal */
+/* mpk_natural_compare - like strcmp, but layer2 is before layer10: runs of digits are compared as
+ * numbers of any length. Names that differ in leading zeros only are ordered by strcmp, so only
+ * equal names compare equal */
 int mpk_natural_compare(const char *a, const char *b);
 
-/* mpk_name_matches - whether a name is chosen: the filter is a pattern for the whole name where it has
- * one of * ? [, as shells have them, otherwise it is a part of the name
- * @filter  NULL: every name is chosen
- * Of a name longer than 4095 bytes a pattern sees so much. */
+/* mpk_name_matches - whether a filter selects a name: a filter with * ? or [ is a shell pattern
+ * for the whole name; any other filter is a part of the name
+ * @filter  NULL: every name matches. Patterns see the first 4095 bytes of a name. */
 bool mpk_name_matches(struct mpk_span name, const char *filter);
 
-/* What several filters choose: what one of them does. Borrowed. */
+/* Several filters; a name is selected if one of them matches. Borrowed. */
 struct mpk_name_filter {
 	const char *const *items;
 	size_t count;
 };
 
-/* mpk_name_is_chosen - whether any of them chooses a name
- * @filter  NULL: every name is chosen */
+/* mpk_name_is_chosen - whether any of the filters selects a name
+ * @filter  NULL: every name is selected */
 bool mpk_name_is_chosen(struct mpk_span name, const struct mpk_name_filter *filter);
 
 #endif

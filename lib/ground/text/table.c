@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables for terminals. All cells lie in one text and are known by their offsets, because a
- * table may have a row for each of a hundred thousand kernels; widths are measured when it
- * is printed. */
+/* table.c - tables for terminals. All cells are in one text and are addressed by offset, because a
+ * table may have a hundred thousand rows; widths are measured when it is printed. */
 #include "text/table.h"
 
 #include <stdarg.h>
@@ -156,7 +155,7 @@ bool mpk_size_parse(struct mpk_span text, uint64_t *out)
 		{ "MiB", 1 << 20 },
 		{ "GiB", 1 << 30 },
 		{ "TiB", (uint64_t)1 << 40 },
-		/* A single letter means what it means to ls, dd and du. */
+		/* Single letters mean the same as in ls, dd and du. */
 		{ "K", 1024 },
 		{ "M", 1 << 20 },
 		{ "G", 1 << 30 },

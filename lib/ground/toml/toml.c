@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* toml.c - the parser's interface in C, what it leaves open, and tables into structures
+/* toml.c - the parser's C interface, checks that the parser lacks, and tables read into structures
  *
- * The parser (parser.cc) is C++ and nothing else is: it is linked into mpack, and opened by
- * minspect only where cases are read. It trusts its caller with the length of dotted keys and with
- * the escaping of what its messages quote; both are seen to here.
- */
+ * Only the parser (parser.cc) is C++: mpack links it, and minspect loads it only to read cases. It
+ * limits neither the length of dotted keys nor memory, and does not escape what its messages
+ * quote; this file does. */
 #include "toml/toml.h"
 
 #include <inttypes.h>
@@ -15,7 +14,7 @@
 #include "base/strmap.h"
 #include "text/escape.h"
 
-/* A value takes two bytes of a file and some hundreds of memory. */
+/* A value takes two bytes of the file and some hundreds of bytes of memory. */
 enum { KEY_PARTS_MAX = 64, VALUES_MIN = 180000, BYTES_PER_VALUE = 8 };
 
 static void *alloc_in_arena(void *context, size_t size)
@@ -53,12 +52,13 @@ static size_t opaque_length(struct mpk_span s)
 	return i < s.len ? i : s.len;
 }
 
-/* The parser recurses once for each part of a dotted key, and takes as much memory as values ask for, which
- * nothing in it bounds. Signs outside of strings are counted: every value and every part of a key has one.
- * Returns  what is too much, or NULL; *line is where it is then */
+/* The parser recurses for each part of a dotted key, and its memory grows with the number of
+ * values; it limits neither. So signs outside strings are counted: every value and every part of a
+ * key has one.
+ * Returns  what exceeds a limit, or NULL; *line is where */
 static const char *find_excess(struct mpk_span text, uint32_t *line)
 {
-	static const char ends[] = "\n=,[{"; /* of keys */
+	static const char ends[] = "\n=,[{"; /* what may follow a key */
 	size_t dots = 0, signs = 0;
 	size_t most = text.len / BYTES_PER_VALUE;
 	bool begins_line = true;
@@ -79,7 +79,7 @@ static const char *find_excess(struct mpk_span text, uint32_t *line)
 			dots = 0;
 		if (rest.data[0] == '.' && ++dots >= KEY_PARTS_MAX)
 			return "a key of more than 64 parts";
-		/* A table under its own header takes twice as much. */
+		/* A table with its own header takes twice as much. */
 		signs += memchr("=,[{.", rest.data[0], 5) != NULL;
 		signs += rest.data[0] == '[' && begins_line;
 		begins_line = rest.data[0] == '\n' ||
@@ -97,7 +97,8 @@ static bool is_word_byte(uint8_t c)
 	       memchr("_-./", c, 4);
 }
 
-/* The word at a place where a value should be: a letter first, then what names and paths have. */
+/* Returns  the bare word at a position where a value should be: a letter, then
+ *          characters of names and paths. */
 static struct mpk_span bare_word(struct mpk_span text, struct mpk_pos pos)
 {
 	size_t at = 0, end;
@@ -106,7 +107,7 @@ static struct mpk_span bare_word(struct mpk_span text, struct mpk_pos pos)
 		line += text.data[at] == '\n';
 	for (end = at; end < text.len && text.data[end] != '\n' && text.data[end] != '='; end++)
 		;
-	/* The parser may point past the word, which begins after the "=". */
+	/* The parser may point past the word, which begins after "=". */
 	at = end < text.len && text.data[end] == '=' ? end + 1 : text.len;
 	while (at < text.len && (text.data[at] == ' ' || text.data[at] == '\t'))
 		at++;
@@ -185,7 +186,7 @@ static void toml_report(struct mpk_toml_reader *r, struct mpk_pos pos, struct mp
 		toml_report(r, pos, f_);                                                           \
 	} while (0)
 
-/* The position is that of the key or value that is wrong; the caller knows it. */
+/* The caller passes the position of the key or value that is wrong. */
 void mpk_toml_read_error(struct mpk_toml_reader *r, struct mpk_pos pos, const char *check,
 			 const char *fmt, ...)
 {
@@ -198,7 +199,8 @@ void mpk_toml_read_warn(struct mpk_toml_reader *r, struct mpk_pos pos, const cha
 	PUT(r, pos, MPK_WARNING, check, fmt);
 }
 
-/* Returns an empty text when no name is near: a wild guess would be worse than none. */
+/* Returns  an empty text when no name is near: a wild guess would be worse than no
+ *          hint. */
 const char *mpk_toml_suggest(struct mpk_span word, const struct mpk_span *names, size_t count,
 			     char out[MPK_TOML_SUGGEST_BYTES])
 {
@@ -322,12 +324,12 @@ static void reader_read_rows(struct mpk_toml_reader *r, const struct mpk_toml_fi
 		else
 			reader_wrong_type(r, f->name, "tables", row);
 	}
-	/* by memcpy, as the member is a pointer of another type */
+	/* memcpy, because the member is a pointer to another type */
 	memcpy(out + f->off, &rows, sizeof rows);
 	memcpy(out + f->count_off, &count, sizeof count);
 }
 
-/* A number keeps whether it was written as an integer: for a count, 1 and 1.0 differ. */
+/* Records whether the number was written as an integer: for a count, 1 and 1.0 differ. */
 static void reader_read_number(struct mpk_toml_reader *r, const char *name,
 			       const struct mpk_toml *v, struct mpk_toml_number *out)
 {
@@ -374,8 +376,8 @@ static void read_field(struct mpk_toml_reader *r, const struct mpk_toml_field *f
 	}
 }
 
-/* A schema may accept keys that it does not list. Otherwise an unknown key is probably a slip,
- * so the nearest key is named. */
+/* A schema may accept keys that it does not list. Otherwise an unknown key is probably a slip, so
+ * the nearest key is suggested. */
 static void read_unknown(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
 			 const struct mpk_toml *table, const struct mpk_toml_entry *e, void *out)
 {
@@ -397,7 +399,7 @@ static bool is_field(const struct mpk_toml_schema *schema, const struct mpk_toml
 	return false;
 }
 
-/* Whether a key of the table that is unknown was taken for that of a field. */
+/* Whether an unknown key of the table was taken for a misspelling of this field. */
 static bool misspells(const struct mpk_toml_schema *schema, const struct mpk_toml *table,
 		      const char *field)
 {
@@ -419,8 +421,8 @@ static bool misspells(const struct mpk_toml_schema *schema, const struct mpk_tom
 	return false;
 }
 
-/* Keys are looked up by field, and not fields by key, so that findings about keys that are
- * missing come in the order of the schema. */
+/* Iterates over fields, not keys, so that findings about missing keys come in the order of the
+ * schema. */
 void mpk_toml_read_table(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
 			 const struct mpk_toml *table, void *out)
 {
@@ -437,7 +439,7 @@ void mpk_toml_read_table(struct mpk_toml_reader *r, const struct mpk_toml_schema
 		else if (f->required) {
 			struct mpk_pos pos = table->pos;
 
-			/* of a misspelt key that is said, once */
+			/* a misspelt key was reported already */
 			if (misspells(schema, table, f->name))
 				continue;
 			if (f->rows)

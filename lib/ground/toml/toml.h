@@ -9,8 +9,8 @@
 #include "base/span.h"
 #include "toml/internal/parser.h"
 
-/* mpk_toml_parse_by - TOML 1.0 text as a tree
- * @parser  that the caller found (mpk_toml_open), or mpk_toml_parse_bytes
+/* mpk_toml_parse_by - parse TOML 1.0 text into a tree
+ * @parser  the caller's (mpk_toml_open), or mpk_toml_parse_bytes
  * @text    whole document, UTF-8; need not outlive the call
  * @arena   receives the tree
  * @out     the root table
@@ -19,7 +19,7 @@ enum mpk_code mpk_toml_parse_by(mpk_toml_parser *parser, struct mpk_span text,
 				struct mpk_arena *arena, struct mpk_toml *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_toml_parse - the same; a program that calls it links the C++ parser */
+/* mpk_toml_parse - mpk_toml_parse_by with the linked C++ parser */
 static inline MPK_MUST_CHECK enum mpk_code mpk_toml_parse(struct mpk_span text,
 							  struct mpk_arena *memory,
 							  struct mpk_toml *out,
@@ -47,8 +47,8 @@ static inline struct mpk_span mpk_toml_key(const struct mpk_toml_entry *e)
  * adds a key to the manifest adds one row.
  */
 
-/* A string value and its position. text is NULL when the key is absent, and never
- * holds a NUL within. */
+/* A string value and its position. text is NULL when the key is absent, and never contains a
+ * NUL. */
 struct mpk_toml_str {
 	const char *text;
 	size_t len;         /* bytes */
@@ -71,10 +71,11 @@ struct mpk_toml_reader {
 	struct mpk_arena *arena;
 	struct mpk_report *report;
 	const char *path;
-	void *user;        /* the schema's own: what all its tables belong to */
-	size_t row_errors; /* errors in the report when the current table began */
+	void *user;        /* the caller's data for the callbacks of its schema */
+	size_t row_errors; /* number of errors in the report when the current table began */
 	bool failed;       /* out of memory */
-	/* what the last unknown key of the current table was taken for, which is then not missing; empty: nothing */
+	/* the field that the last unknown key of the current table was taken for, so that it is
+	 * not reported as missing; empty: none */
 	struct mpk_span meant;
 };
 
@@ -85,8 +86,8 @@ enum mpk_toml_field_kind {
 	MPK_TOML_FIELD_EXPRS,  /* struct mpk_toml_list: an array of strings and integers */
 	MPK_TOML_FIELD_BOOL,   /* bool */
 	MPK_TOML_FIELD_NUMBER, /* struct mpk_toml_number: an integer or a floating-point number */
-	MPK_TOML_FIELD_TABLE,  /* the rows' structure itself */
-	MPK_TOML_FIELD_TABLES, /* pointer to and number of the rows' structures */
+	MPK_TOML_FIELD_TABLE,  /* the row's structure itself */
+	MPK_TOML_FIELD_TABLES, /* pointer to the rows' structures, and their number */
 };
 
 /* A number and its position; absent: the position is 0:0. */
@@ -102,7 +103,7 @@ struct mpk_toml_field {
 	const char *name;
 	enum mpk_toml_field_kind kind;
 	bool required;
-	size_t off, count_off;              /* in the structure; bytes */
+	size_t off, count_off;              /* offset in the structure; bytes */
 	const struct mpk_toml_schema *rows; /* tables */
 };
 
@@ -110,12 +111,13 @@ struct mpk_toml_schema {
 	const char *what; /* "[[module]]", for messages */
 	const struct mpk_toml_field *fields;
 	size_t field_count;
-	size_t bytes;   /* of the structure */
-	size_t pos_off; /* of its struct mpk_pos; SIZE_MAX: it has none */
-	/* May be NULL. Takes a key that no field has; false: report it as unknown. */
+	size_t bytes;   /* of the row's structure */
+	size_t pos_off; /* offset of its struct mpk_pos; SIZE_MAX: it has none */
+	/* Called for a key that no field has; may be NULL. Returns false: report the key as
+	 * unknown. */
 	bool (*unknown)(struct mpk_toml_reader *r, const struct mpk_toml *table,
 			const struct mpk_toml_entry *entry, void *out);
-	/* May be NULL. Called when a row is complete; checks what needs this row alone. */
+	/* Called when a row is complete, for checks within the row; may be NULL. */
 	void (*done)(struct mpk_toml_reader *r, void *out);
 };
 
@@ -123,7 +125,7 @@ struct mpk_toml_schema {
 void mpk_toml_read_table(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
 			 const struct mpk_toml *table, void *out);
 
-/* mpk_toml_read_error, mpk_toml_read_warn - add a finding at pos; of r only report and path are used
+/* mpk_toml_read_error, mpk_toml_read_warn - add a finding at pos; uses only report and path of r
  * @check   stable name of the rule; static storage */
 void mpk_toml_read_error(struct mpk_toml_reader *r, struct mpk_pos pos, const char *check,
 			 const char *fmt, ...) MPK_PRINTF(4, 5);

@@ -14,26 +14,29 @@
 #include "base/strbuf.h"
 #include "process/process.h"
 
-/* A process between us and one that runs unknown code; for this room only
+/* A supervisor process between us and the worker, a process that runs unknown code; used in this
+ * room only
  *
- * It does nothing but wait. It is there so that whatever its child, the worker, starts and leaves ends with
- * it, and it ends with us, by whatever signal that is. Where the system lets us, it is the first process of
- * a namespace of processes: then the worker has no number for any process outside, and the kernel ends all
- * within when the supervisor ends. Elsewhere it adopts the processes that the worker leaves, and ends them itself.
- */
+ * The supervisor only waits. It makes sure that everything the worker starts ends with the worker,
+ * and that the worker ends when we do, whatever signal ends us. Where possible it is the first
+ * process of a PID namespace: then the worker has no number for any process outside, and the
+ * kernel ends all processes of the namespace with the supervisor. Elsewhere it adopts the
+ * processes that the worker leaves and ends them itself. */
 
-/* As the parent sees it, which starts it and takes its end. */
+/* The parent's view: the parent starts the supervisor and waits for it. */
 struct mpk_supervisor {
-	pid_t pid;    /* leads a session and a process group of its own */
-	pid_t worker; /* 0: in a namespace of its own, where it has another number */
-	int socket; /* over which the supervisor tells how the worker ended: readable when either has; no SIGCHLD comes */
+	pid_t pid;    /* leads its own session and process group */
+	pid_t worker; /* 0: the worker is in a PID namespace, where it has another number */
+	/* The supervisor reports on it how the worker ended. Readable when either has ended, as no
+	 * SIGCHLD comes. */
+	int socket;
 };
 
-/* What the worker can name and must not reach. */
+/* Processes that the worker can name and must not reach. */
 struct mpk_supervisor_others {
-	pid_t parent;  /* that a worker has: the supervisor */
-	pid_t pids[2]; /* processes that it has a number for: us and the supervisor */
-	size_t count;  /* 0: it is in a namespace of its own */
+	pid_t parent;  /* the worker's parent: the supervisor */
+	pid_t pids[2]; /* processes that the worker has a number for: us and the supervisor */
+	size_t count;  /* 0: the worker is in a PID namespace */
 };
 
 /* mpk_supervisor_fork - fork a supervisor and, in it, a worker
@@ -45,48 +48,50 @@ struct mpk_supervisor_others {
 pid_t mpk_supervisor_fork(const sigset_t *mask, struct mpk_supervisor *out,
 			  struct mpk_supervisor_others *others);
 
-/* mpk_supervisor_take - wait for the supervisor's end and take it, and the worker's
- * @kills   neither is asked whether it wants to end
- * Returns  how the worker ended, as of waitpid(2); how the supervisor did, if it was killed before that */
+/* mpk_supervisor_take - wait for the end of the supervisor and the worker, and reap the supervisor
+ * @kills   kill both instead of asking them to end
+ * Returns  the worker's status as of waitpid(2); if the supervisor was killed before,
+ *          the supervisor's */
 int mpk_supervisor_take(struct mpk_supervisor *k, bool kills);
 
-/* A page that parent and child both see. A module that the child runs may write anything here:
- * the parent believes none of it further than to its own length. */
+/* A page that parent and child share. A module in the child may write anything here: the parent
+ * trusts none of it and reads within its bounds. */
 struct mpk_process_self {
-	int exec_errno;         /* of a program that could not be executed; 0 */
-	volatile bool returned; /* run came back, error is set */
+	int exec_errno;         /* errno of a program that could not be executed; 0: none */
+	volatile bool returned; /* run has returned, and error is set */
 	struct mpk_error error;
 };
 
-/* Where what a child prints is copied to a descriptor that it does not have. */
+/* Copies what a child prints to a descriptor that the child does not have. */
 struct mpk_copier {
 	bool is_open;
-	int in;    /* of the pipe; does not wait */
-	int child; /* its other end; -1 once it is the child's alone */
+	int in;    /* read end of the pipe; non-blocking */
+	int child; /* write end; -1 once only the child has it */
 	int out;
-	uint64_t bytes_max; /* that are copied; 0: all; with a limit the text is made safe, too */
-	uint64_t bytes;     /* that were read */
-	bool is_broken;     /* nothing more can be written: it is read and lost */
-	struct mpk_strbuf held; /* read and not written yet, from at on */
+	/* most bytes to copy; 0: all. With a limit the text is made safe to print, too. */
+	uint64_t bytes_max;
+	uint64_t bytes;         /* bytes that were read */
+	bool is_broken;         /* writing has failed: output is read and dropped */
+	struct mpk_strbuf held; /* text that was read and not yet written; written up to at */
 	size_t at;
 };
 
-/* A child that runs, or none. Zero-initialise; mpk_child_start. */
+/* A running child, or none. Zero-initialise; mpk_child_start. */
 struct mpk_child {
 	const struct mpk_process *p;
-	struct mpk_process_end *end; /* set when it has ended */
-	pid_t pid;                   /* 0: none runs; of a contained child, its supervisor */
+	struct mpk_process_end *end; /* filled when the child has ended */
+	pid_t pid;                   /* 0: no child runs; for a contained child, its supervisor */
 	struct mpk_supervisor supervisor;
 	struct mpk_copier copier;
 	struct mpk_process_self *self;
 	int64_t deadline; /* nanoseconds of the monotonic clock; 0: none */
-	bool is_deaf;     /* hear has had enough */
+	bool is_deaf;     /* hear asked not to be called again */
 };
 
-/* Descriptors of a child that poll waits for. */
+/* The number of descriptors that poll waits for, for each child. */
 enum { MPK_CHILD_FDS = 3 };
 
-/* The one fork() of this project, and what a new process does first; for this room only */
+/* The one fork() of this project, and the first steps of a new process; used in this room only */
 
 /* mpk_fork - fork() that leaves no handler of this program in the child
  * What is buffered for output is written first, so that it is not written twice. No signal
@@ -104,13 +109,13 @@ struct mpk_children {
 	size_t count, cap;
 };
 
-/* mpk_children_list - append those that there are
+/* mpk_children_list - append all children of this process
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_children_list(struct mpk_children *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_orphans_kill - kill and reap every child of this process that is not among the spared
- * What a child started is this process's own once the child is dead: it is a "subreaper"
- * (prctl(2)). */
+/* mpk_orphans_kill - kill and reap every child of this process that is not in spared
+ * This process is a "subreaper" (prctl(2)): processes that a child leaves behind become its
+ * children. */
 void mpk_orphans_kill(const struct mpk_children *spared);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "sandbox/sandbox.h"
 
-/* The name that filters have for this machine's own ABI; 0: not known, and there are none. */
+/* The AUDIT_ARCH of this machine's ABI, for filters; 0: unknown, so no filter is used. */
 #if defined(__x86_64__) && !defined(__ILP32__)
 #define MPK_AUDIT_ARCH AUDIT_ARCH_X86_64
 #elif defined(__aarch64__) && !defined(__AARCH64EB__)
@@ -24,10 +24,10 @@
 #define MPK_AUDIT_ARCH 0
 #endif
 
-/* mpk_namespaces_enter - user, network, IPC and mount namespaces of its own, with no file but what s says is
- * readable, and nobody's user and group; the capabilities in them are the caller's to drop
- * The process must have one thread.
- * @out     namespaces, own_user and own_root: which of it the system let this process have */
+/* mpk_namespaces_enter - enter new user, network, IPC and mount namespaces that contain only the
+ * files that s lists as readable, as nobody's user and group. The caller then drops the
+ * capabilities that it has there. The process must have one thread.
+ * @out     namespaces, own_user and own_root: which of these succeeded */
 void mpk_namespaces_enter(const struct mpk_sandbox *s, struct mpk_sandbox_state *out);
 
 #endif

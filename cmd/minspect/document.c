@@ -370,6 +370,7 @@ static enum mpk_code take_any(const struct looking *k, const struct minspect_fil
 
 		return holds || takes ? MPK_OK : code;
 	}
+	takes |= image->registers && k->action->takes_registering;
 	return code == MPK_E_NO_BLOB && takes && image->elf_class ? MPK_OK : code;
 }
 

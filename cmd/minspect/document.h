@@ -66,6 +66,8 @@ struct minspect_action {
 	void (*begin)(const struct minspect_options *o, struct minspect_look *l);
 	/* accept shared libraries, or also objects, without modules and GPU code */
 	bool takes_libraries, takes_any;
+	/* accept those that register global functions */
+	bool takes_registering;
 	/* accept a library that was cut after its last loaded segment, image.cut */
 	bool takes_cut;
 	/* a zip archive without an interesting library is not an error */

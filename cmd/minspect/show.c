@@ -10,6 +10,7 @@
 #include "base/strmap.h"
 #include "common/diag.h"
 #include "common/print.h"
+#include "hostcode/registered.h"
 #include "list/list.h"
 #include "list/templates.h"
 #include "minspect/document.h"
@@ -337,6 +338,8 @@ static int summarize(const struct minspect_options *o, struct minspect_look *l)
 
 	struct files *f = l->user;
 
+	if (mpk_view_read_registered(l->view, &err) != MPK_OK)
+		return mpk_diag_error(&err);
 	if (l->in_set && !l->json && !f->is_whole)
 		return summarize_one_of(o, l, f);
 	minspect_answer(o, l, &mpk_answer_summary, l->view);
@@ -348,6 +351,7 @@ static enum mpk_code show_read_functions(const struct minspect_options *o, struc
 {
 	MPK_TRY(mpk_view_show_info(l->view, false, err));
 	MPK_TRY(mpk_view_mark_images(l->view, err));
+	MPK_TRY(mpk_view_read_registered(l->view, err));
 	if (o->call_metadata)
 		MPK_TRY(call_metadata(o, l->file, l->view, err));
 	return mpk_view_read_texts(l->view, NULL, err);
@@ -360,7 +364,7 @@ struct functions {
 	bool is_whole; /* print everything, however long */
 	struct mpk_templates *templates;
 	struct mpk_strbuf names; /* the first functions, one on each line */
-	size_t named, models, host;
+	size_t named, models, host, registered;
 };
 
 enum { NAMES_SHOWN = 12 };
@@ -396,6 +400,7 @@ static enum mpk_code add_functions(struct functions *f, struct minspect_look *l,
 	struct mpk_kernel_list list;
 
 	MPK_TRY(mpk_view_read_texts(l->view, NULL, err));
+	MPK_TRY(mpk_view_read_registered(l->view, err));
 
 	/* Functions of executors come before host functions, as --run prefers them. */
 	const struct mpk_view *view = l->view;
@@ -424,6 +429,17 @@ static enum mpk_code add_functions(struct functions *f, struct minspect_look *l,
 		mpk_strbuf_putc(&f->names, '\n');
 	}
 
+	for (size_t i = 0; view->registered && i < view->registered->count; i++) {
+		if (!mpk_view_shows(view, view->registered->names[i]))
+			continue;
+		f->registered++;
+		if (f->named++ >= NAMES_SHOWN)
+			continue;
+		mpk_strbuf_puts(&f->names, "  ");
+		mpk_escape(&f->names, view->registered->names[i]);
+		mpk_strbuf_putc(&f->names, '\n');
+	}
+
 	MPK_TRY(mpk_kernel_list_read(l->view, MPK_KERNELS_OF_FILE, 0, &scratch, &list, err));
 	return mpk_templates_add(f->templates, l->view, &list, err);
 }
@@ -449,16 +465,26 @@ static void put_named(const struct functions *f, struct mpk_strbuf *out)
 {
 	if (!f->named)
 		return;
-	if (f->models) {
-		mpk_put_number(out, f->models);
-		mpk_strbuf_printf(out, " function%s of models%s", f->models == 1 ? "" : "s",
-				  f->host ? ", " : "");
+	const struct {
+		size_t count;
+		const char *one, *many;
+	} sorts[] = {
+		{ f->models, "function of models", "functions of models" },
+		{ f->host, "host function", "host functions" },
+		{ f->registered, "global function that it registers",
+		  "global functions, registered when loaded" },
+	};
+	const char *before = "";
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(sorts); i++) {
+		if (!sorts[i].count)
+			continue;
+		mpk_strbuf_puts(out, before);
+		mpk_put_number(out, sorts[i].count);
+		mpk_strbuf_printf(out, " %s", sorts[i].count == 1 ? sorts[i].one : sorts[i].many);
+		before = ", ";
 	}
-	if (f->host) {
-		mpk_put_number(out, f->host);
-		mpk_strbuf_printf(out, " host function%s", f->host == 1 ? "" : "s");
-	}
-	mpk_strbuf_puts(out, f->host + f->models > NAMES_SHOWN ? "; the first are\n" : "\n");
+	mpk_strbuf_puts(out, f->named > NAMES_SHOWN ? "; the first are\n" : "\n");
 	mpk_strbuf_put(out, f->names.data, f->names.len);
 	if (f->named > NAMES_SHOWN) {
 		mpk_strbuf_puts(out, "  and ");
@@ -545,6 +571,7 @@ int minspect_show(const struct minspect_options *o)
 {
 	static const struct minspect_action action = { .look = summarize,
 						       .each_model = true,
+						       .takes_registering = true,
 						       .archive = list_archive,
 						       .weights = list_weights,
 						       .sum = sum_files,
@@ -558,7 +585,9 @@ int minspect_show(const struct minspect_options *o)
 
 int minspect_functions(const struct minspect_options *o)
 {
-	struct minspect_action action = { .look = list_functions, .each_model = true };
+	struct minspect_action action = { .look = list_functions,
+					  .each_model = true,
+					  .takes_registering = true };
 	MPK_CLEANUP(functions_fini) struct functions f = { 0 };
 	struct mpk_error err = { 0 };
 	int status = check_table(o);

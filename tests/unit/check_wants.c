@@ -7,10 +7,12 @@
 #include "compat/release.h"
 #include "elf/linking.h"
 #include "elf/wants.h"
+#include "hostcode/registered.h"
 #include "robust.h"
 
 #define HOST "tests/data/formats/14_llvm_noblob.so"
 #define DEVICE "tests/data/formats/01_opencl_scale.so"
+#define REGISTERS "tests/data/ffi/registers.so"
 
 static struct mpk_arena arena;
 
@@ -231,6 +233,44 @@ START_TEST(hash_table)
 }
 END_TEST
 
+/* --- what it registers ------------------------------------------------------------------- */
+
+START_TEST(registered_names)
+{
+	static const char *const names[] = { "shop.twice",  "shop.a_name_with_more_than_fifteen",
+					     "shop.cut",    "shop.old",
+					     "shop.table0", "shop.table1" };
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 }, other = { 0 };
+	struct mpk_global_names got;
+
+	ck_assert_int_eq(mpk_elf_open(robust_load(&arena, REGISTERS), 0, &elf, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_registered_read(&elf, &arena, &got, NULL), MPK_OK);
+	ck_assert_uint_eq(got.count, MPK_ARRAY_COUNT(names));
+	for (size_t i = 0; i < got.count; i++)
+		ck_assert(mpk_span_is(got.names[i], names[i]));
+	ck_assert(got.has_more);
+	ck_assert_int_eq(mpk_elf_open(robust_load(&arena, HOST), 0, &other, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_registered_read(&other, &arena, &got, NULL), MPK_OK);
+	ck_assert(!got.count && !got.has_more);
+}
+END_TEST
+
+static enum mpk_code read_registered(struct mpk_span bytes, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	struct mpk_global_names got;
+
+	MPK_TRY(mpk_elf_open(bytes, 0, &elf, err));
+	return mpk_registered_read(&elf, &scratch, &got, err);
+}
+
+START_TEST(damaged_registers)
+{
+	robust_check(REGISTERS, read_registered, 2000);
+}
+END_TEST
+
 /* --- damage ------------------------------------------------------------------------------ */
 
 static enum mpk_code read_all(struct mpk_span bytes, struct mpk_error *err)
@@ -274,6 +314,8 @@ int main(void)
 	tcase_add_test(tc, wants_of_libraries);
 	tcase_add_test(tc, spread);
 	tcase_add_test(tc, hash_table);
+	tcase_add_test(tc, registered_names);
+	tcase_add_test(tc, damaged_registers);
 	tcase_add_test(tc, damaged_files);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);

@@ -324,6 +324,7 @@ static enum mpk_code fill_image(const struct mpk_elf *elf, const enum mpk_genera
 	if (elf->header.e_type == ET_REL)
 		MPK_TRY(mpk_symtab_static(elf, &table, err));
 	source = source_of(&table);
+	image->registers = elf->header.e_type == ET_DYN && mpk_symtab_registers(&table);
 	MPK_TRY(mpk_symbols_survey(&source, &found, err));
 	/* a program with a system-lib linked in exports nothing: its symbols are in .symtab only */
 	if (!found.rank && elf->header.e_type != ET_REL && !found.marks.tvm &&

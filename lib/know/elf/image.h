@@ -139,6 +139,7 @@ struct mpk_image {
 				       * it */
 	const char *const *undefined; /* undefined dynamic symbols, except weak ones */
 	size_t undefined_count;
+	bool registers; /* it calls or defines what registers global functions of TVM or tvm-ffi */
 	const char *const *needed; /* DT_NEEDED */
 	size_t needed_count;
 	const char *const *members;          /* all members of an archive, tar or universal file */

@@ -306,6 +306,38 @@ static void cut_at_section(const struct mpk_elf *e, const struct mpk_symbol *s, 
 		rest->len = (size_t)(shdr.sh_size - into);
 }
 
+enum mpk_registry mpk_registry_of(const char *symbol)
+{
+	static const struct {
+		const char *symbol;
+		enum mpk_registry kind;
+	} registries[] = {
+		{ "TVMFFIFunctionSetGlobal", MPK_REGISTRY_BYTES },
+		{ "TVMFFIFunctionSetGlobalFromMethodInfo", MPK_REGISTRY_BYTES },
+		{ "TVMFuncRegisterGlobal", MPK_REGISTRY_TEXT },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(registries); i++)
+		if (strcmp(symbol, registries[i].symbol) == 0)
+			return registries[i].kind;
+	return MPK_REGISTRY_NONE;
+}
+
+/* The table of names is searched first: a library may have a hundred thousand symbols. */
+bool mpk_symtab_registers(const struct mpk_symtab *t)
+{
+	const struct mpk_span names = t->strings;
+	struct mpk_symbol s;
+
+	if (!mpk_span_has(names, "TVMFFIFunctionSetGlobal") &&
+	    !mpk_span_has(names, "TVMFuncRegisterGlobal"))
+		return false;
+	for (size_t i = 1; i < t->count; i++)
+		if (mpk_symtab_get(t, i, &s, NULL) == MPK_OK && mpk_registry_of(s.name))
+			return true;
+	return false;
+}
+
 enum mpk_code mpk_symbol_bytes(const struct mpk_elf *e, const struct mpk_symbol *s,
 			       struct mpk_span *out, uint64_t *off, struct mpk_error *err)
 {

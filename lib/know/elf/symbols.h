@@ -43,6 +43,18 @@ enum mpk_code mpk_symtab_open(const struct mpk_elf *e, size_t index, struct mpk_
 enum mpk_code mpk_symtab_get(const struct mpk_symtab *t, size_t index, struct mpk_symbol *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* How a function of the C API is told the name of a global function that it registers. */
+enum mpk_registry {
+	MPK_REGISTRY_NONE,  /* it registers none */
+	MPK_REGISTRY_TEXT,  /* the first argument points at the name */
+	MPK_REGISTRY_BYTES, /* at a structure that begins with the name's address and length */
+};
+
+/* mpk_registry_of - what a function of tvm-ffi or TVM does, by its symbol
+ * mpk_symtab_registers - whether a library calls or defines such a function */
+enum mpk_registry mpk_registry_of(const char *symbol);
+bool mpk_symtab_registers(const struct mpk_symtab *t);
+
 /* mpk_symbol_bytes - the bytes of a defined data symbol
  * @out     st_size bytes; if that is 0, all to the end of the section or segment
  * @off     receives their offset in the ELF file

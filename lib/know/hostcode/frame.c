@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* frame.c - the effect of x86-64 instructions on registers, on the stack and on memory near known
- * values
+/* frame.c - the effect of x86-64 and AArch64 instructions on registers, on the stack and on memory
+ * near known values
  *
  * Compilers set up the arguments of calls with few instructions: moves, lea, additions, xor of a
  * register with itself, push and pop, and moves of 16 bytes. For every other instruction only its
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/vec.h"
 #include "hostcode/internal/frame.h"
 
 static struct mpk_content new_thing(struct mpk_frame *f)
@@ -52,13 +53,38 @@ static struct mpk_frame_word *frame_word_at(const struct mpk_frame *f, struct mp
 	return w;
 }
 
+static bool is_forgotten(const struct mpk_frame *f, uint64_t when)
+{
+	for (size_t i = f->forgotten_count; i--;)
+		if (when > f->forgotten[i].from)
+			return when <= f->forgotten[i].to;
+	return false;
+}
+
+/* Spans that the new one contains, and the last where there is no room, become part of it. */
+void mpk_frame_forget_since(struct mpk_frame *f, uint64_t things)
+{
+	size_t n = f->forgotten_count;
+
+	while (n && (f->forgotten[n - 1].to >= things || n == MPK_FRAME_SPANS)) {
+		n--;
+		if (f->forgotten[n].from < things)
+			things = f->forgotten[n].from;
+	}
+	f->forgotten[n].from = things;
+	f->forgotten[n].to = f->things++;
+	f->forgotten_count = n + 1;
+}
+
 /* Returns the value at a place; NULL: not known. */
 static const struct mpk_content *frame_find(const struct mpk_frame *f, struct mpk_content place)
 {
 	const struct mpk_frame_word *w = frame_word_at(f, place);
 
-	return w->round == f->round && w->base.a == place.a && w->base.b == place.b ? &w->held
-										    : NULL;
+	return w->round == f->round && w->base.a == place.a && w->base.b == place.b &&
+			       !is_forgotten(f, w->when)
+		       ? &w->held
+		       : NULL;
 }
 
 static struct mpk_content moved(struct mpk_content c, int64_t by)
@@ -81,7 +107,7 @@ static void put_word(struct mpk_frame *f, struct mpk_content place, struct mpk_c
 	}
 	w = frame_word_at(f, place);
 	f->word_count += w->round != f->round;
-	*w = (struct mpk_frame_word){ place, held, f->round };
+	*w = (struct mpk_frame_word){ place, held, f->round, f->things };
 }
 
 void mpk_frame_put(struct mpk_frame *f, struct mpk_content place, struct mpk_content held,
@@ -116,13 +142,23 @@ static struct mpk_content join_words(struct mpk_content first, struct mpk_conten
 	return first;
 }
 
+static struct mpk_content loaded_from(const struct mpk_frame *f, uint64_t address)
+{
+	size_t i = mpk_first_from(f->pointers, f->pointer_count, sizeof *f->pointers,
+				  offsetof(struct mpk_frame_pointer, address), address);
+
+	if (i < f->pointer_count && f->pointers[i].address == address)
+		return (struct mpk_content){ MPK_CONTENT_ADDRESS, f->pointers[i].to, 0 };
+	return (struct mpk_content){ MPK_CONTENT_LOADED, address, 0 };
+}
+
 struct mpk_content mpk_frame_at(struct mpk_frame *f, struct mpk_content place, unsigned bytes)
 {
 	struct mpk_content made = new_thing(f), first;
 	const struct mpk_content *held, *last;
 
 	if (place.kind == MPK_CONTENT_ADDRESS)
-		return (struct mpk_content){ MPK_CONTENT_LOADED, place.a, 0 };
+		return loaded_from(f, place.a);
 	if (place.kind != MPK_CONTENT_THING)
 		return made;
 	held = frame_find(f, place);
@@ -161,32 +197,64 @@ static void forget_place(struct mpk_frame *f, struct mpk_content place, unsigned
 
 /* --- vectors ------------------------------------------------------------------------------- */
 
-static void load_vector(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next, bool is_half)
+/* Returns half of a vector in the image: an address that a relocation puts there, or a number. */
+static struct mpk_content half_at(const struct mpk_frame *f, uint64_t address, const uint8_t *bytes)
 {
-	struct mpk_content place = frame_place(f, i, next);
+	struct mpk_content c = loaded_from(f, address);
+
+	return c.kind == MPK_CONTENT_ADDRESS ? c : number(mpk_load_u64(bytes));
+}
+
+static void take_vector(struct mpk_frame *f, unsigned reg, struct mpk_content place, bool is_half)
+{
 	struct mpk_span bytes;
 	uint64_t off;
 
-	f->vectors[i->reg].is_known = false;
+	f->vectors[reg].is_known = place.kind == MPK_CONTENT_THING;
+	if (place.kind == MPK_CONTENT_THING) {
+		f->vectors[reg].low = mpk_frame_at(f, place, 8);
+		f->vectors[reg].high = is_half ? number(0) : mpk_frame_at(f, moved(place, 8), 8);
+		return;
+	}
 	if (place.kind != MPK_CONTENT_ADDRESS ||
 	    !mpk_elf_at_address(f->elf, place.a, &bytes, &off) || bytes.len < 16)
 		return;
-	f->vectors[i->reg].is_known = true;
-	f->vectors[i->reg].low = mpk_load_u64(bytes.data);
-	f->vectors[i->reg].high = is_half ? 0 : mpk_load_u64(bytes.data + 8);
+	f->vectors[reg].is_known = true;
+	f->vectors[reg].low = half_at(f, place.a, bytes.data);
+	f->vectors[reg].high = is_half ? number(0) : half_at(f, place.a + 8, bytes.data + 8);
 }
 
-static void store_vector(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next, bool is_half)
+static void put_vector(struct mpk_frame *f, unsigned reg, struct mpk_content place, bool is_half)
 {
-	struct mpk_content place = frame_place(f, i, next);
-
-	if (!f->vectors[i->reg].is_known || i->is_vex) {
-		forget_place(f, place, i->is_vex ? 64 : is_half ? 8 : 16);
+	if (!f->vectors[reg].is_known) {
+		forget_place(f, place, is_half ? 8 : 16);
 		return;
 	}
-	mpk_frame_put(f, place, number(f->vectors[i->reg].low), 8);
+	mpk_frame_put(f, place, f->vectors[reg].low, 8);
 	if (!is_half)
-		mpk_frame_put(f, moved(place, 8), number(f->vectors[i->reg].high), 8);
+		mpk_frame_put(f, moved(place, 8), f->vectors[reg].high, 8);
+}
+
+/* Handles the ways in which two words become a vector: movq from a register, movhps from memory, punpcklqdq. */
+static bool step_halves(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next)
+{
+	if (i->is_vex)
+		return false;
+	if (i->opcode == 0x6e && i->prefix == 0x66 && i->wide && !i->is_memory) {
+		f->vectors[i->reg].is_known = true;
+		f->vectors[i->reg].low = f->regs[i->rm];
+		f->vectors[i->reg].high = number(0);
+		return true;
+	}
+	if (i->opcode == 0x16 && !i->prefix && i->is_memory) {
+		f->vectors[i->reg].high = mpk_frame_at(f, frame_place(f, i, next), 8);
+		return true;
+	}
+	if (i->opcode != 0x6c || i->prefix != 0x66 || i->is_memory)
+		return false;
+	f->vectors[i->reg].is_known &= f->vectors[i->rm].is_known;
+	f->vectors[i->reg].high = f->vectors[i->rm].low;
+	return true;
 }
 
 /* Handles SSE instructions; returns false for those that write general registers. */
@@ -200,18 +268,23 @@ static bool step_vector(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t n
 		return false;
 	if (op == 0x2c || op == 0x2d || op == 0x50 || op == 0xd7 || (op == 0x7e && !scalar))
 		return false;
+	if (step_halves(f, i, next))
+		return true;
 	loads = op == 0x10 || op == 0x28 || op == 0x6f || op == 0x7e;
 	stores = op == 0x11 || op == 0x13 || op == 0x17 || op == 0x29 || op == 0x2b || op == 0x7f ||
 		 op == 0xd6 || op == 0xe7;
 	half = op == 0x13 || op == 0x17 || op == 0x7e || op == 0xd6 ||
 	       (scalar && (op == 0x10 || op == 0x11));
 	if (stores && i->is_memory) {
-		store_vector(f, i, next, half);
+		if (i->is_vex)
+			forget_place(f, frame_place(f, i, next), 64);
+		else
+			put_vector(f, i->reg, frame_place(f, i, next), half);
 	} else if ((op == 0x57 || op == 0xef) && !i->is_memory && i->rm == i->reg && !i->is_vex) {
 		f->vectors[i->reg].is_known = true;
-		f->vectors[i->reg].low = f->vectors[i->reg].high = 0;
+		f->vectors[i->reg].low = f->vectors[i->reg].high = number(0);
 	} else if (loads && i->is_memory && !i->is_vex) {
-		load_vector(f, i, next, half);
+		take_vector(f, i->reg, frame_place(f, i, next), half);
 	} else {
 		f->vectors[i->reg].is_known = false;
 		f->vectors[i->rm].is_known &= i->is_memory;
@@ -364,4 +437,116 @@ void mpk_frame_step(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next)
 		f->regs[MPK_X86_RAX] = new_thing(f);
 		f->regs[MPK_X86_RDX] = new_thing(f);
 	}
+}
+
+/* --- AArch64 -------------------------------------------------------------------------------- */
+
+enum { SP = 31, CALLER_SAVES = 19 };
+
+static int64_t bits_signed(uint32_t word, unsigned at, unsigned bits)
+{
+	return (int64_t)mpk_aarch64_signed(word >> at & ((1u << bits) - 1), (int)bits);
+}
+
+/* Loads and stores of registers of 4 and 8 bytes, alone and in pairs, with their three ways to change the base; of
+ * other sizes, and of vectors, what they write is unknown. */
+static bool step_access(struct mpk_frame *f, uint32_t word)
+{
+	bool pair = (word & 0x3a000000) == 0x28000000, scaled = (word & 0x3b000000) == 0x39000000;
+	bool unscaled = (word & 0x3b200000) == 0x38000000, vector = word >> 26 & 1;
+	unsigned mode = pair ? word >> 23 & 3 : word >> 10 & 3, rt = word & 31, rn = word >> 5 & 31;
+	unsigned size = pair ? (word >> 31 ? 8u : 4u) : 1u << (word >> 30);
+	bool loads = pair || vector ? word >> 22 & 1 : (word >> 22 & 3) != 0, before;
+	struct mpk_content base = f->regs[rn], place = base;
+	unsigned regs[2] = { rt, pair ? word >> 10 & 31 : rt };
+	int64_t by;
+
+	if (!pair && !scaled && (!unscaled || mode == 2))
+		return false;
+	if (vector)
+		size = pair ? 4u << (word >> 30) : (word >> 23 & 1) ? 16u : size;
+	by = pair     ? bits_signed(word, 15, 7) * size
+	     : scaled ? (int64_t)(word >> 10 & 0xfff) * size
+		      : bits_signed(word, 12, 9);
+	before = scaled || mode != 1;
+	if (before)
+		place = moved(base, by);
+	if (place.kind != MPK_CONTENT_THING && place.kind != MPK_CONTENT_ADDRESS)
+		place = new_thing(f);
+	for (unsigned i = 0; i < (pair ? 2u : 1u); i++) {
+		struct mpk_content at = moved(place, (int64_t)i * size);
+
+		if (vector && size == 16 && loads)
+			take_vector(f, regs[i], at, false);
+		else if (vector && loads)
+			f->vectors[regs[i]].is_known = false;
+		else if (vector && size == 16)
+			put_vector(f, regs[i], at, false);
+		else if (vector)
+			forget_place(f, at, size < 4 ? 4 : size);
+		else if (loads)
+			f->regs[regs[i]] = regs[i] == MPK_AARCH64_XZR ? f->regs[SP]
+					   : size < 4                 ? new_thing(f)
+								      : mpk_frame_at(f, at, size);
+		else if (size >= 4)
+			mpk_frame_put(f, at,
+				      regs[i] == MPK_AARCH64_XZR ? number(0) : f->regs[regs[i]],
+				      size);
+		else
+			forget_place(f, at, 4);
+	}
+	if (!scaled && (mode & 1))
+		f->regs[rn] = base.kind == MPK_CONTENT_THING ? moved(base, by) : new_thing(f);
+	return true;
+}
+
+void mpk_frame_step_aarch64(struct mpk_frame *f, uint32_t word, uint64_t address)
+{
+	unsigned rd = mpk_aarch64_rd(word), rn = mpk_aarch64_rn(word);
+	uint64_t to, shift = 16 * (uint64_t)(word >> 21 & 3);
+	struct mpk_content c = new_thing(f);
+
+	if ((word & 0xfc000000) == 0x94000000 || (word & 0xfffffc1f) == 0xd63f0000) { /* bl, blr */
+		for (unsigned r = 0; r < CALLER_SAVES; r++)
+			f->regs[r] = new_thing(f);
+		return;
+	}
+	if (mpk_aarch64_adr(word, address, &to) || mpk_aarch64_adrp(word, address, &to)) {
+		c = (struct mpk_content){ MPK_CONTENT_ADDRESS, to, 0 };
+	} else if ((word & 0xbf800000) == 0x91000000) {
+		/* add and sub of a constant; moves to and from the stack pointer are such */
+		int64_t by = (int64_t)(word >> 10 & 0xfff) << (word >> 22 & 1 ? 12 : 0);
+
+		c = f->regs[rn];
+		if (c.kind == MPK_CONTENT_THING || c.kind == MPK_CONTENT_ADDRESS ||
+		    c.kind == MPK_CONTENT_NUMBER)
+			c = moved(c, word >> 30 & 1 ? -by : by);
+		else
+			c = new_thing(f);
+		f->regs[rd] = c;
+		return;
+	} else if ((word & 0x7fe0ffe0) == 0x2a0003e0) { /* mov Xd, Xm */
+		unsigned rm = word >> 16 & 31;
+
+		c = rm == MPK_AARCH64_XZR ? number(0) : f->regs[rm];
+		if (!(word >> 31) && c.kind != MPK_CONTENT_NUMBER)
+			c = new_thing(f);
+	} else if ((word & 0x7f800000) == 0x52800000) { /* movz */
+		c = number((uint64_t)(word >> 5 & 0xffff) << shift);
+	} else if ((word & 0xff800000) == 0x92800000) { /* movn */
+		c = number(~((uint64_t)(word >> 5 & 0xffff) << shift));
+	} else if ((word & 0xff800000) == 0xf2800000 && f->regs[rd].kind == MPK_CONTENT_NUMBER) {
+		c = number((f->regs[rd].a & ~((uint64_t)0xffff << shift)) |
+			   (uint64_t)(word >> 5 & 0xffff) << shift); /* movk */
+	} else if ((word & 0x0a000000) == 0x08000000) {
+		if (!step_access(
+			    f,
+			    word)) /* exclusive, by a register, of many: only what they load counts */
+			f->regs[rd] = rd == SP ? f->regs[SP] : c;
+		return;
+	} else if ((word & 0x1c000000) != 0x10000000 && (word & 0x0e000000) != 0x0a000000) {
+		return; /* branches, vectors */
+	}
+	if (rd != MPK_AARCH64_XZR)
+		f->regs[rd] = c;
 }

@@ -2,6 +2,7 @@
 /* functions.c - --functions: lists what can be called, by whom, with a command line to paste */
 #include <string.h>
 
+#include "hostcode/registered.h"
 #include "list/list.h"
 #include "model/device_code.h"
 #include "program/model.h"
@@ -211,6 +212,29 @@ static void functions_put_functions(const struct mpk_view *view, struct mpk_styl
 	}
 }
 
+/* Writes the global functions that the library registers. They are called by name, not through the file. */
+static void functions_put_registered(const struct mpk_view *view, struct mpk_strbuf *out)
+{
+	const struct mpk_global_names *r = view->registered;
+	size_t shown = 0;
+
+	for (size_t i = 0; r && i < r->count; i++) {
+		if (!mpk_view_shows(view, r->names[i]))
+			continue;
+		if (!shown++)
+			mpk_strbuf_puts(out,
+					"global functions, which it registers when it is loaded\n");
+		mpk_strbuf_puts(out, "  ");
+		mpk_escape(out, r->names[i]);
+		mpk_strbuf_putc(out, '\n');
+		mpk_strbuf_pass(out);
+	}
+	if (r && r->has_more && !view->choice)
+		mpk_strbuf_printf(out,
+				  "%s functions whose names, or conditions, only a run tells\n",
+				  r->count ? "  and" : "global functions: it may register");
+}
+
 /* Functions of executors come first, as --run prefers them to host functions of the same name. */
 static void functions_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
@@ -222,6 +246,7 @@ static void functions_text(const void *what, struct mpk_style style, struct mpk_
 	for (size_t i = 0; i < view->count; i++)
 		put_models(view, &view->nodes[i], out);
 	functions_put_functions(view, style, out);
+	functions_put_registered(view, out);
 	/* without a function there is no name that a filter could choose */
 	if (!view->choice)
 		put_unassigned(view, out);
@@ -277,6 +302,7 @@ static void functions_json(const void *what, struct mpk_json *j, struct mpk_json
 	if (count_unassigned(view))
 		mpk_json_spans(j, at, "unassigned_metadata", view->texts->unassigned,
 			       count_unassigned(view));
+	mpk_list_registered_json(view, j, at);
 	/* one list for all modules, so that a search for a name need not walk the tree */
 	list = mpk_json_array(j, at, "models");
 	for (size_t n = 0; n < view->count; n++) {

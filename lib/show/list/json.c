@@ -8,8 +8,26 @@
 #include "code/format.h"
 #include "code/show.h"
 #include "graphjson/graphjson.h"
+#include "hostcode/registered.h"
 #include "list/list.h"
 #include "text/facts.h"
+
+/* --- global functions ------------------------------------------------------------------- */
+
+void mpk_list_registered_json(const struct mpk_view *view, struct mpk_json *j,
+			      struct mpk_json_at *at)
+{
+	const struct mpk_global_names *r = view->registered;
+	struct mpk_json_at *list;
+
+	if (!r)
+		return;
+	list = mpk_json_array(j, at, "registered");
+	for (size_t i = 0; i < r->count; i++)
+		if (mpk_view_shows(view, r->names[i]))
+			mpk_json_span(j, list, NULL, r->names[i]);
+	mpk_json_bool(j, at, "registered_more", r->has_more);
+}
 
 /* --- the file ---------------------------------------------------------------------------- */
 

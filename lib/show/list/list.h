@@ -40,6 +40,10 @@ extern const struct mpk_answer mpk_answer_c_header, mpk_answer_python_stub;
 void mpk_list_about_json(const struct mpk_view *view, bool in_full, struct mpk_json *j,
 			 struct mpk_json_at *at);
 
+/* mpk_list_registered_json - put "registered" and "registered_more", if the library registers global functions */
+void mpk_list_registered_json(const struct mpk_view *view, struct mpk_json *j,
+			      struct mpk_json_at *at);
+
 /* mpk_list_module_json - put the kind of a module and its place in the file
  * @for_page also put the members that only the page has: "title", "counts" */
 void mpk_list_module_json(const struct mpk_view *view, const struct mpk_view_node *n, bool for_page,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "code/format.h"
+#include "hostcode/registered.h"
 #include "list/list.h"
 #include "model/device_code.h"
 #include "model/origin.h"
@@ -183,6 +184,26 @@ static void summary_put_functions(const struct mpk_view *v, struct mpk_strbuf *o
 	mpk_strbuf_puts(out, count ? "\n" : "");
 }
 
+/* Lists the global functions that the library registers. */
+static void put_registered(const struct mpk_view *v, struct mpk_strbuf *out)
+{
+	const struct mpk_global_names *r = v->registered;
+	size_t count = 0;
+
+	for (size_t i = 0; r && i < r->count; i++) {
+		if (!mpk_view_shows(v, r->names[i]) || count++ >= MPK_NAMES_SHOWN)
+			continue;
+		mpk_strbuf_puts(out, count == 1 ? "  registers  " : " ");
+		mpk_escape(out, r->names[i]);
+	}
+	if (count)
+		mpk_put_more(out, count);
+	if (r && r->has_more && !v->choice)
+		mpk_strbuf_puts(out, count ? ", and others that only a run tells"
+					   : "  registers  functions that only a run tells");
+	mpk_strbuf_puts(out, count || (r && r->has_more && !v->choice) ? "\n" : "");
+}
+
 /* Lists the imports of a WebAssembly module. */
 static void put_imports(const struct mpk_image *image, struct mpk_strbuf *out)
 {
@@ -229,9 +250,13 @@ static void summary_text(const void *what, struct mpk_style style, struct mpk_st
 		put_loaders(view, out);
 		put_blob(view, out);
 	} else {
-		mpk_strbuf_puts(out, "  blob       none: no module of TVM, nothing to call\n");
+		mpk_strbuf_puts(out,
+				image->registers
+					? "  blob       none: no module of TVM\n"
+					: "  blob       none: no module of TVM, nothing to call\n");
 	}
 	summary_put_functions(view, out);
+	put_registered(view, out);
 	mpk_answer_metadata.line(view, style, out);
 	mpk_answer_embedded.line(view, style, out);
 	mpk_answer_device_code.line(view, style, out);
@@ -292,6 +317,7 @@ static void summary_json(const void *what, struct mpk_json *j, struct mpk_json_a
 	for (size_t i = 0; i < image->function_count; i++)
 		if (mpk_view_shows(view, mpk_span_str(image->functions[i].name)))
 			mpk_list_function_json(view, i, MPK_LIST_INPUTS, j, list);
+	mpk_list_registered_json(view, j, at);
 	mpk_json_texts(j, at, "context_symbols", image->context_symbols,
 		       image->context_symbol_count);
 	mpk_json_texts(j, at, "undefined", image->undefined, image->undefined_count);

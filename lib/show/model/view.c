@@ -11,6 +11,7 @@
 #include "code/format.h"
 #include "elf/wants.h"
 #include "hostcode/compiled.h"
+#include "hostcode/registered.h"
 #include "model/device_code.h"
 #include "model/view.h"
 
@@ -379,6 +380,23 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 	MPK_TRY(mpk_view_read_names(&v, err));
 	*view = v;
 	return MPK_OK;
+}
+
+enum mpk_code mpk_view_read_registered(struct mpk_view *view, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	struct mpk_global_names *out;
+	enum mpk_code code;
+
+	if (!view->image->registers || view->registered)
+		return MPK_OK;
+	MPK_TRY_ARRAY(out, view->arena, 1, err);
+	code = mpk_elf_open_mapped(view->image->bytes, 0, &elf, NULL, NULL);
+	if (code == MPK_OK)
+		code = mpk_registered_read(&elf, view->arena, out, err);
+	if (code == MPK_OK)
+		view->registered = out;
+	return code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
 }
 
 struct mpk_span mpk_view_format(const struct mpk_view_node *node)

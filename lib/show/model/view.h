@@ -27,9 +27,10 @@
 
 enum { MPK_VIEW_PATH = 64 };
 
-struct mpk_code_target; /* code/format.h */
-struct mpk_view_code;   /* device_code.h */
-struct mpk_view_names;  /* call.c */
+struct mpk_code_target;  /* code/format.h */
+struct mpk_global_names; /* hostcode/registered.h */
+struct mpk_view_code;    /* device_code.h */
+struct mpk_view_names;   /* call.c */
 
 /* A finding about one kernel of a module. */
 struct mpk_view_finding {
@@ -73,6 +74,8 @@ struct mpk_view {
 	/* one for each of image->functions; NULL if not known */
 	const struct mpk_signature *const *host;
 	const struct mpk_host_texts *texts; /* texts that getters hold; NULL if not asked */
+	const struct mpk_global_names
+		*registered; /* global functions that the library registers; NULL if not asked */
 	struct mpk_view_choice *choice; /* filter for everything printed (below); NULL means all */
 	/* the file is a member of a zip archive, so it cannot be loaded in place */
 	bool in_archive;
@@ -182,6 +185,10 @@ const struct mpk_signature *mpk_view_host(const struct mpk_view *view, size_t in
 enum mpk_code mpk_view_read_texts(struct mpk_view *view, const struct mpk_host_texts *given,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 struct mpk_span mpk_view_doc(const struct mpk_view *view, size_t index);
+
+/* mpk_view_read_registered - read which global functions the library registers, from its code; nothing for other files
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_view_read_registered(struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_view_read_names - fill view->names, after payloads are decoded; linear time except for
  * sorting

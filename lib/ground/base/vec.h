@@ -106,12 +106,12 @@ static inline size_t mpk_lower_bound(const void *items, size_t count, size_t siz
 static inline size_t mpk_first_from(const void *items, size_t count, size_t size, size_t off,
 				    uint64_t key)
 {
-	const uint8_t *numbers = (const uint8_t *)items + off;
+	const uint8_t *bytes = items;
 	uint64_t number;
 	size_t at;
 
 	MPK_FIND_FIRST(at, count, i,
-		       (memcpy(&number, numbers + i * size, sizeof number), number < key));
+		       (memcpy(&number, bytes + i * size + off, sizeof number), number < key));
 	return at;
 }
 

@@ -113,7 +113,7 @@ static enum mpk_code each_needed(struct table *t,
 		most -= count;
 		MPK_TRY(versions_name_at(t, at + NEED_FILE, &r.file, err));
 		name_bytes += strlen(r.file);
-		names += count + 1u;
+		names++;
 		for (at += aux; count; count--, at += step) {
 			if (!u16(t, at + AUX_OTHER, &r.index) || !u16(t, at + AUX_FLAGS, &flags) ||
 			    !mpk_elf_u32(t->elf, at + AUX_NEXT, &step))
@@ -121,7 +121,7 @@ static enum mpk_code each_needed(struct table *t,
 			MPK_TRY(versions_name_at(t, at + AUX_NAME, &r.version, err));
 			name_bytes += strlen(r.version);
 			MPK_TRY(mpk_elf_check_names("symbol versions", t->elf->base,
-						    t->elf->bytes.len, names, name_bytes, err));
+						    t->elf->bytes.len, ++names, name_bytes, err));
 			r.is_weak = flags & VER_FLG_WEAK;
 			MPK_TRY(take(arg, &r, err));
 		}

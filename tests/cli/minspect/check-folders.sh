@@ -46,7 +46,7 @@ for n in 11 12 13; do
 	cc -shared -nostdlib -Wl,--no-as-needed -o releases/libwork_cuda${n}8.so pick.s ./libcudart.so.$n
 done
 for n in 1 2 3 4 5; do
-	echo "int other$n(void) { return $n; }" | cc -shared -nostdlib -Wl,--no-as-needed -o releases/other.$(echo $n | tr 1-5 a-e).so -x c - -x none ./libcudart.so.13
+	echo "int other$n(void) { return $n; }" | cc -shared -nostdlib -Wl,--no-as-needed -o "releases/other.$(echo "$n" | tr 1-5 a-e).so" -x c - -x none ./libcudart.so.13
 done
 minspect check --only device,driver --device-arch sm_52 --driver 13.0 releases
 minspect check --only device,driver --device-arch sm_52 --driver 12.9 releases || echo "status $?"

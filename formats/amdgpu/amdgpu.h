@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* amdgpu.h - machine code for an AMD GPU: its target, and what its kernels need (FORMAT.md)
  *
- * Code is not interpreted: the figures are those that the compiler stored in the metadata, which
- * `llvm-readelf --notes` prints. */
+ * The figures of kernels are those that the compiler stored in the metadata, which `llvm-readelf
+ * --notes` prints. Of the instructions only their number of each kind is found. */
 #ifndef MPK_FORMATS_AMDGPU_AMDGPU_H
 #define MPK_FORMATS_AMDGPU_AMDGPU_H
 
@@ -13,6 +13,9 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
+
+struct mpk_dwarf_row; /* dwarf/dwarf.h */
+struct mpk_work;      /* work/work.h */
 
 enum { MPK_AMDGPU_TARGET = 40, MPK_AMDGPU_EM = 224 };
 
@@ -54,6 +57,7 @@ struct mpk_amdgpu {
 	bool has_metadata;              /* false: there is no list of kernels, as in version 2 */
 	const struct mpk_amdgpu_kernel *kernels; /* in the order of the metadata */
 	size_t kernel_count;
+	bool shares_code; /* the kernels have more bytes of code together than the file */
 	struct mpk_span
 		printf_formats; /* list of format strings in the metadata, as MessagePack; may be
 				 * empty */
@@ -77,6 +81,23 @@ enum mpk_code mpk_amdgpu_read_head(struct mpk_span bytes, struct mpk_amdgpu *out
  * Format   FORMAT.md 1 - 3 */
 enum mpk_code mpk_amdgpu_read(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_amdgpu *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_amdgpu_count_instructions - count what the instructions in a part of a kernel's code do
+ * @target  as in struct mpk_amdgpu
+ * @code    whole instructions
+ * Returns  true and sets *out; false: the instructions of this processor are not known (before gfx8;
+ *          gfx12.5), an encoding is not, or the last instruction is cut off
+ * Format   FORMAT.md 5 */
+bool mpk_amdgpu_count_instructions(const char *target, struct mpk_span code, struct mpk_work *out);
+
+/* mpk_amdgpu_lines - the source lines of the machine code of a linked code object
+ * @arena   receives rows and names
+ * @out     sorted; from and to are offsets in bytes
+ * Returns  MPK_OK, also with none; MPK_E_CORRUPT; MPK_E_UNSUPPORTED; MPK_E_NOMEM
+ * Format   FORMAT.md 6 */
+enum mpk_code mpk_amdgpu_lines(struct mpk_span bytes, struct mpk_arena *arena,
+			       const struct mpk_dwarf_row **out, size_t *count,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_amdgpu_processor - the name of known processor i, generic ones included; NULL: i is too large */
 const char *mpk_amdgpu_processor(size_t i);

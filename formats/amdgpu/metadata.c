@@ -394,7 +394,12 @@ enum mpk_code mpk_amdgpu_read(struct mpk_span bytes, struct mpk_arena *arena,
 			MPK_TRY(read_map(&r, &c, fields, MPK_ARRAY_COUNT(fields), err));
 	}
 
+	uint64_t code_bytes = 0;
+
 	MPK_TRY(amdgpu_read_code(&r, err));
+	for (size_t i = 0; i < r.count; i++)
+		code_bytes += r.kernels[i].code.len;
+	object.shares_code = code_bytes > bytes.len;
 	object.kernels = r.kernels;
 	object.kernel_count = r.count;
 	object.printf_formats = r.formats;

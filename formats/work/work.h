@@ -12,6 +12,8 @@ enum mpk_space {
 	MPK_SPACE_GLOBAL,
 	MPK_SPACE_SHARED,
 	MPK_SPACE_LOCAL,
+	MPK_SPACE_SCRATCH, /* AMD: memory of a lane */
+	MPK_SPACE_BUFFER, /* AMD: of a buffer's descriptor, which may describe global or scratch memory */
 	MPK_SPACES
 };
 
@@ -21,6 +23,7 @@ enum mpk_width {
 	MPK_WIDTH_2B,
 	MPK_WIDTH_4B,
 	MPK_WIDTH_8B,
+	MPK_WIDTH_12B,
 	MPK_WIDTH_16B,
 	MPK_WIDTH_32B,
 	MPK_WIDTH_OTHER, /* matrices, and unknown widths */
@@ -30,12 +33,13 @@ enum mpk_width {
 /* Numbers of instructions in the code, however often each runs. */
 struct mpk_work {
 	uint32_t all;    /* all but those that only pad the kernel */
-	uint32_t tensor; /* instructions for tensor cores */
+	uint32_t tensor; /* instructions for tensor cores, which AMD calls matrix cores */
 	uint32_t async;  /* copies between global and shared memory that run in parallel with the
 			  * thread */
 	uint32_t atomic;
 	uint32_t loads[MPK_SPACES][MPK_WIDTHS]; /* without loads of constants */
 	uint32_t stores[MPK_SPACES][MPK_WIDTHS];
+	bool is_amd;           /* code for an AMD GPU, whose terms are used in the text */
 	bool has_stall;        /* set for machine code; PTX has no stall cycles */
 	uint32_t stall_cycles; /* sum of the cycles that each instruction makes its warp wait before
 			       * the next one */

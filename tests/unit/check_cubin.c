@@ -394,7 +394,7 @@ START_TEST(sorts_of_instructions)
 		{ "RED.E.ADD.STRONG.GPU", 0x098e, 0, 0, 1 },
 	};
 	static const uint32_t widths[8] = { 1, 1, 2, 2, 4, 8, 16, 0 };
-	static const uint32_t bytes_of[MPK_WIDTHS] = { 1, 2, 4, 8, 16, 32, 0 };
+	static const uint32_t bytes_of[MPK_WIDTHS] = { 1, 2, 4, 8, 12, 16, 32, 0 };
 	struct mpk_work n;
 	struct mpk_span code;
 	uint8_t one[16];

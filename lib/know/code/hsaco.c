@@ -218,6 +218,22 @@ static void hsaco_put_kernel_text(const struct mpk_code_info *info, size_t kerne
 	mpk_code_put_shape("block", k->block, out);
 }
 
+/* Kernels that share code are not counted: each would be read as a whole. */
+static bool hsaco_count_work(const struct mpk_code_info *info, struct mpk_span piece,
+			     struct mpk_work *out)
+{
+	const struct mpk_amdgpu *a = info->content;
+
+	return !a->shares_code && mpk_amdgpu_count_instructions(info->target, piece, out);
+}
+
+static enum mpk_code hsaco_source_rows(const struct mpk_code_info *info, struct mpk_arena *arena,
+				       const struct mpk_dwarf_row **out, size_t *count,
+				       struct mpk_error *err)
+{
+	return mpk_amdgpu_lines(info->bytes, arena, out, count, err);
+}
+
 static void hsaco_put_json(const struct mpk_code_info *info, struct mpk_json *j,
 			   struct mpk_json_at *at)
 {
@@ -312,6 +328,8 @@ const struct mpk_code_format mpk_format_hsaco = {
 	.kernel_text = hsaco_put_kernel_text,
 	.params_json = hsaco_put_params_json,
 	.kernel_json = hsaco_put_kernel_json,
+	.count_work = hsaco_count_work,
+	.source_rows = hsaco_source_rows,
 	.kernel_of = hsaco_kernel_of,
 	.kernel_facts = hsaco_kernel_facts,
 	.kernel_fact_count = MPK_ARRAY_COUNT(hsaco_kernel_facts),

@@ -15,23 +15,22 @@
 #include "text/phrase.h"
 
 static const char *const access_spaces[] = {
-	[MPK_SPACE_GENERIC] = "generic",
-	[MPK_SPACE_GLOBAL] = "global",
-	[MPK_SPACE_SHARED] = "shared",
-	[MPK_SPACE_LOCAL] = "local",
+	[MPK_SPACE_GENERIC] = "generic", [MPK_SPACE_GLOBAL] = "global",
+	[MPK_SPACE_SHARED] = "shared",   [MPK_SPACE_LOCAL] = "local",
+	[MPK_SPACE_SCRATCH] = "scratch", [MPK_SPACE_BUFFER] = "buffer",
 };
 
 /* Bytes of an access of each width; 0: of no particular width. */
-static const uint8_t access_bytes[MPK_WIDTHS] = { 1, 2, 4, 8, 16, 32, 0 };
+static const uint8_t access_bytes[MPK_WIDTHS] = { 1, 2, 4, 8, 12, 16, 32, 0 };
 
 /* The counts other than memory accesses, in the order of their output. */
 static const struct {
 	size_t off;
-	const char *what;
+	const char *what, *amd; /* by NVIDIA's terms, by AMD's */
 } sorts[] = {
-	{ offsetof(struct mpk_work, atomic), "atomic" },
-	{ offsetof(struct mpk_work, async), "asynchronous" },
-	{ offsetof(struct mpk_work, tensor), "for tensor cores" },
+	{ offsetof(struct mpk_work, atomic), "atomic", "atomic" },
+	{ offsetof(struct mpk_work, async), "asynchronous", "asynchronous" },
+	{ offsetof(struct mpk_work, tensor), "for tensor cores", "for matrix cores" },
 };
 
 static uint32_t sort_of(const struct mpk_work *work, size_t i)
@@ -96,7 +95,8 @@ static void work_put(const struct mpk_work *work, size_t start, struct mpk_strbu
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(sorts); i++)
 		if (sort_of(work, i))
 			mpk_strbuf_printf(out, "%s%" PRIu32 " %s", out->len > start ? "; " : "",
-					  sort_of(work, i), sorts[i].what);
+					  sort_of(work, i),
+					  work->is_amd ? sorts[i].amd : sorts[i].what);
 }
 
 void mpk_work_put(const struct mpk_work *work, struct mpk_strbuf *out)
@@ -153,14 +153,14 @@ void mpk_work_put_changes(const struct mpk_work *a, const struct mpk_work *b,
 		if (sort_of(a, i) != sort_of(b, i))
 			mpk_strbuf_printf(out, "%s%" PRIu32 " -> %" PRIu32 " %s",
 					  out->len > start ? ", " : "", sort_of(a, i),
-					  sort_of(b, i), sorts[i].what);
+					  sort_of(b, i), b->is_amd ? sorts[i].amd : sorts[i].what);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------ */
 
 static const struct mpk_fact instruction_facts[] = {
 	{ MPK_FACT(COUNT, "all", struct mpk_work, all, "but those that fill it up") },
-	{ MPK_FACT(COUNT, "tensor", struct mpk_work, tensor, "for tensor cores") },
+	{ MPK_FACT(COUNT, "tensor", struct mpk_work, tensor, "for tensor cores or matrix cores") },
 	{ MPK_FACT(COUNT, "async", struct mpk_work, async,
 		   "copies that run on beside the thread") },
 	{ MPK_FACT(COUNT, "atomic", struct mpk_work, atomic) },
@@ -253,6 +253,7 @@ static void add_work(struct mpk_work *to, const struct mpk_work *from)
 	to->atomic += from->atomic;
 	add_counts(to->loads[0], from->loads[0], (size_t)MPK_SPACES * MPK_WIDTHS);
 	add_counts(to->stores[0], from->stores[0], (size_t)MPK_SPACES * MPK_WIDTHS);
+	to->is_amd |= from->is_amd;
 	to->has_stall |= from->has_stall;
 	to->stall_cycles += from->stall_cycles;
 }

@@ -235,7 +235,8 @@ static enum mpk_code put_piece(struct mpk_disasm_job *j, struct mpk_listing *l,
 
 enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, struct mpk_span name,
 				  const char *format, struct mpk_code_file *file,
-				  const struct mpk_code_function *function)
+				  const struct mpk_code_function *function,
+				  const struct mpk_code_info *of)
 {
 	struct mpk_listing l = {
 		.path = path,
@@ -261,6 +262,11 @@ enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, st
 	if (status != MPK_OK)
 		return mpk_disasm_note(j, status, &err);
 	file->code_left -= function->bytes.len;
+	if (of && of->format->count_work) {
+		MPK_TRY(mpk_disasm_rows(j, of));
+		l.code = of;
+		l.rows = &j->rows;
+	}
 	/* source lines are read once for all pieces */
 	MPK_TRY(mpk_code_file_lines(file, function, &arena, &l.lines, &l.line_count, j->err));
 	while (at < function->bytes.len) {

@@ -238,8 +238,9 @@ static enum mpk_code every_function(struct mpk_disasm_job *j, const char *path,
 		if (i && mpk_span_equal(names[i], names[i - 1]))
 			continue; /* listed in both symbol tables */
 		if (mpk_code_file_find(file, symbol, &function))
-			MPK_TRY(mpk_disasm_function(
-				j, path, names[i], disasm_device_format_of(code), file, &function));
+			MPK_TRY(mpk_disasm_function(j, path, names[i],
+						    disasm_device_format_of(code), file, &function,
+						    code));
 	}
 	return MPK_OK;
 }

@@ -97,7 +97,8 @@ static enum mpk_code listing_put_function(struct mpk_disasm_job *j, struct host 
 
 	/* the shared budget moves along with the current file */
 	file->line_budget = h->line_budget;
-	code = mpk_disasm_function(j, h->path, name, j->view->image->machine_name, file, found);
+	code = mpk_disasm_function(j, h->path, name, j->view->image->machine_name, file, found,
+				   NULL);
 	h->line_budget = file->line_budget;
 	return code;
 }

@@ -60,7 +60,7 @@ struct mpk_listing {
 	bool continues; /* a later piece of a large function */
 	/* a text that is not safe to print */
 	struct mpk_span text;
-	/* cubin or PTX whose instructions are counted; else NULL */
+	/* code for a GPU whose instructions are counted; else NULL */
 	const struct mpk_code_info *code;
 	const struct mpk_code_rows *rows; /* source lines of that code */
 };

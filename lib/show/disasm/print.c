@@ -247,6 +247,8 @@ static void listing_text(const void *what, struct mpk_style style, struct mpk_st
 			mpk_strbuf_printf(out, "%016" PRIx64 " <", l->address);
 			mpk_escape(out, mpk_span_str(l->symbol));
 			mpk_strbuf_puts(out, ">:\n");
+			if (l->code)
+				mpk_disasm_put_figures(l, l->function->bytes, style.verbose, out);
 		}
 		for (size_t i = 0; i < l->count && !out->failed; i++)
 			put_instruction(l, i, style.verbose, out);
@@ -305,6 +307,9 @@ static void listing_json(const void *what, struct mpk_json *j, struct mpk_json_a
 	mpk_json_text(j, o, "symbol", l->symbol);
 	mpk_json_u64(j, o, "address", l->address);
 	mpk_json_u64(j, o, "bytes", l->bytes);
+	if (l->code && !l->continues)
+		(void)mpk_disasm_kernel_json(l, l->name, l->function->bytes, j,
+					     mpk_json_array(j, o, "kernels"));
 	put_instructions(l, j, o);
 }
 

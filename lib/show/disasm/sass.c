@@ -183,8 +183,8 @@ static void put_lines(const struct mpk_work *work, struct mpk_work_lines *lines,
 				  lines->count - shown, left);
 }
 
-static void put_figures(const struct mpk_listing *l, struct mpk_span code, bool all,
-			struct mpk_strbuf *out)
+void mpk_disasm_put_figures(const struct mpk_listing *l, struct mpk_span code, bool all,
+			    struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_work_lines lines;
@@ -233,7 +233,7 @@ static void put_sass(const struct mpk_listing *l, struct mpk_span text, bool all
 			mpk_escape_lines(out, line);
 			mpk_strbuf_putc(out, '\n');
 			code = code_of_section(l, section);
-			put_figures(l, code, all, out);
+			mpk_disasm_put_figures(l, code, all, out);
 			mpk_strbuf_puts(out, code.len && is_known && !is_told ? legend : "");
 			is_told |= code.len > 0;
 			continue;
@@ -273,7 +273,7 @@ void mpk_disasm_put_code(const struct mpk_listing *l, bool all, struct mpk_strbu
 		return;
 	}
 	if (only_kernel(l, &kernel))
-		put_figures(l, mpk_code_of_kernel(l->code, kernel), all, out);
+		mpk_disasm_put_figures(l, mpk_code_of_kernel(l->code, kernel), all, out);
 	mpk_escape_lines(out, text);
 	mpk_strbuf_putc(out, '\n');
 }
@@ -366,10 +366,9 @@ static void lines_json(const struct mpk_listing *l, struct mpk_span code, struct
 	}
 }
 
-/* Writes the counts of a kernel; returns NULL if it has none. */
-static struct mpk_json_at *kernel_json(const struct mpk_listing *l, struct mpk_span name,
-				       struct mpk_span code, struct mpk_json *j,
-				       struct mpk_json_at *list)
+struct mpk_json_at *mpk_disasm_kernel_json(const struct mpk_listing *l, struct mpk_span name,
+					   struct mpk_span code, struct mpk_json *j,
+					   struct mpk_json_at *list)
 {
 	struct mpk_json_at *o;
 	struct mpk_work work;
@@ -398,7 +397,7 @@ static void sass_json(const struct mpk_listing *l, struct mpk_json *j, struct mp
 
 		if (section.len) {
 			code = code_of_section(l, section);
-			kernel = kernel_json(l, name_of_section(section), code, j, list);
+			kernel = mpk_disasm_kernel_json(l, name_of_section(section), code, j, list);
 			instructions = NULL;
 			last = NULL;
 			continue;
@@ -423,6 +422,6 @@ void mpk_disasm_code_json(const struct mpk_listing *l, struct mpk_json *j, struc
 	}
 	for (size_t i = 0; i < l->code->kernel_count; i++)
 		if (!l->name.len || mpk_span_equal(l->name, l->code->kernels[i].name))
-			(void)kernel_json(l, l->code->kernels[i].name,
-					  mpk_code_of_kernel(l->code, i), j, list);
+			(void)mpk_disasm_kernel_json(l, l->code->kernels[i].name,
+						     mpk_code_of_kernel(l->code, i), j, list);
 }

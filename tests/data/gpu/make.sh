@@ -35,6 +35,10 @@ for target in gfx90a:4 gfx906:5 gfx11-generic:6; do
 done
 clang-19 -target amdgcn-amd-amdhsa -mcpu=gfx906 -mcode-object-version=5 -nogpulib -O2 -x cl -cl-std=CL2.0 \
 	-cl-kernel-arg-info -Xclang -finclude-default-header params.cl -o params.gfx906.hsaco
+for target in gfx803 gfx942 gfx1030 gfx1100 gfx1201; do
+	clang-19 -target amdgcn-amd-amdhsa -mcpu="$target" -mcode-object-version=5 -nogpulib -O2 -gline-tables-only \
+		-fdebug-compilation-dir=. -x cl -cl-std=CL2.0 lines.cl -o "lines.$target.hsaco"
+done
 printf 'int host;\n' >"$tmp/host.c"
 gcc -c "$tmp/host.c" -o "$tmp/host.o"
 clang-offload-bundler-19 -type=o -targets=host-x86_64-unknown-linux-gnu,openmp-amdgcn-amd-amdhsa--gfx90a \

@@ -53,10 +53,12 @@ enum mpk_code mpk_disasm_device(struct mpk_disasm_job *j, const char *path,
 
 /* mpk_disasm_function - list one function of machine code
  * @name    the name that users know
+ * @of      the GPU code that file is, whose instructions are counted; NULL: host code
  * Returns  as above */
 enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, struct mpk_span name,
 				  const char *format, struct mpk_code_file *file,
-				  const struct mpk_code_function *function) MPK_MUST_CHECK;
+				  const struct mpk_code_function *function,
+				  const struct mpk_code_info *of) MPK_MUST_CHECK;
 
 /* mpk_disasm_host - list the exported functions that `only` contains, then those of `inner`; during
  * the latter, wanted holds their symbol
@@ -86,13 +88,22 @@ static inline void mpk_disasm_forget(struct mpk_disasm_job *j)
 enum mpk_code mpk_disasm_rows(struct mpk_disasm_job *j,
 			      const struct mpk_code_info *code) MPK_MUST_CHECK;
 
-/* --- a text with what is counted in it: sass.c ---------------------------------------------------- */
+/* --- what is counted in a listing: sass.c ---------------------------------------------------- */
 
 /* mpk_disasm_put_code - append the output of nvdisasm, or PTX, preceded by the figures of each
  * kernel and of its source lines; in SASS, each instruction is preceded by its scheduling
  * mpk_disasm_code_json - put the same figures as "kernels", and for SASS "instructions" */
 void mpk_disasm_put_code(const struct mpk_listing *l, bool all, struct mpk_strbuf *out);
 void mpk_disasm_code_json(const struct mpk_listing *l, struct mpk_json *j, struct mpk_json_at *o);
+
+/* mpk_disasm_put_figures - append the counts of some code of l->code and of its source lines
+ * @all     of all source lines; else of those with the most instructions
+ * mpk_disasm_kernel_json - put the same as an element of "kernels"; NULL if nothing is counted */
+void mpk_disasm_put_figures(const struct mpk_listing *l, struct mpk_span code, bool all,
+			    struct mpk_strbuf *out);
+struct mpk_json_at *mpk_disasm_kernel_json(const struct mpk_listing *l, struct mpk_span name,
+					   struct mpk_span code, struct mpk_json *j,
+					   struct mpk_json_at *list);
 
 /* --- instructions as lines that can be compared ------------------------------------------------ */
 

@@ -580,27 +580,35 @@ static void put_title(const struct mpk_difference *d, struct mpk_strbuf *out)
 	mpk_markdown_html(out, mpk_strbuf_text(&title));
 }
 
-/* Hunks are added in order, and a hunk that does not fit is omitted: half a hunk cannot be applied.
- * A smaller one after it may still fit. */
+/* Adds what the instructions of each kernel do, by source line, and its hunk, in order. What does
+ * not fit is omitted: half a hunk cannot be applied. A smaller one after it may still fit. */
 static void put_hunk_folds(const struct mpk_diff *diff, struct mpk_strbuf *out)
 {
-	size_t left = HUNKS_MAX, left_out = 0;
+	size_t left = HUNKS_MAX, left_out = 0, work_left = WORK_LINES_MOST;
 
 	for (size_t i = 0; i < diff->count; i++) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf work = { 0 };
 		const struct mpk_difference *d = &diff->items[i];
 		struct mpk_span lines = mpk_span_str(d->lines);
 
-		if (!lines.len)
+		put_work(d, &work_left, &work);
+		out->failed |= work.failed;
+		if (!lines.len && !work.len)
 			continue;
-		if (lines.len > left) {
+		if (lines.len + work.len > left) {
 			left_out++;
 			continue;
 		}
-		left -= lines.len;
+		left -= lines.len + work.len;
 		mpk_strbuf_puts(out, "\n<details><summary>");
 		put_title(d, out);
 		mpk_strbuf_puts(out, "</summary>\n\n");
-		mpk_markdown_fence(out, "diff", lines);
+		if (work.len)
+			mpk_markdown_fence(out, "", mpk_span_of(work.data, work.len));
+		if (work.len && lines.len)
+			mpk_strbuf_putc(out, '\n');
+		if (lines.len)
+			mpk_markdown_fence(out, "diff", lines);
 		mpk_strbuf_puts(out, "\n</details>\n");
 	}
 	if (left_out)

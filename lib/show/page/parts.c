@@ -275,7 +275,7 @@ static enum mpk_code put_work(const struct mpk_listing *l, struct mpk_json *j,
 {
 	struct mpk_json_at *list = mpk_json_array(j, row, NULL), *o;
 
-	for (size_t k = 0; l->code && k < l->code->kernel_count; k++) {
+	for (size_t k = 0; l->code && !l->continues && k < l->code->kernel_count; k++) {
 		MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 		struct mpk_span name = l->code->kernels[k].name;
 		struct mpk_work_lines lines;

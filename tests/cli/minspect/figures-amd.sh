@@ -14,7 +14,7 @@ def count(work, name):
         work["tensor"] += 1
     elif "_atomic_" in name or re.match("ds_(add|sub|rsub|inc|dec|min|max|and|or|xor|mskor|cmpst)", name):
         work["atomic"] += 1
-    elif access := re.match("(flat|global|scratch|buffer|ds)_(load|read|store|write)(2(?:st64|addr)?(?:_stride64)?)?_(?:d16_)?(?:hi_)?([a-z]+[0-9]*(?:x[0-9])?)", name):
+    elif access := re.match("(flat|global|scratch|buffer|ds)_(load|read|store|write)(_?2(?:st64|addr)?(?:_stride64)?)?_(?:d16_)?(?:hi_)?([a-z]+[0-9]*(?:x[0-9])?)", name):
         space, what, two, width = access.groups()
         what = "load" if what in ("load", "read") else "store"
         work[f"{SPACES.get(space, space)}_{what}_{WIDTHS[width] * (2 if two else 1)}"] += 1

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eu_search.c - what the static libelf of Debian 13 lacks: elfutils 0.192 calls helpers of its own that are in none of
- * the archives of that package. A tree begins with its root and may have a lock after it, which nothing needs that
- * has an ELF handle in one thread at a time. Linked after libelf, where it is asked for these names alone. */
+/* eu_search.c - functions that the static libelf of Debian 13 lacks
+ * elfutils 0.192 calls internal helpers that no archive of that package contains. A tree here
+ * begins with its root and may have a lock after it; the lock is not needed, because each ELF
+ * handle is used by one thread at a time. This file is linked after libelf, so only these missing
+ * names are taken from it. */
 #include <search.h>
 #include <stddef.h>
 

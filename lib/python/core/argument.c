@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* argument.c - what Python passes as tensors and values of the library
+/* argument.c - converts Python objects to tensors and values of the library
  *
- * Arrays are taken by the buffer protocol, else by NumPy's array interface, else by DLPack: the first is the fastest, the
- * second tells types of ml_dtypes by their names, the third is all that PyTorch has, and device memory. Everything that
- * another module says of its memory is looked at before it is believed.
- */
+ * Arrays are read through the buffer protocol, else through NumPy's array interface, else through
+ * DLPack. The buffer protocol is the fastest. The array interface is needed for the types of
+ * ml_dtypes, which it gives by name. DLPack is needed for PyTorch and for device memory. Whatever
+ * another module says about its memory is checked before use. */
 #include "core.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* TypeError with the name of a type in front of what is said. */
+/* Raises TypeError with the name of an object's type before the text. */
 static int refuse_type(PyObject *object, const char *format, Py_ssize_t i)
 {
 	PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__name__");
@@ -82,7 +82,7 @@ static int take_bool(struct mpk_py_leaf *leaf, bool value)
 	return 0;
 }
 
-/* Elements of a shape or text, and how many there are. */
+/* Describes the elements of a shape or text as a tensor. */
 static void describe_list(struct mpk_py_leaf *leaf, enum mpk_py_form form, void *data, uint8_t code,
 			  uint8_t bits, Py_ssize_t length)
 {
@@ -109,7 +109,7 @@ static int take_text(struct mpk_py_leaf *leaf, PyObject *object)
 	return 0;
 }
 
-/* Of a tuple or a list; others may change a list meanwhile. */
+/* Reads a tuple or a list. Another thread may change a list at the same time. */
 static int take_shape(struct mpk_py_leaf *leaf, PyObject *object)
 {
 	const Py_ssize_t count = PySequence_Size(object);
@@ -141,7 +141,7 @@ static size_t element_bytes(struct mpkr_dtype d)
 	return ((size_t)d.bits * d.lanes + 7) / 8;
 }
 
-/* Bytes of all elements; SIZE_MAX: more than there can be. */
+/* Size of all elements in bytes; SIZE_MAX if it overflows. */
 static size_t all_bytes(const struct mpkr_tensor *t)
 {
 	size_t bytes = element_bytes(t->dtype);
@@ -161,7 +161,7 @@ static bool is_generic(PyObject *object)
 	return generic && PyType_IsSubtype(Py_TYPE(object), (PyTypeObject *)generic);
 }
 
-/* Whether all elements lie where there can be memory. */
+/* Whether all elements lie inside the address space. */
 static bool has_addresses(const struct mpk_py_leaf *leaf, const int64_t *strides,
 			  Py_ssize_t itemsize)
 {
@@ -177,7 +177,7 @@ static bool has_addresses(const struct mpk_py_leaf *leaf, const int64_t *strides
 	return first >= 0 && !__builtin_add_overflow(last, itemsize, &last);
 }
 
-/* Distances in bytes as distances in elements. */
+/* Converts strides from bytes to elements. */
 static int set_strides(struct mpk_py_leaf *leaf, Py_ssize_t itemsize)
 {
 	int64_t *strides = leaf->extents + MPKR_RANK_MAX;
@@ -212,7 +212,7 @@ static int set_strides(struct mpk_py_leaf *leaf, Py_ssize_t itemsize)
 	return 0;
 }
 
-/* 1: the object has no buffer that says its type */
+/* Returns 1 if the object has no buffer with a type. */
 static int take_buffer(struct mpk_py_leaf *leaf, PyObject *object)
 {
 	struct mpk_py_buffer *view = &leaf->view;
@@ -251,7 +251,7 @@ static int refuse_interface(const char *what)
 	return -1;
 }
 
-/* A tuple of integers that are no less than the least. Returns how many, or -1 */
+/* Reads a tuple of integers that are all at least `least`. Returns their number, or -1. */
 static int take_extents(PyObject *tuple, int64_t *out, int64_t least, const char *what)
 {
 	const Py_ssize_t count =
@@ -272,7 +272,7 @@ static int take_extents(PyObject *tuple, int64_t *out, int64_t least, const char
 	return (int)count;
 }
 
-/* A type of ml_dtypes is bytes without a meaning for the interface; the array itself says its name. */
+/* The array interface describes types of ml_dtypes as plain bytes; the array's dtype has the name. */
 static bool dtype_by_name(PyObject *object, const char *typestr, struct mpkr_dtype *out)
 {
 	PyObject *dtype, *name = NULL, *bytes = NULL;
@@ -297,7 +297,7 @@ static bool dtype_by_name(PyObject *object, const char *typestr, struct mpkr_dty
 	return is_known;
 }
 
-/* The element type that an interface says. */
+/* Reads the element type from an array interface. */
 static int read_dtype(PyObject *object, PyObject *typestr, struct mpkr_dtype *out)
 {
 	const char *text;
@@ -373,7 +373,7 @@ static int read_interface(struct mpk_py_leaf *leaf, PyObject *object, PyObject *
 	return set_strides(leaf, dtype.bits / 8);
 }
 
-/* 1: it has none */
+/* Returns 1 if the object has no array interface. */
 static int take_interface(struct mpk_py_leaf *leaf, PyObject *object)
 {
 	PyObject *interface = PyObject_GetAttr(object, mpk_py.array_interface);
@@ -401,7 +401,7 @@ static PyObject *ask_dlpack(PyObject *object, PyObject *method, void *stream, bo
 	    (!has_stream || (number && PyDict_SetItemString(keywords, "stream", number) == 0)))
 		capsule = PyObject_Call(method, none, keywords);
 	if (!capsule && keywords && none && PyErr_ExceptionMatches(PyExc_TypeError)) {
-		/* older than the argument max_version */
+		/* the object's __dlpack__ does not know the argument max_version */
 		PyErr_Clear();
 		if (PyDict_DelItemString(keywords, "max_version") == 0)
 			capsule = PyObject_Call(method, none, keywords);
@@ -412,7 +412,7 @@ static PyObject *ask_dlpack(PyObject *object, PyObject *method, void *stream, bo
 	return capsule;
 }
 
-/* What is in a capsule; NULL with an exception. */
+/* Returns the tensor in a capsule; NULL with an exception. */
 static const struct mpkr_tensor *look_into(PyObject *capsule, bool *is_read_only)
 {
 	struct mpkr_result *held;
@@ -451,7 +451,8 @@ static int read_capsule(struct mpk_py_leaf *leaf)
 	return 0;
 }
 
-/* A tensor on a device is asked for once more, with the stream that it will be used on; others take no stream. */
+/* A tensor on a device is requested a second time, with the stream on which it will be used. For
+ * host memory no stream is passed. */
 static int take_dlpack(struct mpk_py_leaf *leaf, PyObject *object, PyObject *method, void *stream)
 {
 	leaf->capsule = ask_dlpack(object, method, NULL, false);
@@ -461,7 +462,7 @@ static int take_dlpack(struct mpk_py_leaf *leaf, PyObject *object, PyObject *met
 	    leaf->tensor.device.device_type != MPKR_DEVICE_ROCM)
 		return 0;
 	Py_CLEAR(leaf->capsule);
-	/* the default stream has a number of its own there, and another one with ROCm */
+	/* DLPack has a special number for CUDA's default stream, and another one for ROCm's */
 	const bool is_cuda = leaf->tensor.device.device_type == MPKR_DEVICE_CUDA;
 
 	leaf->capsule =
@@ -526,7 +527,7 @@ static void copy_elements(char *to, const char *from, const struct mpkr_tensor *
 	}
 }
 
-/* The elements one after the other, at a multiple of 64. */
+/* Copies the elements to compact memory that is aligned to 64 bytes. */
 static void *compact_copy(const struct mpkr_tensor *t)
 {
 	const size_t bytes = all_bytes(t);
@@ -590,7 +591,7 @@ static enum mpkr_kind kind_at(const struct mpk_py_leaves *leaves, size_t i)
 	return i < leaves->kind_count ? (enum mpkr_kind)leaves->kinds[i] : MPKR_KIND_ANY;
 }
 
-/* Leaves may move; what they point to in themselves moves with them. */
+/* Moves the leaves, and adjusts the pointers that point into leaves themselves. */
 static int grow(struct mpk_py_leaves *leaves)
 {
 	const size_t few = sizeof leaves->few / sizeof *leaves->few,
@@ -643,7 +644,8 @@ static int fill(struct mpk_py_leaves *leaves, struct mpk_py_leaf *leaf, PyObject
 		leaf->form = MPK_PY_VALUE;
 		leaf->value = value;
 		if (mpk_py_value_is_tuple(
-			    object)) /* it may be several inputs: nobody knows which are next */
+			    object)) /* a tuple may become several inputs, so the kinds of all later
+				      * inputs are unknown */
 			leaves->kind_count = 0;
 		return 0;
 	}
@@ -694,7 +696,7 @@ static int add_one(struct mpk_py_leaves *leaves, PyObject *object)
 	return fill(leaves, leaf, object, kind);
 }
 
-/* Whether it is extents where a shape is taken. */
+/* Whether a sequence is a list of extents, in a place where the function takes a shape. */
 static bool is_shape(PyObject *sequence)
 {
 	const Py_ssize_t count = PySequence_Size(sequence);

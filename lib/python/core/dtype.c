@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dtype.c - element types: as DLPack numbers them, as Python and NumPy name them */
+/* dtype.c - converts element types between DLPack's numbers and the names of Python and NumPy */
 #include "core.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Those that NumPy has not, by the names of ml_dtypes; elements of less than a byte are packed here and not there. */
+/* Types that NumPy lacks, by their names in ml_dtypes. DLPack packs elements of less than a byte;
+ * ml_dtypes does not. */
 static const struct narrow {
 	uint8_t code, bits;
 	const char *name;
@@ -80,7 +81,7 @@ static bool set(struct mpkr_dtype *out, uint8_t code, Py_ssize_t itemsize)
 	return true;
 }
 
-/* 'g' is long double: 128 bits of which the machine uses 80, which is no type of a model. */
+/* 'g' is long double: 128 bits, of which the machine uses 80. No model has such a type. */
 bool mpk_py_dtype_of_format(const char *format, Py_ssize_t itemsize, struct mpkr_dtype *out)
 {
 	const char *f = format ? format : "B";
@@ -140,7 +141,7 @@ bool mpk_py_dtype_of_name(const char *name, struct mpkr_dtype *out)
 	return false;
 }
 
-/* --- modules of others ------------------------------------------------------------------------- */
+/* Results and their modules are kept forever, because arrays of these types may exist anywhere. */
 
 /* What was found is kept for ever, and so is the module: arrays of it may be anywhere. */
 static PyObject *attribute_of(const char *module, const char *name)
@@ -158,7 +159,8 @@ static PyObject *attribute_of(const char *module, const char *name)
 	return attribute;
 }
 
-/* Names are literals, so that the same place has the same address; others would only be asked for again. */
+/* Names are literals, so the cache compares addresses. A name at a different address is merely
+ * looked up again. */
 static PyObject *remembered(const char *module, const char *name)
 {
 	static struct {
@@ -214,7 +216,7 @@ static PyObject *make_dtype(struct mpkr_dtype d)
 
 PyObject *mpk_py_numpy_dtype(struct mpkr_dtype d)
 {
-	static PyObject *known[18][17]; /* by code and bytes */
+	static PyObject *known[18][17]; /* indexed by type code and size in bytes */
 	PyObject **slot;
 
 	if (d.lanes != 1 || d.bits % 8 || !d.bits || d.code >= 18 || d.bits / 8 >= 17)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* function.c - mpk.Function: what a call takes and gives
+/* function.c - mpk.Function: converts arguments and results of calls
  *
- * The interpreter's lock is given up while the library works: a call, and what may wait for one.
- */
+ * The GIL is released while the library works: during calls, and during functions that may wait for
+ * a call. */
 #include "core.h"
 
 #include <structmember.h>
@@ -13,14 +13,15 @@
 
 struct function {
 	PyObject ob_base;
-	PyObject *attributes; /* __dict__: what help() reads, and what users add */
+	PyObject *
+		attributes; /* __dict__: attributes that help() reads, and attributes set by users */
 	mpkr_function *handle;
 	struct mpk_py_open *open;
 	PyObject *name, *signature, *session;
-	bool is_known;      /* the rest is set */
-	bool gives_tensors; /* as far as its file says, and nothing else */
-	bool may_write;     /* it is no model */
-	uint8_t *kinds;     /* enum mpkr_kind, of inputs */
+	bool is_known;      /* the fields below are set */
+	bool gives_tensors; /* the file's signature has only tensors as results */
+	bool may_write;     /* it belongs to no model, so it may write to its arguments */
+	uint8_t *kinds;     /* enum mpkr_kind of each input */
 	size_t kind_count, output_count;
 };
 
@@ -117,7 +118,7 @@ static int learn(struct function *f)
 		return -1;
 	}
 	for (size_t i = 0; i < inputs && mpkr_input(f->handle, i, &t) == MPKR_OK; i++)
-		/* a tensor of one element is passed for a number, too */
+		/* a tensor of one element may also be passed as a number */
 		kinds[i] = (uint8_t)(t.kind == MPKR_KIND_TENSOR && t.ndim <= 0 ? MPKR_KIND_ANY
 									       : t.kind);
 	while (mpkr_output(f->handle, outputs, &t) == MPKR_OK) {
@@ -143,7 +144,7 @@ static PyObject *type_tuple(const int64_t *extents, int32_t count)
 	return shape;
 }
 
-/* mpk.Type of one input or output. */
+/* Makes the mpk.Type of one input or output. */
 static PyObject *make_type(const struct mpkr_type *t)
 {
 	static const char *const kinds[] = { "any", "tensor", "number", "shape", "text", "other" };
@@ -211,7 +212,7 @@ static PyObject *get_signature(PyObject *self, void *unused)
 	return function_of(self)->signature;
 }
 
-/* For inspect.signature and so for help(): what mpk._run makes of the inputs. */
+/* Value of __signature__, for inspect.signature and help(). mpk._run builds it from the inputs. */
 static PyObject *get_inspected(PyObject *self, void *unused)
 {
 	PyObject *module = PyImport_ImportModule("mpk._run"), *made = NULL;
@@ -230,10 +231,10 @@ static PyObject *function_repr(PyObject *self)
 
 /* --- results -------------------------------------------------------------------------------------------- */
 
-/* What results are given as: what the first array among the arguments is. */
+/* The type of results follows the first array among the arguments. */
 enum like { LIKE_TENSOR, LIKE_NUMPY, LIKE_TORCH };
 
-/* Also as they are: tuples in tuples, numbers as numbers. */
+/* flag: keep the structure of results, with tuples in tuples and numbers as numbers */
 enum { LIKE_WHOLE = 8 };
 
 static enum like find_like(const struct mpk_py_leaves *leaves)
@@ -255,7 +256,7 @@ static enum like find_like(const struct mpk_py_leaves *leaves)
 	return LIKE_TENSOR;
 }
 
-/* Takes the result over. */
+/* Converts a result, which it takes over. */
 static PyObject *give(struct mpkr_result *result, int like)
 {
 	PyObject *tensor = mpk_py_tensor(result), *from, *made;
@@ -272,7 +273,8 @@ static PyObject *give(struct mpkr_result *result, int like)
 	return made;
 }
 
-/* Several results are a tuple, one is itself, none is None. Takes the list over; NULL is passed on. */
+/* Returns None for no result, the result itself for one, a tuple for several. Takes over the list,
+ * which may be NULL. */
 static PyObject *unpack(PyObject *list)
 {
 	const Py_ssize_t count = list ? PyList_Size(list) : 0;
@@ -300,7 +302,8 @@ static int append(PyObject *list, PyObject *item)
 
 /* --- what failed --------------------------------------------------------------------------------------------- */
 
-/* "in 'my.op', instruction 3 of 'main', after 'fused_add'", as a note of the exception; Python has them from 3.11 on. */
+/* Adds a note such as "in 'my.op', instruction 3 of 'main', after 'fused_add'" to the exception.
+ * Python has notes from 3.11 on. */
 static void note_place(const struct function *f)
 {
 	struct mpkr_failure at = { .size = sizeof at };
@@ -405,7 +408,7 @@ static int add_items(PyObject *list, mpkr_value *tuple, int like, int32_t device
 	return failed;
 }
 
-/* A tuple within the list. */
+/* Adds a nested tuple to the list. */
 static int add_tuple(PyObject *list, mpkr_value *tuple, int like, int32_t device_type)
 {
 	PyObject *items = PyList_New(0);
@@ -417,7 +420,7 @@ static int add_tuple(PyObject *list, mpkr_value *tuple, int like, int32_t device
 	return failed;
 }
 
-/* Takes the value over. */
+/* Takes over the value. */
 static int add_result(PyObject *list, mpkr_value *value, int like, int32_t device_type)
 {
 	const enum mpkr_kind kind = mpkr_value_kind(value);
@@ -446,7 +449,7 @@ static int add_result(PyObject *list, mpkr_value *value, int like, int32_t devic
 	return failed;
 }
 
-/* Results stay on the device where the first array is. */
+/* Device for results: that of the first array among the arguments. */
 static int32_t home_of(const struct mpk_py_leaves *leaves)
 {
 	for (size_t i = 0; i < leaves->count; i++)
@@ -460,7 +463,7 @@ static int32_t home_of(const struct mpk_py_leaves *leaves)
 	return MPKR_DEVICE_CPU;
 }
 
-/* @is_whole  the result is given as it is, and tensors as mpk.Tensor */
+/* @is_whole  keep the structure of the result, with tensors as mpk.Tensor */
 static PyObject *call_values(struct function *f, struct mpk_py_leaves *leaves, bool is_whole)
 {
 	struct mpkr_arg few[FEW], *args = few;
@@ -606,7 +609,7 @@ static PyObject *function_resume(PyObject *self, PyObject *unused)
 	return Py_None;
 }
 
-/* What mpk._run makes of it: a coroutine. */
+/* Returns a coroutine that mpk._run makes. */
 static PyObject *function_call_async(PyObject *self, PyObject *args)
 {
 	PyObject *module = PyImport_ImportModule("mpk._run"), *made = NULL;

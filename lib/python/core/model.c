@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.c - mpk.Model: a library that is open, whose functions are its attributes and items */
+/* model.c - mpk.Model: an open library; its functions are attributes and items */
 #include "core.h"
 
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 
 struct model {
 	PyObject ob_base;
-	struct mpk_py_open *open; /* NULL: closed */
+	struct mpk_py_open *open; /* NULL after close */
 	PyObject *path;
-	PyObject *functions;  /* by name, of those that were asked for */
-	PyObject *attributes; /* those of them that are attributes */
+	PyObject *functions;  /* dict of the functions found so far, by name */
+	PyObject *attributes; /* dict of those found as attributes */
 };
 
 static struct model *model_of(PyObject *self)
@@ -31,7 +31,7 @@ void mpk_py_open_drop(struct mpk_py_open *open)
 	free(open);
 }
 
-/* The model, to be dropped; NULL with an exception: it is closed. */
+/* Returns the model, which the caller must drop; NULL with an exception if it is closed. */
 static struct mpk_py_open *hold(PyObject *self)
 {
 	struct mpk_py_open *open = model_of(self)->open;
@@ -45,7 +45,8 @@ static struct mpk_py_open *hold(PyObject *self)
 
 /* --- opened and closed ----------------------------------------------------------------------------------- */
 
-/* In a thread that calls, without the interpreter's lock. @argument  taken over; NULL: with an exception */
+/* Calls a listener from a thread that calls the model and does not hold the GIL.
+ * @argument  taken over; NULL means that an exception is set */
 static void tell(PyObject *listener, PyObject *argument)
 {
 	PyObject *given = NULL;
@@ -84,7 +85,7 @@ static void loaded(void *context, uint64_t bytes)
 	PyGILState_Release(state);
 }
 
-/* None, or what is called; one reference in *out. Returns 0; -1 */
+/* Accepts None or a callable; *out receives one reference. Returns 0 or -1. */
 static int take_listener(PyObject *given, PyObject **out)
 {
 	if (given == Py_None)
@@ -263,7 +264,7 @@ static PyObject *get_functions(PyObject *self, void *unused)
 	return list;
 }
 
-/* The text that the library has for it; it holds as long as the model. */
+/* The library's signature text; valid as long as the model. */
 static const char *signature_of(mpkr_model *model, const char *name)
 {
 	const size_t count = mpkr_function_count(model);
@@ -277,7 +278,7 @@ static const char *signature_of(mpkr_model *model, const char *name)
 	return NULL;
 }
 
-/* @key     its name; @signature  NULL: nobody knows */
+/* @key     name of the function; @signature  NULL if unknown */
 static PyObject *make_function(mpkr_function *found, PyObject *key, const char *signature,
 			       struct mpk_py_open *open)
 {
@@ -294,8 +295,8 @@ static PyObject *make_function(mpkr_function *found, PyObject *key, const char *
 	return made;
 }
 
-/* The library's name of an item, which lasts as long as what is returned; NULL with KeyError: it has a NUL, as no
- * function's has. */
+/* The key of an item as a C string, valid as long as the returned object. NULL with KeyError if the
+ * key contains a NUL, which no function's name does. */
 static PyObject *name_of(PyObject *key, const char **out)
 {
 	PyObject *bytes;
@@ -336,7 +337,7 @@ static PyObject *find(PyObject *self, PyObject *key)
 	Py_DECREF(bytes);
 	if (!made)
 		return NULL;
-	/* another thread may have found it meanwhile: everybody has the same one */
+	/* another thread may have found the function meanwhile: return the same object to both */
 	known = PyDict_GetItemWithError(model_of(self)->functions, key);
 	if (known) {
 		Py_DECREF(made);
@@ -365,7 +366,7 @@ static PyObject *model_item(PyObject *self, PyObject *key)
 	return find(self, key);
 }
 
-/* Not there: AttributeError with what KeyError says. */
+/* Replaces KeyError by AttributeError with the same text. */
 static void turn_into_attribute_error(void)
 {
 	PyObject *type, *value, *trace, *args;
@@ -601,7 +602,8 @@ static PyObject *model_requirements(PyObject *self, PyObject *unused)
 	return list;
 }
 
-/* --- measured ------------------------------------------------------------------------------------------- */
+/* --- profile
+ * -------------------------------------------------------------------------------------------- */
 
 static PyObject *model_profile_start(PyObject *self, PyObject *unused)
 {
@@ -688,7 +690,8 @@ static PyObject *model_memory_trim(PyObject *self, PyObject *unused)
 	return Py_None;
 }
 
-/* Names and extents of keywords: @held receives what their names are in. Returns how many; -1 */
+/* Reads names and extents from keyword arguments. @held receives an object that owns the names.
+ * Returns their number, or -1. */
 static Py_ssize_t take_named_extents(PyObject *keywords, struct mpkr_extent *out, PyObject **held)
 {
 	PyObject *key, *value;
@@ -778,7 +781,7 @@ static PyObject *make_event(const struct mpk_py_open *open, const struct mpkr_ev
 	return made;
 }
 
-/* In a thread that calls, without the interpreter's lock. */
+/* Called from a thread that calls the model and does not hold the GIL. */
 static int watched(void *context, const struct mpkr_event *e)
 {
 	struct mpk_py_open *open = context;
@@ -800,7 +803,7 @@ static int watched(void *context, const struct mpkr_event *e)
 	} else if (given && PyLong_Check(given)) {
 		answer = PyLong_AsLong(given) == MPKR_WATCH_SKIP ? MPKR_WATCH_SKIP
 								 : MPKR_WATCH_GO_ON;
-		PyErr_Clear(); /* of a number beyond long */
+		PyErr_Clear(); /* the number does not fit a long */
 	}
 	Py_XDECREF(given);
 	Py_XDECREF(event);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module.c - the extension module mpk._core: its types, and errors of the library as exceptions */
+/* module.c - the extension module mpk._core: its types, and the conversion of errors to exceptions */
 #include "core.h"
 
 #include <dlfcn.h>
@@ -38,7 +38,8 @@ static void set_text(PyObject *exception, const char *text)
 	Py_XDECREF(decoded);
 }
 
-/* "ValueError: ..." of the model's own code. Returns whether it was set. */
+/* Raises the exception that a text such as "ValueError: ..." from a model's code names. Returns
+ * whether it did. */
 static bool raise_by_name(const char *text)
 {
 	const char *colon = strstr(text, ": ");
@@ -52,10 +53,11 @@ static bool raise_by_name(const char *text)
 	if (builtins && name)
 		kind = PyObject_GetAttr(builtins, name);
 	PyErr_Clear();
-	is_exception =
-		kind && PyExceptionClass_Check(kind) &&
-		PyObject_IsSubclass(kind, PyExc_Exception) == 1 &&
-		PyObject_IsSubclass(kind, PyExc_UnicodeError) == 0; /* whose arguments are others */
+	is_exception = kind && PyExceptionClass_Check(kind) &&
+		       PyObject_IsSubclass(kind, PyExc_Exception) == 1 &&
+		       PyObject_IsSubclass(kind, PyExc_UnicodeError) == 0; /* the constructors of
+								     * UnicodeError take other
+								     * arguments */
 	if (is_exception)
 		set_text(kind, colon + 2);
 	Py_XDECREF(kind);
@@ -79,8 +81,9 @@ static const char *skip_digits(const char *s)
 	return s + strspn(s, "0123456789");
 }
 
-/* "2 inputs for 1", "kernel takes 4 inputs, not 1", "input 'x' takes float32[4], not none": the library has one code for
- * all of wrong usage, Python has two. */
+/* Whether a usage error is a TypeError in Python. The library has one code for all usage errors, so
+ * this looks at the text: "2 inputs for 1", "kernel takes 4 inputs, not 1", "input 'x' takes
+ * float32[4], not none". */
 static bool is_about_types(const char *text)
 {
 	const char *s = skip_digits(text), *last;
@@ -132,7 +135,7 @@ PyTypeObject *mpk_py_add_type(PyObject *module, PyType_Spec *spec, PyObject *bas
 	Py_XDECREF(bases);
 	if (!type)
 		return NULL;
-	Py_INCREF(type); /* one for the module, one for mpk_py */
+	Py_INCREF(type); /* one reference for the module, one for mpk_py */
 	if (PyModule_AddObject(module, strrchr(spec->name, '.') + 1, type) < 0) {
 		Py_DECREF(type);
 		Py_DECREF(type);
@@ -170,7 +173,8 @@ static PyObject *register_function(PyObject *module, PyObject *args)
 	return function;
 }
 
-/* The functions of the buffer protocol, which 3.9 and 3.10 have outside their stable ABI. */
+/* Looks up the functions of the buffer protocol, which 3.9 and 3.10 do not have in their stable
+ * ABI. */
 static void find_buffers(void)
 {
 	void *get = dlsym(RTLD_DEFAULT, "PyObject_GetBuffer"),
@@ -226,7 +230,7 @@ static int fill(PyObject *module)
 		       : 0;
 }
 
-/* The one name that the extension exports. */
+/* The only symbol that the extension exports. */
 PyMODINIT_FUNC PyInit__core(void);
 
 PyMODINIT_FUNC PyInit__core(void)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* register.c - functions of Python that models call by name
+/* register.c - Python functions that models call by name
  *
- * What Python keeps of an argument must stay good, and what the library lends ends with the call: tensors are copied, and
- * what the function wrote goes back to where the model reads it; all else is held as a value of its own.
- */
+ * Arguments are valid only during the call, but Python may keep them. So tensors are copied, and
+ * after the call the copies that changed are written back to the model's memory. All other values
+ * are held by a reference. */
 #include "core.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* An exception that is on its way through the library, by the text that it has there. */
+/* Python exceptions whose errors are passing through the library, found by the error's text. */
 static struct {
 	PyObject *type, *value, *trace;
 	char text[sizeof((struct mpkr_error *)NULL)->text];
@@ -42,7 +42,7 @@ bool mpk_py_raise_again(const char *text)
 	return true;
 }
 
-/* A text of one line, as the library has it. */
+/* Turns a text into one line, as the library does with error texts. */
 static void clean(char *text)
 {
 	for (unsigned char *c = (unsigned char *)text; *c; c++)
@@ -81,7 +81,7 @@ int mpk_py_keep_exception(struct mpkr_error *err)
 
 /* --- arguments ----------------------------------------------------------------------------------- */
 
-/* What was copied for Python, and where the model has it. */
+/* A tensor argument: the copy that Python got, and the model's own memory. */
 struct lent {
 	struct mpkr_result *there;
 	const void *here;
@@ -97,7 +97,8 @@ static size_t bytes_of(const struct mpkr_tensor *t)
 	return bytes;
 }
 
-/* Memory that is as it was is not written: it may be an input that nobody may write to. */
+/* Writes a changed copy back. An unchanged copy is not written: the argument may be a read-only
+ * input. */
 static void give_back(struct lent *lent, bool is_written)
 {
 	while (lent) {
@@ -112,7 +113,7 @@ static void give_back(struct lent *lent, bool is_written)
 	}
 }
 
-/* A copy that nobody gives back. */
+/* Makes a copy that is never written back. */
 static PyObject *kept_tensor(const mpkr_value *value)
 {
 	struct mpkr_result *result;
@@ -168,7 +169,7 @@ static PyObject *tensor_argument(mpkr_model *model, const mpkr_value *value, str
 	return tensor ? mpk_py_tensor_numpy(tensor) : NULL;
 }
 
-/* The library makes a tensor of it. */
+/* The library views the value as a tensor. */
 PyObject *mpk_py_plain(const mpkr_value *value, enum mpkr_kind kind)
 {
 	struct mpkr_result *result;
@@ -204,7 +205,7 @@ PyObject *mpk_py_plain(const mpkr_value *value, enum mpkr_kind kind)
 	return made;
 }
 
-/* @lent    NULL: nothing is given back */
+/* @lent    NULL: changes are not written back */
 static PyObject *argument(mpkr_model *model, const mpkr_value *value, struct lent **lent);
 
 static PyObject *tuple_argument(mpkr_model *model, const mpkr_value *value, struct lent **lent)
@@ -343,7 +344,7 @@ static int called(void *context, const struct mpkr_invocation *call, mpkr_value 
 		return MPKR_E_RAISED;
 	}
 	state = PyGILState_Ensure();
-	Py_INCREF((PyObject *)context); /* it may take itself away */
+	Py_INCREF((PyObject *)context); /* the function may unregister itself while it runs */
 	if (call_python(context, call, result) < 0)
 		code = mpk_py_keep_exception(err);
 	Py_DECREF((PyObject *)context);
@@ -353,7 +354,7 @@ static int called(void *context, const struct mpkr_invocation *call, mpkr_value 
 
 /* --- as values ---------------------------------------------------------------------------------------- */
 
-/* Of a process that ends, nothing is given back. */
+/* While the interpreter is shutting down, nothing is released. */
 static void release(void *context)
 {
 	PyGILState_STATE state;
@@ -406,7 +407,7 @@ int mpk_py_register(mpkr_model *model, PyObject *registered, PyObject *name, PyO
 	old = PyDict_GetItemWithError(registered, name);
 	Py_XINCREF(old);
 	Py_INCREF(function);
-	/* it waits for those who are in the old one, who need the interpreter */
+	/* mpkr_register waits for running calls of the old function, and these calls need the GIL */
 	Py_BEGIN_ALLOW_THREADS code =
 		mpkr_register(model, text, function == Py_None ? NULL : called, function, &err);
 	Py_END_ALLOW_THREADS if (code)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor.c - mpk.Tensor: a result, handed over by DLPack, the buffer protocol and NumPy's array interface
+/* tensor.c - mpk.Tensor: a result, exported through DLPack, the buffer protocol and NumPy's array
+ * interface
  *
- * The memory of a result is counted apart from the object: what took it by DLPack gives it back from any thread, with or
- * without the interpreter.
- */
+ * The memory of a result has its own reference count: a consumer that got it through DLPack may
+ * free it from any thread, with or without the GIL. */
 #include "core.h"
 
 #include <stdatomic.h>
@@ -18,8 +18,9 @@ struct memory {
 struct tensor {
 	PyObject ob_base;
 	struct memory *memory;
-	PyObject *shape, *dtype; /* made when they are asked for */
-	Py_ssize_t extents[MPKR_RANK_MAX], strides[MPKR_RANK_MAX]; /* of buffers: in bytes */
+	PyObject *shape, *dtype;                                   /* NULL until first requested */
+	Py_ssize_t extents[MPKR_RANK_MAX], strides[MPKR_RANK_MAX]; /* for buffers; strides are in
+								    * bytes */
 };
 
 static void memory_drop(struct memory *m)
@@ -198,7 +199,7 @@ static PyObject *get_array_interface(PyObject *self, void *unused)
 			     typestr, "data", data, Py_False, "strides", Py_None);
 }
 
-/* The letter of the struct module; NULL: it has none for the type. */
+/* Letter of the struct module for a type; NULL if there is none. */
 static const char *format_of(struct mpkr_dtype d)
 {
 	static const char *const formats[7][9] = {
@@ -214,7 +215,7 @@ static const char *format_of(struct mpkr_dtype d)
 	return formats[d.code][d.bits / 8];
 }
 
-/* Who asks for no format takes bytes. */
+/* A consumer that requests no format gets bytes. */
 static int tensor_getbuffer(PyObject *self, struct mpk_py_buffer *view, int flags)
 {
 	struct tensor *object = (void *)self;
@@ -339,7 +340,7 @@ static PyObject *tensor_item(PyObject *self, PyObject *unused)
 
 /* --- DLPack ------------------------------------------------------------------------------------------ */
 
-/* DLPack's DLManagedTensor, of before 1.0. */
+/* DLPack's DLManagedTensor, from before 1.0. */
 struct legacy {
 	struct mpkr_tensor tensor;
 	void *manager_ctx;
@@ -358,7 +359,7 @@ static void drop_legacy(struct legacy *self)
 	free(self);
 }
 
-/* Whoever takes what is in a capsule renames it. */
+/* Frees the tensor unless a consumer took it: consumers rename the capsule. */
 static void drop_unused_versioned(PyObject *capsule)
 {
 	struct mpkr_result *held;
@@ -412,7 +413,7 @@ static PyObject *capsule_of(struct memory *m, bool is_versioned)
 	return capsule;
 }
 
-/* -1: what was asked for is wrong; else whether the capsule is of DLPack 1.0 */
+/* Whether DLPack 1.0 or later was requested; -1 if the argument is invalid. */
 static int is_versioned(PyObject *version)
 {
 	PyObject *first;

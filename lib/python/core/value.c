@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* value.c - mpk.Value: a cache, a state, a tuple that stays where it is; and mpk.Shape */
+/* value.c - mpk.Value: a cache, state or tuple that stays on its device; and mpk.Shape */
 #include "core.h"
 
 #include <stdlib.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu.c - host memory by the interface of devices; runs no kernels
+/* cpu.c - host memory through the device interface; runs no kernels
  *
- * Code that copies between devices need not know which of them is the host. Nothing is queued, so
- * that waiting has nothing to do, and a range beyond an allocation is the caller's mistake: the heap
- * does not say how large one is.
- */
+ * With this back end, code that copies between devices needs no special case for the host. Nothing
+ * is queued, so a sync returns at once. Ranges are not checked, because the heap does not tell how
+ * large an allocation is. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,7 +51,7 @@ static void cpu_close(struct mpk_device *device)
 	free(device);
 }
 
-/* aligned_alloc wants a multiple of the alignment. */
+/* aligned_alloc requires a multiple of the alignment. */
 static enum mpk_code cpu_alloc(struct mpk_device *device, uint64_t bytes, void **out,
 			       struct mpk_error *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda.c - NVIDIA's GPUs: the CUDA driver, which of its code runs where, and what it is asked to load */
+/* cuda.c - NVIDIA GPUs: calls of the CUDA driver, checks which code a GPU can run, and the images
+ * to load */
 
 #include <stdio.h>
 #include <string.h>
@@ -12,11 +13,12 @@
 
 /* --- which architectures CUDA code is for, and whether a device can run it --------------------- */
 
-/* Asked before a driver loads it (mpk_device_check), and to say more than the driver does when it refuses. */
+/* Used before a driver loads the code (mpk_device_check), and to explain a refusal better than the
+ * driver does. */
 
 struct images {
 	struct mpk_code_target *items;
-	size_t count; /* 0: the bytes are no CUDA code that this program reads */
+	size_t count; /* 0: the bytes are not CUDA code that this program can read */
 };
 
 static struct images cuda_code_images_of(struct mpk_span code, struct mpk_arena *arena)
@@ -29,7 +31,7 @@ static struct images cuda_code_images_of(struct mpk_span code, struct mpk_arena 
 	return images;
 }
 
-/* As NVIDIA's tools name architectures, "sm_90a", with the form in brackets. */
+/* Writes the architecture and the form of code as NVIDIA's tools name them: "sm_90a (cubin)". */
 static int cuda_code_describe(const struct mpk_code_target *t, char *out, size_t room)
 {
 	const char *form = t->kind == MPK_TARGET_BINARY ? "cubin" : "not run by drivers";
@@ -62,8 +64,8 @@ static const char *cuda_describe_code(struct mpk_span code, char out[MPK_GPU_COD
 	return out;
 }
 
-/* The rule by which a driver chooses among images is that of code/cuda.h; bytes that nobody here
- * understands are left to the driver. */
+/* Applies the driver's rule for choosing among images (code/cuda.h). Bytes in an unknown format are
+ * left to the driver. */
 static enum mpk_code check_code(struct mpk_span code, const struct mpk_device_info *info,
 				struct mpk_error *err)
 {
@@ -113,8 +115,8 @@ static struct mpk_driver cuda_driver = { .names = cuda_names,
 					 .without = "no CUDA here: ",
 					 .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* The usual cause of a status, and which kind of failure it is: no device, code that cannot be
- * loaded, or a call that failed. */
+/* For each status: its usual cause, and the kind of failure (no device, code that cannot be loaded,
+ * or a failed call). */
 static const struct mpk_device_status cuda_statuses[] = {
 	{ MPK_CU_INVALID_VALUE, NULL, "an argument the driver refuses", MPK_E_RAISED },
 	{ MPK_CU_OUT_OF_MEMORY, NULL, "out of device memory", MPK_E_RAISED },
@@ -167,7 +169,8 @@ static void cuda_describe(int id, struct mpk_device_info *info)
 	(void)snprintf(info->arch, sizeof info->arch, "sm_%u", info->sm);
 }
 
-/* The primary context, which the CUDA runtime API uses too: code of both sees the same memory. */
+/* Uses the primary context, as the CUDA runtime API does, so that code of both sees the same
+ * memory. */
 static unsigned cuda_start(struct mpk_gpu_device *device)
 {
 	return cuda_api.cuDevicePrimaryCtxRetain(&device->context, device->id);
@@ -178,7 +181,8 @@ static unsigned cuda_enter(const struct mpk_gpu_device *device)
 	return cuda_api.cuCtxSetCurrent(device->context);
 }
 
-/* Releases the one reference that cuda_start took; the context stays while others have some. */
+/* Releases the reference that cuda_start took. The context lives on while other users have
+ * references. */
 static void cuda_stop(struct mpk_gpu_device *device)
 {
 	(void)cuda_api.cuDevicePrimaryCtxRelease(device->id);
@@ -186,7 +190,7 @@ static void cuda_stop(struct mpk_gpu_device *device)
 
 /* --- code ------------------------------------------------------------------------------------ */
 
-/* What the driver loads: the payload itself, or what NVRTC makes of CUDA source. */
+/* Gets the image to load: the payload itself, or the result of compiling CUDA source with NVRTC. */
 static enum mpk_code cuda_get_image(const struct mpk_gpu_device *device,
 				    const struct mpk_kernels *k, struct mpk_gpu_image *out,
 				    struct mpk_error *err)
@@ -198,7 +202,7 @@ static enum mpk_code cuda_get_image(const struct mpk_gpu_device *device,
 	return mpk_gpu_copy_image(k->data, out, err);
 }
 
-/* Whether PTX defines that name as .func, which no driver launches. */
+/* Whether PTX defines the name as a .func, which a driver cannot launch. */
 static bool is_ptx_func(struct mpk_span code, struct mpk_span name)
 {
 	struct mpk_arena arena = { 0 };
@@ -223,7 +227,8 @@ static enum mpk_code cuda_explain_missing(const struct mpk_gpu_kernel *kernel,
 		kernel->base.shown);
 }
 
-/* Drivers before 12.4 have no call for it, and code of old toolkits has no table of parameters. */
+/* Uses the driver's call, else the code's own table. Drivers before 12.4 lack the call; code of old
+ * toolkits lacks the table. */
 static bool cuda_param_bytes(const struct mpk_gpu_kernel *kernel, size_t i, size_t *bytes)
 {
 	size_t off;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - kinds of devices, the devices of a kind, and the memory of an open one
+/* device.c - kinds of devices, lists of devices, and memory of an open device
  *
- * Callers name a device by kind and number; the table below has the operations of each kind. What
- * is the same for all back ends is checked here, so that they need not: empty ranges, NULL, ranges
- * that overlap, streams. The first part is for the back ends: lists, and failures that quote what
- * a driver said.
+ * Callers name a device by kind and number; a table has the operations of each kind. This file
+ * checks what is common to all back ends, so that they need not: empty ranges, NULL, overlapping
+ * ranges, streams. The first part has functions for back ends: lists, and errors that quote a
+ * driver.
  *
- * Nothing links a driver, so that the programs start and list files on machines without one. The
- * first failure is kept and repeated: whoever asks for the same library again gets the same
- * sentence, and no search.
- */
+ * Drivers are opened at run time, not linked, so that the programs start on machines without them.
+ * The first failure of opening a driver is stored: later calls return the same error without
+ * searching again. */
 #include "device/device.h"
 
 #include <dlfcn.h>
@@ -29,7 +28,7 @@
 
 /* --- for back ends --------------------------------------------------------------------------- */
 
-/* The list is a plain vector: devices are few, and callers refer to them by place. */
+/* The list is a plain vector: there are few devices, and callers refer to them by index. */
 enum mpk_code mpk_device_list_push(struct mpk_device_list *list, const struct mpk_device_info *info,
 				   struct mpk_error *err)
 {
@@ -54,8 +53,8 @@ enum mpk_code mpk_device_no_such(struct mpk_error *err, const char *kind, unsign
 			ordinal, kind, kind, count - 1);
 }
 
-/* Whole lines from the start of the log, as the first error is the cause of the others. A line
- * is escaped, since a log quotes source text, and what an error can hold is the limit. */
+/* Quotes whole lines from the start of the log, because the first error causes the others, as many
+ * as fit into an error. Lines are escaped, because a log quotes source text. */
 enum mpk_code mpk_device_fail_log(struct mpk_error *err, enum mpk_code code, const char *what,
 				  const char *log)
 {
@@ -91,8 +90,8 @@ struct mpk_device_status mpk_device_status_find(const struct mpk_device_status *
 	return found;
 }
 
-/* The sentence of the caller comes first, then the driver's name of the status: the one says
- * what was done, the other is what users search for. */
+/* The caller's sentence, which says what was done, comes first. The driver's name of the status
+ * follows, because users search for it. */
 enum mpk_code mpk_device_fail_status(struct mpk_error *err, const struct mpk_device_status *status,
 				     const char *fmt, va_list ap)
 {
@@ -161,7 +160,7 @@ enum mpk_code mpk_device_parse(struct mpk_span text, enum mpk_device_kind *kind,
 	return MPK_OK;
 }
 
-/* Whatever the reason: a device that does not open is not there. */
+/* Whatever the reason, a device that cannot be opened is reported as missing. */
 static enum mpk_code as_missing(enum mpk_code code, struct mpk_error *err)
 {
 	if (code == MPK_OK || code == MPK_E_NOMEM)
@@ -171,8 +170,8 @@ static enum mpk_code as_missing(enum mpk_code code, struct mpk_error *err)
 	return MPK_E_DEVICE;
 }
 
-/* Drivers may find a library and no hardware, or fail to start: for a caller each means that
- * there is no such device, and the text says why. */
+/* A driver may have no hardware or fail to start. For a caller both mean that there is no such
+ * device; the text gives the reason. */
 enum mpk_code mpk_device_list_add(struct mpk_device_list *list, enum mpk_device_kind kind,
 				  struct mpk_error *err)
 {
@@ -229,7 +228,7 @@ enum mpk_code mpk_device_alloc(struct mpk_device *device, uint64_t bytes, void *
 	return device->ops->alloc(device, bytes, out, err);
 }
 
-/* A back end that has no images leaves the operation out. */
+/* A back end without images leaves this operation NULL. */
 enum mpk_code mpk_device_alloc_texture(struct mpk_device *device,
 				       const struct mpk_device_texture *texture, void **out,
 				       struct mpk_error *err)
@@ -246,7 +245,7 @@ void mpk_device_free(struct mpk_device *device, void *data)
 		device->ops->free(device, data);
 }
 
-/* No bytes are no call: clEnqueueWriteBuffer fails on a size of 0. */
+/* With 0 bytes no driver call is made, because clEnqueueWriteBuffer fails on a size of 0. */
 enum mpk_code mpk_device_write(struct mpk_device *device, void *to, uint64_t to_off,
 			       struct mpk_span from, struct mpk_error *err)
 {
@@ -265,7 +264,7 @@ enum mpk_code mpk_device_copy(struct mpk_device *device, const struct mpk_device
 	uint64_t gap = copy->to_off > copy->from_off ? copy->to_off - copy->from_off
 						     : copy->from_off - copy->to_off;
 
-	/* drivers differ in what they make of it */
+	/* drivers treat overlapping copies differently */
 	if (copy->to == copy->from && gap < copy->bytes)
 		return mpk_fail(err, MPK_E_RANGE,
 				"copy of %" PRIu64 " bytes at %" PRIu64 " to %" PRIu64
@@ -284,7 +283,8 @@ enum mpk_code mpk_device_set_stream(struct mpk_device *device, void *stream, str
 	if (stream && !device->ops->takes_streams)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "%s devices have one queue, no streams",
 				mpk_device_kind_name(device->info.kind));
-	if (stream != device->stream) /* the new stream does not wait for the old one */
+	if (stream != device->stream) /* work on the new stream does not wait for work on the old
+				       * stream */
 		MPK_TRY(mpk_device_sync(device, err));
 	device->stream = stream;
 	return MPK_OK;
@@ -301,18 +301,18 @@ static enum mpk_code fill_table(const struct mpk_driver *driver, void *handle, c
 		if (!address && s->need == MPK_DRIVER_NEEDS)
 			return mpk_fail(err, MPK_E_DEVICE, "%s has no '%s': the driver is too old",
 					library, s->name);
-		/* a function pointer: C has no cast from void * to one */
+		/* ISO C has no cast from void * to a function pointer */
 		memcpy((char *)driver->table + s->offset, &address, sizeof address);
 	}
 	return MPK_OK;
 }
 
-/* RTLD_LOCAL: symbols of a driver must not be found by code that looks for its own. */
+/* RTLD_LOCAL: other code must not bind to the driver's symbols by accident. */
 static enum mpk_code open_driver(const struct mpk_driver *driver, struct mpk_error *err)
 {
 	const char *const *name = driver->names;
 	bool explained = false, named;
-	char reason[512]; /* the linker's text for the first name: the best known one */
+	char reason[512]; /* dlopen's error for the first name, which is the best known one */
 
 	(void)snprintf(reason, sizeof reason, "%s", *name);
 	do {
@@ -339,8 +339,7 @@ static enum mpk_code open_and_start(const struct mpk_driver *driver, struct mpk_
 	return driver->start ? driver->start(err) : MPK_OK;
 }
 
-/* After the first call only the lock is taken: the outcome does not change while the process
- * runs. */
+/* After the first call only the lock is taken: the result does not change while the process runs. */
 enum mpk_code mpk_driver_get(struct mpk_driver *driver, struct mpk_error *err)
 {
 	(void)pthread_mutex_lock(&driver->lock);

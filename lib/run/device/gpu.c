@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu.c - GPUs whose driver has CUDA's interface: devices and their memory
+/* gpu.c - devices and memory of GPUs whose driver has CUDA's interface
  *
- * A device of CUDA is its primary context, one of HIP a number. Every call that needs a device makes it the thread's
- * current one first, as calls may come from any thread. Other users of the driver in this process share it.
+ * With CUDA a device is its primary context, with HIP a number. Calls may come from any thread, so
+ * every function first makes its device the thread's current one. Other users of the driver in this
+ * process share the device.
  *
- * Kernels run on the caller's stream, or on the default stream when there is none; copies within
- * the device are queued there too. Copies to and from the host use the default stream, for which
- * the caller's need not wait, nor it for the caller's: then such a copy waits for the caller's
- * before it begins and for the default one before it returns.
- */
+ * Kernels and copies within the device run on the caller's stream, or else on the default stream.
+ * Copies to and from the host run on the default stream, and the two streams do not wait for each
+ * other. So a host copy first waits for the caller's stream, and waits for the default stream
+ * before it returns. */
 #include "device/internal/gpu.h"
 
 #include <inttypes.h>
@@ -52,7 +52,7 @@ static unsigned long long device_address(const void *data, uint64_t off)
 	return (unsigned long long)(uintptr_t)data + off;
 }
 
-/* The driver refuses 0 bytes or gives none, but tensors may have no elements: they get one byte. */
+/* The driver refuses 0 bytes or returns NULL, so a tensor without elements gets one byte. */
 enum mpk_code mpk_gpu_alloc(struct mpk_device *base, uint64_t bytes, void **out,
 			    struct mpk_error *err)
 {
@@ -74,12 +74,12 @@ void mpk_gpu_free(struct mpk_device *base, void *data)
 {
 	struct mpk_gpu_device *device = mpk_gpu_device_of(base);
 
-	/* After a fault of a kernel the driver refuses this too; there is nothing left to do. */
+	/* After a kernel's fault the driver refuses this call too; the error is ignored. */
 	if (mpk_gpu_enter(device, NULL) == MPK_OK)
 		(void)device->cu->cuMemFree(device_address(data, 0));
 }
 
-/* Kernels fail after their launch has returned; this is where a fault shows. */
+/* Kernels fail after their launch has returned; this call reports such faults. */
 enum mpk_code mpk_gpu_sync(struct mpk_device *base, struct mpk_error *err)
 {
 	struct mpk_gpu_device *device = mpk_gpu_device_of(base);
@@ -93,7 +93,7 @@ enum mpk_code mpk_gpu_sync(struct mpk_device *base, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* What the caller's own stream holds must end before the default stream copies. */
+/* Work on the caller's stream must end before the default stream copies. */
 static enum mpk_code before_host_copy(struct mpk_device *base, struct mpk_error *err)
 {
 	if (base->stream)
@@ -121,7 +121,7 @@ enum mpk_code mpk_gpu_write(struct mpk_device *base, void *to, uint64_t to_off,
 	MPK_TRY(before_host_copy(base, err));
 	unsigned status = cu->cuMemcpyHtoD(device_address(to, to_off), from.data, from.len);
 
-	/* it returns when the bytes are read, which may be before they are on the device */
+	/* the driver returns when it has read the bytes, which may be before they are on the device */
 	if (status == MPK_CU_SUCCESS && base->stream)
 		status = cu->cuStreamSynchronize(NULL);
 	return copied(base, status, from.len, "to", err);
@@ -153,7 +153,7 @@ enum mpk_code mpk_gpu_copy(struct mpk_device *base, const struct mpk_device_copy
 
 /* --- devices --------------------------------------------------------------------------------- */
 
-/* 0 for what the driver does not know, as attributes came with later drivers. */
+/* Returns 0 for an attribute that the driver does not know: later drivers added some. */
 static unsigned attribute_of(const struct mpk_cuda_api *cu, int id, unsigned which)
 {
 	int value = 0;
@@ -163,7 +163,7 @@ static unsigned attribute_of(const struct mpk_cuda_api *cu, int id, unsigned whi
 	return (unsigned)value;
 }
 
-/* Everything but the handle may be missing: a listing with a gap is better than none. */
+/* Only the handle is required: a listing with a gap is better than none. */
 static enum mpk_code describe_device(const struct mpk_gpu_maker *maker, unsigned ordinal, int *id,
 				     struct mpk_device_info *info, struct mpk_error *err)
 {
@@ -182,7 +182,7 @@ static enum mpk_code describe_device(const struct mpk_gpu_maker *maker, unsigned
 	info->compute_units = attribute_of(cu, *id, maker->units);
 	info->block_limit = attribute_of(cu, *id, maker->threads);
 	info->shared_bytes = attribute_of(cu, *id, maker->shared_optin);
-	/* a driver that does not know of it gives a block no more than the default */
+	/* the driver does not know the attribute: a block gets only the default */
 	if (!info->shared_bytes)
 		info->shared_bytes = attribute_of(cu, *id, maker->shared);
 	if (maker->capability[0])
@@ -247,7 +247,8 @@ static enum mpk_code start_device(struct mpk_gpu_device *device, unsigned ordina
 	return MPK_OK;
 }
 
-/* Counted first: of a number beyond the last the driver says "invalid device" and no more. */
+/* Checks the number first: for a number beyond the last device the driver only says "invalid
+ * device". */
 enum mpk_code mpk_gpu_open(const struct mpk_gpu_maker *maker, unsigned ordinal,
 			   struct mpk_device **out, struct mpk_error *err)
 {

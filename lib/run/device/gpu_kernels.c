@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_kernels.c - machine code and what drivers compile on GPUs of any maker: loading, binding, launching
+/* gpu_kernels.c - loads, binds and launches kernels on GPUs whose driver has CUDA's interface
  *
- * Limits are checked here and not left to the driver, whose "invalid value" names neither the
- * dimension nor the limit. Clusters, cooperative and programmatic launches need attributes, which
- * the plain launch does not take; all other kernels go through it, as older drivers have
- * nothing else.
- */
+ * Limits are checked here, because the driver's "invalid value" names neither the dimension nor the
+ * limit. Clusters, cooperative and programmatic launches need attributes, which the plain launch
+ * call does not take. All other kernels use the plain call, because older drivers have only that. */
 #include "device/internal/gpu.h"
 
 #include <inttypes.h>
@@ -16,13 +14,13 @@
 #include "device/profile.h"
 #include "text/escape.h"
 
-/* What AMD's GPUs alone need goes where they are left out, as the library for applications has little room. */
+/* Code that only AMD's GPUs need is left out of libraries without ROCm, to keep them small. */
 
 /* --- loading --------------------------------------------------------------------------------- */
 
 enum { LOG_BYTES = 8192 };
 
-/* What one load gets from the driver's compiler. */
+/* The messages of the driver's compiler for one load. */
 struct jit_logs {
 	char info[LOG_BYTES], error[LOG_BYTES];
 };
@@ -56,8 +54,7 @@ static void *as_value(unsigned number)
 	return (void *)(uintptr_t)number;
 }
 
-/* Two logs of the driver's compiler: what it did, and what was wrong. The sizes leave room for a
- * NUL. */
+/* Requests two logs: information and errors. The sizes leave room for a NUL. */
 static unsigned load_image(const struct mpk_gpu_device *device, const char *image,
 			   struct jit_logs *logs, struct mpk_cu_module **out)
 {
@@ -71,8 +68,8 @@ static unsigned load_image(const struct mpk_gpu_device *device, const char *imag
 		options, values);
 }
 
-/* The driver names its status, but not what the code is for; both architectures say at a glance
- * whether the code is for another GPU. */
+/* The driver names its status, but not the code's architecture. The error gives the architectures
+ * of the code and of the GPU. */
 static enum mpk_code fail_load(const struct mpk_gpu_device *device, const struct mpk_kernels *k,
 			       unsigned status, const struct jit_logs *logs, struct mpk_error *err)
 {
@@ -103,7 +100,7 @@ enum mpk_code mpk_gpu_copy_image(struct mpk_span bytes, struct mpk_gpu_image *ou
 	return MPK_OK;
 }
 
-/* Two logs of 8 KiB: on the heap, as threads that module code made may have small stacks. */
+/* The two logs of 8 KiB are on the heap, because threads made by module code may have small stacks. */
 static enum mpk_code load_module(struct mpk_gpu_device *device, const struct mpk_kernels *k,
 				 const char *image, struct mpk_cu_module **out,
 				 struct mpk_error *err)
@@ -165,9 +162,9 @@ void mpk_gpu_unload(struct mpk_device_module *base)
 
 /* --- kernels --------------------------------------------------------------------------------- */
 
-enum { CLUSTER_PORTABLE = 8 }; /* blocks in a cluster that every GPU with clusters runs */
+enum { CLUSTER_PORTABLE = 8 }; /* blocks in a cluster that every GPU with clusters can run */
 
-/* The base is the first member, so a pointer to it is one to the whole. */
+/* The base is the first member, so its address is that of the whole struct. */
 static struct mpk_gpu_kernel *gpu_kernel_of(struct mpk_device_kernel *kernel)
 {
 	return (struct mpk_gpu_kernel *)kernel;
@@ -179,8 +176,8 @@ static size_t planned_bytes(const struct mpk_kernel_param *arg)
 	return arg->form == MPK_PARAM_TENSOR_MAP ? 128 : arg->bytes;
 }
 
-/* Compares the code's parameters with the function table. Where nobody knows them, the launch is the first to find
- * out. */
+/* Compares the code's parameters with the function table. If the code does not tell its parameters,
+ * a mismatch shows only at the launch. */
 static enum mpk_code check_params(struct mpk_gpu_kernel *kernel, struct mpk_error *err)
 {
 	const struct mpk_gpu_maker *maker = mpk_gpu_kernel_device(kernel)->maker;
@@ -223,8 +220,7 @@ static unsigned function_attribute(const struct mpk_gpu_kernel *kernel, unsigned
 	return (unsigned)value;
 }
 
-/* Arrays of arguments are made once and filled at each launch; the kernel's lock keeps launches
- * apart. */
+/* The arrays of arguments are allocated once and filled at each launch, under the kernel's lock. */
 enum mpk_code mpk_gpu_bind(struct mpk_device_kernel *base, struct mpk_error *err)
 {
 	struct mpk_gpu_kernel *kernel = gpu_kernel_of(base);
@@ -252,8 +248,7 @@ enum mpk_code mpk_gpu_bind(struct mpk_device_kernel *base, struct mpk_error *err
 	return MPK_OK;
 }
 
-/* A limit of 0 is one that the driver did not say; then what its interface can hold is the
- * limit. */
+/* A limit of 0 means that the driver did not tell it; then the interface's own range is the limit. */
 static enum mpk_code check_axis(const struct mpk_gpu_kernel *kernel, const char *what,
 				const uint64_t dims[3], const unsigned limits[3],
 				struct mpk_error *err)
@@ -281,7 +276,7 @@ static enum mpk_code check_limits(const struct mpk_gpu_kernel *kernel,
 	MPK_TRY(check_axis(kernel, "preferred cluster", shape->preferred_cluster,
 			   device->block_limits, err));
 	if (MPK_RUN_ROCM) {
-		/* A launch counts the threads along an axis with 32 bits in HIP. */
+		/* In HIP a launch counts the threads along an axis in 32 bits. */
 		uint64_t limit = mpk_gpu_kernel_device(kernel)->maker->axis_threads;
 
 		for (unsigned axis = 0; limit && axis < 3; axis++)
@@ -327,10 +322,11 @@ static enum mpk_code set_function_attribute(struct mpk_gpu_kernel *kernel, unsig
 
 static uint64_t cluster_size(const uint64_t dims[3])
 {
-	return dims[0] * dims[1] * dims[2]; /* each at most a block dimension: cannot wrap */
+	return dims[0] * dims[1] * dims[2]; /* each factor is at most a block's extent, so the
+					     * product cannot overflow */
 }
 
-/* An attribute for a cluster of one block would keep the kernel from the plain launch. */
+/* Adds no attribute for a cluster of one block, so that the plain launch call can be used. */
 static void add_cluster(struct mpk_cu_launch_config *config, unsigned id, const uint64_t dims[3])
 {
 	if (cluster_size(dims) == 1)
@@ -353,7 +349,7 @@ static void add_flag(struct mpk_cu_launch_config *config, unsigned id, bool want
 	a->value.flag = 1;
 }
 
-/* Nothing is allocated here, and the driver copies the arguments before it returns. */
+/* A launch allocates nothing: the driver copies the arguments before it returns. */
 enum mpk_code mpk_gpu_launch(struct mpk_device_kernel *base, const uint64_t *slots,
 			     const struct mpk_launch_shape *shape, struct mpk_error *err)
 {
@@ -363,8 +359,7 @@ enum mpk_code mpk_gpu_launch(struct mpk_device_kernel *base, const uint64_t *slo
 
 	MPK_TRY(mpk_gpu_enter(mpk_gpu_kernel_device(kernel), err));
 
-	/* Both attributes stay set: they only allow more, and setting one costs a call of the
-	 * driver. */
+	/* Both attributes stay set: they only permit more, and setting one costs a driver call. */
 	MPK_TRY(check_limits(kernel, shape, err));
 	if (shape->shared_bytes + kernel->static_shared > kernel->dynamic_shared) {
 		MPK_TRY(set_function_attribute(kernel, MPK_CU_FUNC_MAX_DYNAMIC_SHARED,
@@ -385,7 +380,7 @@ enum mpk_code mpk_gpu_launch(struct mpk_device_kernel *base, const uint64_t *slo
 	config.block_z = (unsigned)shape->block[2];
 	config.shared_bytes = (unsigned)shape->shared_bytes;
 	config.stream = base->module->device->stream;
-	/* The order in which TVM gives them. */
+	/* TVM sets the attributes in this order. */
 	add_cluster(&config, MPK_CU_LAUNCH_CLUSTER, shape->cluster);
 	add_cluster(&config, MPK_CU_LAUNCH_PREFERRED_CLUSTER, shape->preferred_cluster);
 	add_flag(&config, MPK_CU_LAUNCH_PROGRAMMATIC, base->plan.programmatic);
@@ -395,15 +390,14 @@ enum mpk_code mpk_gpu_launch(struct mpk_device_kernel *base, const uint64_t *slo
 
 	for (size_t i = 0; i < plan->arg_count; i++) {
 		mpk_launch_pack(&plan->args[i], slots[i], &kernel->values[i]);
-		/* A tensor map is passed by value: the driver reads it where it lies. */
+		/* A tensor map is passed by value: the driver reads it through this pointer. */
 		kernel->params[i] = plan->args[i].form == MPK_PARAM_TENSOR_MAP
 					    ? (void *)(uintptr_t)slots[i]
 					    : &kernel->values[i];
 	}
 
 	if (config.attribute_count == 0) {
-		/* The driver returns when the kernel is queued; errors that it reports may be of
-		 * an earlier one. */
+		/* The driver returns when the kernel is queued; an error may come from an earlier kernel. */
 		const struct mpk_gpu_device *device = mpk_gpu_kernel_device(kernel);
 		unsigned status = device->cu->cuLaunchKernel(
 			kernel->function, config.grid_x, config.grid_y, config.grid_z,

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module.c - the kernels of a payload on a device: finding, binding and launching them
+/* module.c - the kernels of a payload on a device: finding, binding and launching
  *
- * A kernel is bound when it is first asked for. The launch plan, which says how each 64-bit slot of
- * a packed call becomes an argument or an extent, is made then, so that a launch only follows it.
+ * A kernel is bound when it is first requested. Binding makes its launch plan, which tells how each
+ * 64-bit slot of a packed call becomes an argument or an extent; a launch only follows the plan.
  * The rules are TVM's (src/runtime/pack_args.h, thread_storage_scope.h) and the same for all back
- * ends, which only hand the result to their driver.
- */
+ * ends. */
 #include "device/internal/backend.h"
 
 #include <inttypes.h>
@@ -20,8 +19,9 @@
 
 /* --- slots to extents and arguments ---------------------------------------------------------- */
 
-/* How a slot becomes an argument of a type, with its size in bytes; false for types that no
- * driver passes by value. TVM packs scalars the same way (src/runtime/pack_args.h). */
+/* Determines how a slot becomes an argument of a type, and the argument's size in bytes. Returns
+ * false for types that no driver passes by value. TVM packs scalars in the same way
+ * (src/runtime/pack_args.h). */
 static bool arg_form(struct mpk_dtype t, int32_t extra, struct mpk_kernel_param *out)
 {
 	size_t bytes = t.bits / 8u;
@@ -55,14 +55,13 @@ static bool arg_form(struct mpk_dtype t, int32_t extra, struct mpk_kernel_param 
 	}
 }
 
-/* The axis (0 - 2) of grid and block tags; -1 for others. */
+/* Returns the axis (0 to 2) of a grid or block tag; -1 for other tags. */
 static int tag_axis(enum mpk_launch_tag tag)
 {
 	return tag <= MPK_TAG_BLOCK_Z ? (int)tag % 3 : -1;
 }
 
-/* Tags that take a slot are kept in their order, which is that of the slots; the others are
- * flags of every launch. */
+/* Tags that take a slot are kept in the order of the slots. Other tags are flags for every launch. */
 static enum mpk_code plan_tag(struct mpk_launch_plan *plan, struct mpk_span text,
 			      struct mpk_error *err)
 {
@@ -90,8 +89,7 @@ enum mpk_code mpk_launch_plan_make(const struct mpk_function_info *info, struct 
 {
 	struct mpk_launch_plan made = { .key = info->key, .work_dim = 1 };
 
-	/* Each argument is studied when the kernel is bound, so that a launch does not look at
-	 * types. */
+	/* Types are examined when the kernel is bound, so that a launch need not. */
 	MPK_TRY_ARRAY(made.args, arena, info->arg_count + 1, err);
 	made.arg_count = info->arg_count;
 	for (size_t i = 0; i < info->arg_count; i++) {
@@ -112,8 +110,8 @@ enum mpk_code mpk_launch_plan_make(const struct mpk_function_info *info, struct 
 	return MPK_OK;
 }
 
-/* Tags are numbered grid, block, cluster, preferred cluster, each with x, y, z: the quotient and
- * the rest by 3 are the place. */
+/* Tags are numbered grid, block, cluster, preferred cluster, each with x, y, z: dividing by 3 gives
+ * the group and the axis. */
 static uint64_t *shape_field(struct mpk_launch_shape *shape, enum mpk_launch_tag tag)
 {
 	uint64_t *const groups[] = { shape->grid, shape->block, shape->cluster,
@@ -124,7 +122,7 @@ static uint64_t *shape_field(struct mpk_launch_shape *shape, enum mpk_launch_tag
 	return &groups[tag / 3][tag % 3];
 }
 
-/* Back ends multiply extents; here is the one place where that could wrap. */
+/* Whether the product of the extents fits. Back ends multiply extents without checking. */
 static bool product_fits(const uint64_t dims[3])
 {
 	uint64_t product;
@@ -157,7 +155,7 @@ enum mpk_code mpk_launch_shape_of(const struct mpk_launch_plan *plan, const uint
 			return mpk_fail(err, MPK_E_RANGE,
 					"kernel '%s': launch extent %zu is negative (%" PRId64 ")",
 					MPK_QUOTE(plan->key), i, (int64_t)value);
-		/* An axis may be named several times: the last value that is not 0 counts. */
+		/* If several tags name an axis, the last value that is not 0 counts. */
 		if (value || plan->tags[i] == MPK_TAG_DYN_SHARED)
 			*shape_field(&made, plan->tags[i]) = value;
 	}
@@ -181,9 +179,8 @@ static double slot_double(uint64_t slot)
 	return value;
 }
 
-/* The value's first bytes in memory are the argument, whatever its width, since drivers are
- * given the address. That differs from the low bytes of the 64-bit number on big-endian
- * machines. */
+/* Drivers get an address, so the argument must be the value's first bytes in memory. On big-endian
+ * machines these are not the low bytes of the 64-bit number. */
 void mpk_launch_pack(const struct mpk_kernel_param *arg, uint64_t slot, uint64_t *value)
 {
 	float narrow;
@@ -213,7 +210,7 @@ void mpk_launch_pack(const struct mpk_kernel_param *arg, uint64_t slot, uint64_t
 
 /* --- modules and kernels --------------------------------------------------------------------- */
 
-/* The back end makes the module with a zeroed base; what is common is filled in here. */
+/* The back end makes the module with a zeroed base; the common fields are filled in here. */
 enum mpk_code mpk_device_load(struct mpk_device *device, const struct mpk_kernels *kernels,
 			      struct mpk_device_module **out, struct mpk_error *err)
 {
@@ -246,7 +243,7 @@ static void unbind(struct mpk_device_kernel *kernel)
 	(void)pthread_mutex_destroy(&kernel->lock);
 }
 
-/* Kernels of the module may still run: the device is waited for before their code goes. */
+/* Waits for the device first, because kernels of the module may still run. */
 void mpk_device_unload(struct mpk_device_module *module)
 {
 	if (!module)
@@ -257,7 +254,7 @@ void mpk_device_unload(struct mpk_device_module *module)
 	while (*link != module)
 		link = &(*link)->next;
 	*link = module->next;
-	/* What a fault would say now, the next call that can report it will say. */
+	/* The error is ignored: the next call that can report a fault will report it. */
 	(void)ops->sync(module->device, NULL);
 	for (size_t i = 0; module->bound && i < module->kernels.function_count; i++)
 		if (module->bound[i])
@@ -265,7 +262,7 @@ void mpk_device_unload(struct mpk_device_module *module)
 	ops->code->unload(module);
 }
 
-/* Drivers take names that end in NUL: a key with one in it would silently name another kernel. */
+/* Refuses a key with a NUL: drivers take C strings and would use another kernel. */
 static enum mpk_code bind_kernel(struct mpk_device_module *module,
 				 const struct mpk_function_info *info,
 				 struct mpk_device_kernel **out, struct mpk_error *err)
@@ -295,7 +292,7 @@ enum mpk_code mpk_device_get_kernel(struct mpk_device_module *module, struct mpk
 	const struct mpk_function_info *info = mpk_kernels_find(&module->kernels, key);
 
 	if (!info) {
-		/* The name that was nearly meant, since kernels are named by compilers. */
+		/* Suggests a similar name, because compilers choose the names of kernels. */
 		const struct mpk_kernels *k = &module->kernels;
 		struct mpk_span *names = calloc(k->function_count + 1, sizeof *names);
 
@@ -319,9 +316,9 @@ enum mpk_code mpk_device_get_kernel(struct mpk_device_module *module, struct mpk
 	return MPK_OK;
 }
 
-/* A kernel's arguments are set in the driver's kernel object (OpenCL) or in its buffer here
- * (CUDA), so launches of one kernel take turns. Those of different kernels do not wait for each
- * other. */
+/* The arguments of a kernel are stored in the driver's kernel object (OpenCL) or in its buffer here
+ * (CUDA). So launches of the same kernel take turns; those of different kernels do not wait for
+ * each other. */
 enum mpk_code mpk_device_launch(struct mpk_device_kernel *kernel, const uint64_t *slots,
 				size_t count, struct mpk_error *err)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvrtc.c - CUDA C++ source to machine code; which release of NVRTC is here is found out at run time
+/* nvrtc.c - compiles CUDA C++ source to machine code with the NVRTC that is found at run time
  *
- * Sources of TVM are made for a compilation in which host headers are at hand: what NVRTC lacks of
- * that is in the prelude and in the options. Where this NVRTC does not know the architecture,
- * the driver gets PTX for the newest that both know.
- */
+ * TVM's sources expect host headers; the prelude and the options below supply what NVRTC lacks. If
+ * this NVRTC does not know the GPU's architecture, it makes PTX for the newest architecture that
+ * both know. */
 #include "device/internal/backend.h"
 #include "device/internal/gpu.h"
 
@@ -18,8 +17,8 @@
 
 struct _nvrtcProgram;
 
-/* X(member, exported name, need, parameters, result) - what is called of NVRTC 11.1 and later, as
- * driver.h describes. A result of int is a status. Which architectures it knows, it says since 11.2. */
+/* X(member, exported name, need, parameters, result) - functions of NVRTC 11.1 and later, as
+ * driver.h describes. A result of type int is a status. NVRTC lists its architectures since 11.2. */
 #define NVRTC_SYMBOLS(X)                                                                           \
 	X(nvrtcCreateProgram, "nvrtcCreateProgram", MPK_DRIVER_NEEDS,                              \
 	  (struct _nvrtcProgram * *program, const char *source, const char *name, int headers,     \
@@ -81,9 +80,9 @@ static struct mpk_driver driver = {
 
 /* --- what a source finds around it ------------------------------------------------------------ */
 
-/* The prelude is read in front of the source, by name, so that its lines keep their numbers. The
- * toolkit's cuda.h needs headers of the host; of what it has, kernels use the type of a tensor map,
- * which is opaque to them. */
+/* The prelude is a header included before the source, so that line numbers of the source do not
+ * change. The toolkit's cuda.h needs host headers; kernels use only its type of a tensor map, which
+ * is opaque to them. */
 static const char *const header_names[] = { "mpk_prelude.h", "cuda.h" };
 static const char *const headers[] = {
 	"#ifndef INFINITY\n"
@@ -97,14 +96,14 @@ static const char *const headers[] = {
 	"",
 };
 
-/* Where the toolkit's headers may lie, from the folder of its library: beside it in an installation,
- * in packages of their own where Python's installer put them. */
+/* Folders of the toolkit's headers, relative to the folder of its library: as installed by NVIDIA's
+ * installer, and as in packages of PyPI. */
 static const char *const folders[] = { "../include", "../include/cccl",
 				       "../../cuda_runtime/include", "../../cuda_cccl/include" };
 
 enum {
 	FOLDERS = MPK_ARRAY_COUNT(folders),
-	FOLDERS_ALL = FOLDERS + 4, /* with those of two toolkits */
+	FOLDERS_ALL = FOLDERS + 4, /* with the folders of two toolkits */
 	OPTIONS_MAX = FOLDERS_ALL + 4 + MPK_SOURCE_CODE_NVRTC_MAX,
 	PATH_BYTES = 4200,
 };
@@ -112,14 +111,14 @@ enum {
 struct options {
 	char arch[48];
 	char paths[FOLDERS_ALL][PATH_BYTES];
-	char *own[MPK_SOURCE_CODE_NVRTC_MAX]; /* of the source's first line */
+	char *own[MPK_SOURCE_CODE_NVRTC_MAX]; /* options from the source's first line */
 	size_t own_count;
 	const char *list[OPTIONS_MAX + 1];
 	int count;
 	bool is_ptx;
 };
 
-/* Options of the source itself, copied because NVRTC wants C strings. */
+/* Copies the source's own options, because NVRTC takes C strings. */
 static enum mpk_code read_own(struct options *o, struct mpk_span text, struct mpk_error *err)
 {
 	struct mpk_span words[MPK_SOURCE_CODE_NVRTC_MAX];
@@ -138,7 +137,8 @@ static enum mpk_code read_own(struct options *o, struct mpk_span text, struct mp
 	return MPK_OK;
 }
 
-/* What follows one of two names of an option and '=', in the last option of that name; NULL. */
+/* Returns the value of an option that has two names, from its last occurrence; NULL if it is
+ * absent. */
 static const char *own_value(const struct options *o, const char *brief, const char *name)
 {
 	const char *found = NULL;
@@ -154,8 +154,7 @@ static const char *own_value(const struct options *o, const char *brief, const c
 	return found;
 }
 
-/* A path that is too long is left out: no toolkit lies that deep, and the compiler says what it
- * lacks. */
+/* Skips a path that is too long: the compiler then reports the missing header. */
 static void add_folder(struct options *o, size_t i, const char *dir, const char *folder)
 {
 	int used = snprintf(o->paths[i], PATH_BYTES, "-I%s/%s", dir, folder);
@@ -164,7 +163,7 @@ static void add_folder(struct options *o, size_t i, const char *dir, const char 
 		o->list[o->count++] = o->paths[i];
 }
 
-/* From CUDA 13 on <cuda/std/...>, which TVM's kernels include, is in a folder of its own. */
+/* From CUDA 13 on, <cuda/std/...>, which TVM's kernels include, is in a separate folder. */
 static void add_toolkit(struct options *o, size_t i, const char *dir)
 {
 	add_folder(o, i, dir, "include");
@@ -173,14 +172,15 @@ static void add_toolkit(struct options *o, size_t i, const char *dir)
 
 /* --- the architecture ------------------------------------------------------------------------- */
 
-/* Features of one architecture alone, which TVM's kernels use from Hopper on, have a letter after
- * its number. */
+/* From Hopper on TVM's kernels use features of one specific architecture, which the letter after
+ * its number selects. */
 static const char *suffix_of(unsigned sm)
 {
 	return sm >= 90 ? "a" : "";
 }
 
-/* The newest architecture that the compiler knows, sm at most; sm itself when it does not say. */
+/* Returns the newest architecture that the compiler knows, at most sm; returns sm if the compiler
+ * does not tell. */
 static unsigned newest_known(unsigned sm)
 {
 	int count = 0, *archs;
@@ -198,7 +198,7 @@ static unsigned newest_known(unsigned sm)
 	return best ? best : sm;
 }
 
-/* Ours as far as the source has none of its own, which the compiler would refuse to get twice. */
+/* Adds an architecture only if the source's options have none, because the compiler refuses two. */
 static void add_arch(struct options *o, unsigned sm)
 {
 	const char *own = own_value(o, "-arch", "--gpu-architecture");
@@ -212,7 +212,7 @@ static void add_arch(struct options *o, unsigned sm)
 	o->list[o->count++] = o->arch;
 }
 
-/* The log has the line and column; the status alone says only that compilation failed. */
+/* Quotes the log, which has line and column; the status only says that compilation failed. */
 static enum mpk_code fail_compile(struct _nvrtcProgram *program, int status, unsigned sm,
 				  struct mpk_error *err)
 {
@@ -232,7 +232,7 @@ static enum mpk_code fail_compile(struct _nvrtcProgram *program, int status, uns
 	return mpk_failed(code);
 }
 
-/* Machine code, or PTX with the NUL at its end. */
+/* Gets the machine code, or the PTX with a NUL at its end. */
 static enum mpk_code get_code(struct _nvrtcProgram *program, bool is_ptx, char **out,
 			      size_t *out_bytes, struct mpk_error *err)
 {
@@ -255,7 +255,7 @@ static enum mpk_code get_code(struct _nvrtcProgram *program, bool is_ptx, char *
 	return MPK_OK;
 }
 
-/* NVRTC takes C strings, while the text of a payload has no NUL at its end. */
+/* NVRTC takes C strings, but the text of a payload has no NUL at its end. */
 static enum mpk_code compile(const struct mpk_nvrtc_source *source, const struct options *o,
 			     char **out, size_t *out_bytes, struct mpk_error *err)
 {
@@ -283,7 +283,7 @@ enum mpk_code mpk_nvrtc_compile(const struct mpk_nvrtc_source *source, char **ou
 {
 	struct options *o;
 
-	/* the device is there: what is missing is a library to make the code ready for it */
+	/* the device exists; only the compiler for its code is missing, so this is MPK_E_LOAD */
 	if (mpk_driver_get(&driver, err) != MPK_OK) {
 		if (err)
 			err->code = MPK_E_LOAD;
@@ -294,18 +294,18 @@ enum mpk_code mpk_nvrtc_compile(const struct mpk_nvrtc_source *source, char **ou
 	enum mpk_code code = read_own(o, source->text, err);
 
 	if (code == MPK_OK) {
-		/* In the order in which later options win, and in which folders are searched. */
+		/* Later options win over earlier ones, and folders are searched in this order. */
 		add_arch(o, source->sm);
 		if (!own_value(o, "-std", "--std"))
 			o->list[o->count++] = "--std=c++17";
 		o->list[o->count++] = "--device-as-default-execution-space";
 		o->list[o->count++] = "--device-int128";
 		o->list[o->count++] = "--pre-include=mpk_prelude.h";
-		/* the first folder that has a header gives it */
+		/* a header is taken from the first folder that has it */
 		for (size_t i = 0; i < o->own_count; i++)
 			o->list[o->count++] = o->own[i];
 
-		/* A toolkit that the user named comes first, then what belongs to the compiler. */
+		/* The toolkit that the user named comes before the compiler's own headers. */
 		const char *home = source->home;
 		Dl_info info;
 		void *address;
@@ -327,7 +327,7 @@ enum mpk_code mpk_nvrtc_compile(const struct mpk_nvrtc_source *source, char **ou
 		code = compile(source, o, out, out_bytes, err);
 	}
 
-	/* NULL is fine: what failed before it was made has none. */
+	/* o is NULL if it was never allocated */
 	for (size_t i = 0; o && i < o->own_count; i++)
 		free(o->own[i]);
 	free(o);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c - the plans of one machine: their keys, their memory, and a call by one of them or for one
+/* plan.c - the plans of one machine: keys, memory, recording, and calls
  *
- * A call is turned into a key, a list of words with all that a plan may depend on: the function, the
- * types, shapes and devices of tensors, the values of integers. The plans lie in a table of a few
- * places a hash, so that finding one costs the same however many lengths a model is called with, and
- * the table never grows: a new plan takes the place of the one that was used longest ago.
+ * A call has a key: a list of words with everything that a plan may depend on: the function, the
+ * types, shapes and devices of tensors, the values of integers. Plans lie in a hash table with a
+ * few places for each hash, so that a lookup takes the same time for any number of plans. The table
+ * never grows: a new plan replaces the least recently used one.
  *
- * Storages that no caller receives lie in slots, which all plans of a machine share. A recorded call
- * says from which step to which each storage is used, and storages whose times do not overlap may
- * have the same slot.
- */
+ * Storages that no caller receives lie in slots, which all plans of a machine share. A recording
+ * tells the first and the last step that uses each storage; storages whose lifetimes do not overlap
+ * may share a slot. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,17 +19,16 @@
 
 /* --- From the run of a call to a plan.
  *
- * An interpreter says what it does while it does it (mpk_record_...), and the recorder notes
- * kernels and copies. Every tensor that a kernel is given is followed to its storage, and the
- * storage to its origin: an input, a constant, memory that the call allocated, a heap of symbolic
- * extents. A tensor of unknown origin, such as memory that a function brought itself, ends the
- * recording, because nothing says that it will be there in the next call.
- */
+ * The interpreter reports its steps (mpk_record_...), and the recorder notes kernels and copies.
+ * For each tensor of a kernel it finds the storage and the storage's origin: an input, a constant,
+ * memory that the call allocated, or a heap of symbolic extents. A tensor of unknown origin, such
+ * as memory that a function allocated itself, ends the recording, because it may not exist in the
+ * next call. */
 
 /* --- where storages came from --------------------------------------------------------------- */
 
-/* Open addressing: the entry of a storage, or the free one where it belongs. Storages are
- * aligned, so that the low bits of their addresses say nothing. */
+/* Open addressing: returns the entry of a storage, or the free entry where it belongs. The hash
+ * drops the low bits of addresses, which are always 0. */
 static struct mpk_origin_entry *entry_of(struct mpk_origin_entry *table, size_t cap,
 					 const struct mpk_storage *s)
 {
@@ -57,7 +55,7 @@ static bool grow_origins(struct mpk_origins *o)
 	return true;
 }
 
-/* What is known of a storage from now on; false when memory is out */
+/* Sets the origin of a storage; false if there is no memory. */
 static bool origin_put(struct mpk_origins *o, const struct mpk_origin_entry *known)
 {
 	struct mpk_origin_entry *e;
@@ -79,10 +77,10 @@ void mpk_record_origin(struct mpk_recorder *r, const struct mpk_storage *s, enum
 		r->failed = true;
 }
 
-/* What is known of the storage that a tensor lies in. */
+/* Returns the origin of the storage that a tensor lies in. */
 static struct mpk_origin_entry look_up(const struct mpk_recorder *r, const struct mpk_tensor *t)
 {
-	/* What is known of a storage; MPK_ORIGIN_UNKNOWN also for NULL */
+	/* A tensor without a storage has MPK_ORIGIN_UNKNOWN. */
 	if (!t->storage || !r->origins.cap)
 		return (struct mpk_origin_entry){ 0 };
 	return *entry_of(r->origins.items, r->origins.cap, t->storage);
@@ -90,11 +88,11 @@ static struct mpk_origin_entry look_up(const struct mpk_recorder *r, const struc
 
 /* --- tensors, each once ---------------------------------------------------------------------- */
 
-/* A tensor object is made anew for each step that makes a view, so that two objects may be one tensor
- * of the plan. They are compared by type, shape and place; each tensor of a tape costs time when its
- * address is patched, so that it pays to have it once. */
+/* Each step that makes a view makes a new tensor object, so two objects may be one tensor of the
+ * plan. They are compared by type, shape and place. Merging them saves time in every call, when
+ * addresses are patched. */
 
-/* A tensor is mostly passed on to one of the next kernels. */
+/* How many tensors to compare with: most tensors are used again by one of the next kernels. */
 enum { LOOK_BACK = 64 };
 
 static bool same_extents(const int64_t *a, const int64_t *b, int32_t ndim)
@@ -104,7 +102,7 @@ static bool same_extents(const int64_t *a, const int64_t *b, int32_t ndim)
 	return ndim == 0 || memcmp(a, b, (size_t)ndim * sizeof *a) == 0;
 }
 
-/* Whether a tensor of the call is one that the recording has. */
+/* Whether a tensor of the call is the same as one in the recording. */
 static bool recording_is_same(const struct mpk_recorded_tensor *have, const struct mpk_tensor *t,
 			      enum mpk_plan_source source, uint32_t index)
 {
@@ -113,14 +111,14 @@ static bool recording_is_same(const struct mpk_recorded_tensor *have, const stru
 	if (have->source != source || have->index != index || a->ndim != b->ndim ||
 	    !mpk_dtype_equal(a->dtype, b->dtype) || a->byte_offset != b->byte_offset)
 		return false;
-	/* constants have no index that tells one storage from another */
+	/* constants have no index, so their storages are compared */
 	if (source == MPK_PLAN_CONSTANT && have->tensor->storage != t->storage)
 		return false;
 	return same_extents(a->shape, b->shape, a->ndim) &&
 	       same_extents(a->strides, b->strides, a->ndim);
 }
 
-/* The content of a tensor in the host's memory, as it is now: the call may give the tensor away. */
+/* Copies a tensor's current content to host memory, because the call may free the tensor. */
 static bool snapshot(const struct mpk_tensor *t, struct mpk_tensor **out)
 {
 	if (mpk_tensor_create(t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, MPK_STORAGE_PRIVATE,
@@ -143,7 +141,7 @@ static bool recording_tensor(struct mpk_recording *r, const struct mpk_tensor *t
 		}
 	if (!MPK_VEC_ROOM(r->tensors, r->tensor_count, r->tensor_cap))
 		return false;
-	/* inputs and what lies in slots get their address when they run */
+	/* inputs and tensors in slots get their addresses in each call */
 	if (known ? !snapshot(t, &made.tensor)
 		  : mpk_tensor_wrap(&t->dl, source == MPK_PLAN_CONSTANT ? t->storage : NULL,
 				    &made.tensor, NULL) != MPK_OK)
@@ -187,7 +185,7 @@ void mpk_record_constant(struct mpk_recorder *r, const struct mpk_value *constan
 		mpk_record_origin(r, constant->tensor->storage, MPK_ORIGIN_CONSTANT, 0);
 }
 
-/* places->count for a device that the machine does not have: then there is no plan. */
+/* Returns places->count if the machine does not have the device; then there is no plan. */
 static size_t device_index(const struct mpk_plan_places *places, struct mpk_dldevice device)
 {
 	size_t i = 0;
@@ -197,8 +195,9 @@ static size_t device_index(const struct mpk_plan_places *places, struct mpk_dlde
 	return i;
 }
 
-/* Whether a plan could allocate the like: memory of an allocator (no slot holds an image), and nobody
- * has it but who made it just now. One that somebody else has was recorded before, and stays that one. */
+/* Whether a plan could allocate such a storage: it comes from an allocator (slots cannot hold
+ * images), and only the step that made it has a reference. A storage with other references was
+ * recorded before and keeps that record. */
 static bool is_new(const struct mpk_storage *s)
 {
 	return mpk_allocator_owns(s) && mpk_refs_is_only(&s->refs);
@@ -222,13 +221,13 @@ static void add_storage(struct mpk_recorder *r, const struct mpk_storage *s)
 	mpk_record_origin(r, s, MPK_ORIGIN_STORAGE, p->storage_count++);
 }
 
-/* The number of a tensor of the call. */
+/* Returns the number of a tensor of the call, adding the tensor if it is new. */
 static bool add_tensor(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_t *out)
 {
 	struct mpk_origin_entry k = look_up(r, t);
 
 	switch (k.origin) {
-	case MPK_ORIGIN_INPUT: /* views of inputs begin where the input does */
+	case MPK_ORIGIN_INPUT: /* an offset is counted from the beginning of the input */
 		return recording_tensor(r->plan, t, MPK_PLAN_INPUT, k.index, false, out);
 	case MPK_ORIGIN_CONSTANT:
 	case MPK_ORIGIN_KNOWN:
@@ -243,8 +242,8 @@ static bool add_tensor(struct mpk_recorder *r, const struct mpk_tensor *t, uint3
 	return false;
 }
 
-/* Which steps a tensor's storage is alive in. A function that is no kernel gets an object and might
- * keep it: then the content must stay, too. */
+/* Extends the lifetime of a tensor's storage to a step. A function that is not compiled code gets
+ * an object and may keep it: then the memory must not be reused either. */
 static void touch(struct mpk_recording *p, uint32_t tensor, size_t step)
 {
 	bool is_object = p->steps[step].action == MPK_PLAN_FUNCTION;
@@ -271,8 +270,8 @@ static struct mpk_recorded_step *add_step(struct mpk_recorder *r)
 	return &p->steps[p->step_count++];
 }
 
-/* Whether a call computes with symbolic extents alone: it has been done. Compilers make kernels for
- * that; any other function might give other numbers in the next call. */
+/* Whether a call works only on symbolic extents, which are then already known. Compilers generate
+ * kernels for that; any other function might compute other numbers in the next call. */
 static bool is_shape_function(const struct mpk_recorder *r, const struct mpk_function *function,
 			      const struct mpk_value *args, size_t count)
 {
@@ -290,7 +289,7 @@ static bool is_shape_function(const struct mpk_recorder *r, const struct mpk_fun
 	return any;
 }
 
-/* Values that stay the same for the same key, and those that are tensors of the plan. */
+/* Whether a plan can keep a value: it is the same for the same key, or a tensor of the plan. */
 static bool can_keep(const struct mpk_value *v)
 {
 	return v->kind == MPK_VALUE_NONE || v->kind == MPK_VALUE_BOOL || v->kind == MPK_VALUE_INT ||
@@ -338,7 +337,7 @@ void mpk_record_kernel(struct mpk_recorder *r, struct mpk_function *function,
 		r->failed = true;
 		return;
 	}
-	/* code at an address is called by cells on the tape; anything else gets objects */
+	/* code at an address is called with cells on the tape; other functions get objects */
 	s->action = function->address ? MPK_PLAN_KERNEL : MPK_PLAN_FUNCTION;
 	s->function = mpk_function_hold(function);
 	r->failed = !fill_step(r, s, args, count);
@@ -394,7 +393,7 @@ void mpk_record_storage(struct mpk_recorder *r, const struct mpk_storage *storag
 
 /* --- end ----------------------------------------------------------------------------------- */
 
-/* A result whose content is known: each call gives a copy of its own. */
+/* Copies a result of known content, so that each call returns its own copy. */
 static bool copy_out(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_t *out)
 {
 	struct mpk_recorded_step *s = add_step(r);
@@ -403,9 +402,9 @@ static bool copy_out(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_
 	if (!s || !add_tensor(r, t, &s->from))
 		return false;
 	s->action = MPK_PLAN_COPY;
-	/* from now on tensors of that storage are those of the new one */
+	/* later tensors in this storage belong to the new storage */
 	add_storage(r, t->storage);
-	/* the same tensor is asked for again: its storage is another one now */
+	/* the tensor is added again, because its storage is another one now */
 	if (r->failed || !add_tensor(r, t, &s->to))
 		return false;
 	touch(p, s->to, p->step_count - 1);
@@ -413,7 +412,7 @@ static bool copy_out(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_
 	return true;
 }
 
-/* The result with numbers in place of tensors. */
+/* Stores the result, with numbers in place of tensors. */
 static bool take_result(struct mpk_recorder *r, const struct mpk_value *v, unsigned depth,
 			struct mpk_value *out)
 {
@@ -443,9 +442,9 @@ static bool take_result(struct mpk_recorder *r, const struct mpk_value *v, unsig
 	return true;
 }
 
-/* What was recorded, owned by the caller; frees r
- * @result  of the call, or NULL when it failed
- * Returns  NULL: the call failed, or cannot be repeated */
+/* Ends a recording and frees r; the caller owns the returned recording.
+ * @result  result of the call, or NULL if it failed
+ * Returns  NULL: the call failed or cannot be repeated */
 static struct mpk_recording *recorder_end(struct mpk_recorder *r, const struct mpk_value *result)
 {
 	struct mpk_recording *recording = NULL;
@@ -462,7 +461,7 @@ static struct mpk_recording *recorder_end(struct mpk_recorder *r, const struct m
 
 /* --- keys ----------------------------------------------------------------------------------- */
 
-/* Keys are made for every call: room is asked for when it is missing, not each time. */
+/* Keys are made for every call: memory is allocated only when the key outgrows it. */
 static bool plan_put_word(struct mpk_plan_key *key, int64_t word)
 {
 	if (key->count == key->cap &&
@@ -480,7 +479,7 @@ static bool plan_put_extents(struct mpk_plan_key *key, const int64_t *extents, s
 	return true;
 }
 
-/* A type is four bytes: code, bits and lanes fit a word. */
+/* The type is four bytes, so code, bits and lanes fit into a word. */
 static int64_t word_of(struct mpk_dtype type)
 {
 	int64_t word = 0;
@@ -489,8 +488,8 @@ static int64_t word_of(struct mpk_dtype type)
 	return word;
 }
 
-/* Whether a tensor has the strides that ours have. One of one row is compact with any, and a kernel may
- * refuse some. */
+/* Whether a tensor's strides differ from the ones that this library computes. A tensor of one row
+ * is compact with any strides, but a kernel may refuse some. */
 static bool has_own_strides(const struct mpk_dltensor *dl)
 {
 	int64_t stride = 1;
@@ -565,8 +564,7 @@ static bool plan_make_key(struct mpk_plan_key *key, size_t function, const struc
 			return false;
 	for (size_t i = 0; i < key->count; i++) {
 		hash = (hash ^ (uint64_t)key->words[i]) * UINT64_C(0xbf58476d1ce4e5b9);
-		/* a step of SplitMix64's finalizer for each word: neighbouring extents get
-		 * hashes far apart */
+		/* one step of SplitMix64's finalizer for each word gives neighbouring extents very different hashes */
 		hash ^= hash >> 29;
 	}
 	key->hash = hash;
@@ -605,17 +603,17 @@ void mpk_plans_destroy(struct mpk_plans *plans)
 
 /* --- by key -------------------------------------------------------------------------------- */
 
-/* A plan may be in one of a few places of its hash; the one used longest ago makes room. */
+/* Places for plans with the same hash; the least recently used plan is replaced. */
 enum { WAYS = 4 };
 
-/* The places of a hash. */
+/* Returns the places of a hash. */
 static struct mpk_plan **set_of(struct mpk_plans *plans, uint64_t hash)
 {
 	return &plans->items[hash % (MPK_PLANS_MAX / WAYS) * WAYS];
 }
 
-/* Whether a key came before; remembers it. The same few places of its hash, the latest first, so that
- * keys which share a place do not put each other out in turn. */
+/* Whether a key came before; remembers it. Each hash has a few places with the latest first, so
+ * that keys with the same hash do not evict each other in turn. */
 static bool came_before(struct mpk_plans *plans, uint64_t hash)
 {
 	uint64_t *set = &plans->seen[hash % (MPK_PLANS_SEEN / WAYS) * WAYS];
@@ -637,7 +635,7 @@ static struct mpk_plan *find_plan(struct mpk_plans *plans, size_t function,
 	struct mpk_plan **set;
 
 	*record = false;
-	/* recording is dear: a function that had no plan once is not tried again */
+	/* recording is expensive, so a function that could not be planned once is not tried again */
 	if (function < MPK_PLANS_FUNCTIONS && plans->unplannable >> function & 1)
 		return NULL;
 	if (!plan_make_key(&plans->key, function, args, count))
@@ -686,17 +684,17 @@ static int plan_larger_first(const void *a, const void *b)
 
 	if ((*x)->bytes != (*y)->bytes)
 		return (*x)->bytes > (*y)->bytes ? -1 : 1;
-	return (*x > *y) - (*x < *y); /* in the order of their allocation */
+	return (*x > *y) - (*x < *y); /* in the order of allocation */
 }
 
-/* Storages that are both alive at some step. */
+/* Whether both storages are alive at some step. */
 static bool overlaps(const struct mpk_plan_storage *a, const struct mpk_plan_storage *b)
 {
 	return a->first <= b->last && b->first <= a->last;
 }
 
-/* The largest storages first, so that they share among themselves: a storage takes the first slot
- * that no storage alive at the same time has. */
+/* Assigns slots to the largest storages first, so that large storages share slots with each other.
+ * A storage takes the first slot that no storage with an overlapping lifetime has. */
 static bool assign_slots(struct mpk_plans *plans, struct mpk_plan_storage **order, size_t count,
 			 bool *taken)
 {
@@ -713,7 +711,8 @@ static bool assign_slots(struct mpk_plans *plans, struct mpk_plan_storage **orde
 	return true;
 }
 
-/* Give the storages of a recording slots; false when there are too many, or memory is out */
+/* Assigns slots to the storages of a recording; false if there are too many slots or there is no
+ * memory. */
 static bool plans_place(struct mpk_plans *plans, struct mpk_recording *r)
 {
 	struct mpk_plan_storage **order =
@@ -723,7 +722,7 @@ static bool plans_place(struct mpk_plans *plans, struct mpk_recording *r)
 	bool fits = order && taken;
 
 	for (size_t i = 0; fits && i < r->storage_count; i++)
-		/* results have memory of their own; what no step uses needs none */
+		/* results have their own memory, and storages that no step uses need none */
 		if (!r->storages[i].is_result && r->storages[i].first != UINT32_MAX)
 			order[count++] = &r->storages[i];
 	if (fits) {
@@ -737,16 +736,16 @@ static bool plans_place(struct mpk_plans *plans, struct mpk_recording *r)
 
 /* --- a call --------------------------------------------------------------------------------- */
 
-/* The plan of a call that returned, in place of the one of its set that was used longest ago; a call that failed says
- * nothing about the next.
- * @recording  owned; NULL: it cannot be repeated */
+/* Makes a plan from the recording of a successful call; it replaces the least recently used plan
+ * with that hash. A failed call tells nothing about later ones.
+ * @recording  owned; NULL: the call cannot be repeated */
 static void keep_plan(struct mpk_plans *plans, size_t function, struct mpk_recording *recording)
 {
 	struct mpk_plan **place;
 	bool is_free;
 
 	if (recording && plans_place(plans, recording)) {
-		/* The place of a set whose plan was used longest ago, or that has none. */
+		/* Finds an empty place, or the place of the least recently used plan. */
 		struct mpk_plan **set = set_of(plans, recording->key.hash);
 		struct mpk_plan **oldest = &set[0];
 
@@ -777,14 +776,13 @@ static void release_tensor(void *tensor)
 	mpk_tensor_drop(tensor);
 }
 
-/* Tuples are copied, because the tensors in them are replaced and the caller's tuple must not
- * change. */
+/* Copies tuples, because their tensors are replaced and the caller's tuple must not change. */
 static bool wrap(struct mpk_recorder *r, struct mpk_value *v)
 {
 	struct mpk_value copy;
 
 	if (v->kind == MPK_VALUE_TENSOR) {
-		/* The same tensor over a storage that nobody else has. */
+		/* A tensor over the same memory, with a storage object of its own. */
 		struct mpk_storage *storage;
 		struct mpk_tensor *wrapped;
 		const struct mpk_tensor *t = v->tensor;
@@ -830,8 +828,9 @@ static bool copy_key(struct mpk_plan_key *to, const struct mpk_plan_key *from)
 	return true;
 }
 
-/* The arguments are replaced by values of the same content in which every tensor has a storage of its own, so that one
- * tensor passed twice is two inputs. NULL: memory is out, the call goes on unrecorded, and they are as they were. */
+/* Begins a recording. The arguments are replaced by values with the same content in which every
+ * tensor has its own storage object, so that a tensor passed twice counts as two inputs. Returns
+ * NULL if there is no memory: the arguments are unchanged and the call is not recorded. */
 static struct mpk_recorder *recorder_begin(struct mpk_plans *plans, struct mpk_value *args,
 					   size_t count)
 {
@@ -860,12 +859,12 @@ enum mpk_code mpk_plan_call(struct mpk_plans *plans, const struct mpk_plan_inter
 	if (plan)
 		return mpk_plan_run(plans, plan, args, count, result, err);
 	if (record) {
-		/* Inputs get storages of their own, so that the recorder tells them apart. */
+		/* Inputs get their own storage objects, so that the recorder can tell them apart. */
 		struct mpk_recorder **recorder = interpreter->recorder;
 		struct mpk_value *own = calloc(count + 1, sizeof *own);
 		enum mpk_code code;
 
-		/* the recorder changes the list, so it gets one of its own */
+		/* the recorder changes the list of arguments, so it works on a copy */
 		MPK_TRY_ALLOC(own, err);
 		for (size_t i = 0; i < count; i++)
 			own[i] = mpk_value_hold(args[i]);

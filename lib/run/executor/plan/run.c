@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c - the steps of a plan on a tape, and a call by them: patch addresses, call kernels */
+/* run.c - lays out the steps of a plan on a tape, and runs them: patches addresses, calls kernels */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,35 +9,34 @@
 #include "runtime/devices.h"
 #include "runtime/stop.h"
 
-/* --- Steps laid out for being run, and shared by plans that differ in extents alone.
+/* --- Tapes: steps laid out for running, shared by plans that differ only in extents.
  *
- * A model is called with a hundred lengths, and each length has a plan. Their kernels and tensors
- * are the same; what differs is a few hundred extents. Were each plan a copy of everything, then
- * running them in turn would fetch all of it from far away each time. So the steps of a plan lie
- * in one block of 64-bit words, and every word is of a sort: fixed in all plans of the tape, free
- * to be another in each, or set anew whenever it is run. A new plan whose fixed words are those of
- * a tape keeps its free words alone, and of those only where the tape's plans differ.
- */
+ * A model may be called with a hundred lengths, each with its own plan. Their kernels and tensors
+ * are the same; only a few hundred extents differ. If each plan had a complete copy, running plans
+ * in turn would load all of it into the cache each time. So the steps of a plan lie in one block of
+ * 64-bit words. Each word is of one sort: the same in all plans of the tape, free to differ between
+ * plans, or set anew in each run. A new plan that has the same fixed words as an existing tape uses
+ * this tape, and stores only the free words in which the tape's plans differ. */
 
 enum sort {
 	FIXED,
-	INTERNAL, /* fixed: an address within the block */
+	INTERNAL, /* fixed: an address within the block, the same offset in each tape */
 	FREE,
-	VARIABLE, /* free, and there are plans that differ in it: one of the tape's variables */
-	RUNTIME,  /* where inputs and storages lie */
+	VARIABLE, /* free, and the tape's plans differ in it, so it is one of the tape's variables */
+	RUNTIME,  /* address of an input or a storage, set in each run */
 };
 
 enum { ALIGNMENT = 16 };
 
 /* --- the block ----------------------------------------------------------------------------- */
 
-/* Parts begin at multiples of 16 bytes, as cells of a call and DLTensors want it. */
+/* Parts begin at multiples of 16 bytes, as argument cells and DLTensors require. */
 static size_t room(size_t bytes)
 {
 	return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Shape and strides follow the DLTensor in the block. */
+/* In the block a DLTensor is followed by its shape and strides. */
 static size_t extents_of(const struct mpk_dltensor *dl)
 {
 	return (size_t)dl->ndim * (dl->strides ? 2 : 1);
@@ -71,7 +70,7 @@ static void *tape_take(struct mpk_plan_tape *t, size_t bytes, size_t *used)
 	return at;
 }
 
-/* From the address of a member to the sorts of its words. */
+/* Sets the sort of the words at a member's address. */
 static void mark(struct mpk_plan_tape *t, const void *at, size_t words, enum sort sort)
 {
 	size_t first = (size_t)((const uint8_t *)at - (const uint8_t *)t->words) / 8;
@@ -121,18 +120,17 @@ static bool lay_kernel(struct mpk_plan_tape *t, const struct mpk_recorded_step *
 
 		if (mpk_recording_is_number(v)) {
 			mpk_packed_set_tensor(&p, i, t->tensors[v->integer].dl);
-			/* the address of a DLTensor of the tape: the same place in every tape,
-			 * another number */
+			/* the address of a DLTensor on the tape: the same offset in every tape, but another number */
 			mark(t, bits, 1, INTERNAL);
 			continue;
 		}
-		/* a value that needs an object of its own cannot lie in a block of words */
+		/* a value that needs an object cannot lie in a block of words */
 		if (mpk_packed_set(&p, i, v, NULL) != MPK_OK)
 			return false;
 		if (v->kind == MPK_VALUE_INT || v->kind == MPK_VALUE_FLOAT)
 			mark(t, bits, 1, FREE);
 	}
-	to->packed.conv = p.conv; /* member by member: what lies between them stays zero */
+	to->packed.conv = p.conv; /* copied member by member, so that the padding stays zero */
 	to->packed.count = p.count;
 	to->packed.cells = p.cells;
 	to->packed.values = p.values;
@@ -218,8 +216,7 @@ static bool tape_fill(struct mpk_plan_tape *t, const struct mpk_recording *r)
 	t->tensor_count = r->tensor_count;
 	t->input_count = r->input_count;
 
-	/* Sizes and slots differ from plan to plan; what was kept of the last call belongs to
-	 * the tape. */
+	/* Sizes and slots differ from plan to plan; memory kept from the last call belongs to the tape. */
 	for (size_t i = 0; i < r->storage_count; i++) {
 		struct mpk_plan_storage *s = &t->storages[i];
 
@@ -248,7 +245,7 @@ static bool tape_fill(struct mpk_plan_tape *t, const struct mpk_recording *r)
 	return lay_steps(t, r, &used);
 }
 
-/* Owns the recording, whatever comes of it. */
+/* Takes over the recording, also on failure. */
 static struct mpk_plan_tape *tape_of(struct mpk_recording *r)
 {
 	struct mpk_plan_tape *t = calloc(1, sizeof *t);
@@ -264,7 +261,7 @@ static struct mpk_plan_tape *tape_of(struct mpk_recording *r)
 	return NULL;
 }
 
-/* Addresses within the block are compared by where in the block they lead. */
+/* Addresses within the block are equal if their offsets are. */
 static bool is_same_word(const struct mpk_plan_tape *a, const struct mpk_plan_tape *b, size_t i)
 {
 	enum sort sort = a->sorts[i] == VARIABLE ? FREE : (enum sort)a->sorts[i];
@@ -276,7 +273,7 @@ static bool is_same_word(const struct mpk_plan_tape *a, const struct mpk_plan_ta
 	return sort != FIXED || a->words[i] == b->words[i];
 }
 
-/* Whether a tape could run what another was made for. */
+/* Whether a tape could run the plan of another tape. */
 static bool can_share(const struct mpk_plan_tape *have, const struct mpk_plan_tape *made)
 {
 	if (have->word_count != made->word_count || have->step_count != made->step_count ||
@@ -294,8 +291,8 @@ static bool can_share(const struct mpk_plan_tape *have, const struct mpk_plan_ta
 static bool tape_share(struct mpk_plan *plan, struct mpk_plan_tape *have,
 		       const struct mpk_plan_tape *made)
 {
-	/* Words in which the plans that are there differ from the one that comes. */
-	/* the words of the first plan, which all older plans have where they have no own */
+	/* Makes variables of the words in which the existing plans differ from the new one. */
+	/* the words of the first plan, which apply to all older plans that have no own value */
 	for (size_t i = 0; i < have->variable_count; i++)
 		mpk_plan_set_word(have, have->variables[i].word, have->variables[i].first);
 	have->current = NULL;
@@ -317,7 +314,7 @@ static bool tape_share(struct mpk_plan *plan, struct mpk_plan_tape *have,
 	return true;
 }
 
-/* Puts a plan on the first tape that fits, or makes the new one a tape of the machine. */
+/* Puts a plan on the first tape that fits, or adds its own tape to the machine. */
 static bool find_tape(struct mpk_plans *plans, struct mpk_plan *plan, struct mpk_plan_tape *made)
 {
 	struct mpk_plan_tape *have = plans->tapes;
@@ -339,7 +336,7 @@ static bool find_tape(struct mpk_plans *plans, struct mpk_plan *plan, struct mpk
 	return plan->tape != NULL;
 }
 
-/* The last plan of a tape takes it along. */
+/* Frees the tape together with its last plan. */
 static void drop_tape(struct mpk_plans *plans, const struct mpk_plan *plan)
 {
 	struct mpk_plan_tape *t = plan->tape, **at = &plans->tapes;
@@ -399,13 +396,13 @@ bool mpk_plan_replace(struct mpk_plans *plans, struct mpk_plan **place,
 	return true;
 }
 
-/* The tensors among the arguments, in the order of the recorder. */
+/* The tensors among the arguments, in the recorder's order. */
 struct inputs {
 	struct mpk_tensor *few[32], **items;
 	size_t count;
 };
 
-/* Depth first, as the recorder numbered them when it wrapped the arguments. */
+/* Depth first, like the recorder when it wrapped the arguments. */
 static void plan_run_collect(const struct mpk_value *v, struct inputs *in)
 {
 	if (v->kind == MPK_VALUE_TENSOR)
@@ -416,7 +413,7 @@ static void plan_run_collect(const struct mpk_value *v, struct inputs *in)
 
 /* --- memory -------------------------------------------------------------------------------- */
 
-/* What the caller still has from the call before is his; else it is used again. */
+/* Reuses the memory of the previous call's result unless the caller still holds it. */
 static enum mpk_code fresh_result(const struct mpk_plan_places *places, struct mpk_plan_storage *s,
 				  struct mpk_error *err)
 {
@@ -427,21 +424,21 @@ static enum mpk_code fresh_result(const struct mpk_plan_places *places, struct m
 	return mpk_allocator_storage(places->allocators[s->device], s->bytes, &s->kept, err);
 }
 
-/* Make a slot hold at least that many bytes which nobody else has. The memory may be another
- * afterwards, so a call fills all of its slots before it uses one. */
+/* Makes a slot hold at least that many bytes, to which nobody else has a reference. The slot's
+ * address may change, so a call fills all its slots before it uses one. */
 static enum mpk_code fill_slot(struct mpk_plans *plans, size_t slot, uint64_t bytes,
 			       struct mpk_error *err)
 {
 	struct mpk_plan_slot *s = &plans->slots[slot];
 
 	if (s->storage && s->storage->bytes >= bytes && mpk_refs_is_only(&s->storage->refs))
-		return MPK_OK; /* else a function kept a tensor of the call before */
+		return MPK_OK; /* otherwise a function kept a tensor of the previous call */
 	mpk_storage_drop(s->storage);
 	s->storage = NULL;
 	return mpk_allocator_storage(plans->places.allocators[s->device], bytes, &s->storage, err);
 }
 
-/* Where a storage lies in this call; NULL: no step uses it. */
+/* Returns the memory of a storage in this call; NULL if no step uses it. */
 static struct mpk_storage *memory_of(const struct mpk_plans *plans,
 				     const struct mpk_plan_storage *s)
 {
@@ -450,7 +447,7 @@ static struct mpk_storage *memory_of(const struct mpk_plans *plans,
 	return s->first == UINT32_MAX ? NULL : plans->slots[s->slot].storage;
 }
 
-/* Whether a storage lies elsewhere than its tensors say. */
+/* Whether a storage has moved since its tensors were patched. */
 static bool have_moved(const struct mpk_plans *plans, const struct mpk_plan_tape *t)
 {
 	bool moved = false;
@@ -460,8 +457,7 @@ static bool have_moved(const struct mpk_plans *plans, const struct mpk_plan_tape
 
 		if (!memory)
 			continue;
-		/* in a loop that calls the same plan nothing moves, and no tensor is patched but
-		 * the inputs */
+		/* in a loop that calls the same plan nothing moves, so only inputs are patched */
 		moved |= memory->data != t->storages[i].data;
 		t->storages[i].data = memory->data;
 	}
@@ -474,7 +470,7 @@ static void patch(const struct mpk_plan_tape *t, const struct inputs *in, bool m
 		struct mpk_dltensor *dl = t->tensors[i].dl;
 		uint32_t index = t->tensors[i].index;
 
-		/* inputs may lie elsewhere in each call */
+		/* inputs may have other addresses in each call */
 		if (t->tensors[i].source == MPK_PLAN_INPUT) {
 			dl->data = in->items[index]->dl.data;
 			dl->byte_offset = in->items[index]->dl.byte_offset;
@@ -486,14 +482,15 @@ static void patch(const struct mpk_plan_tape *t, const struct inputs *in, bool m
 
 /* --- steps --------------------------------------------------------------------------------- */
 
-/* What a call runs with. */
+/* State of one call of a plan. */
 struct run {
 	struct mpk_plans *plans;
 	const struct mpk_plan_tape *tape;
 	const struct inputs *in;
 };
 
-/* A tensor of the tape as an object that holds its memory: whoever keeps it keeps the content. */
+/* Makes an object of a tensor on the tape. The object holds its memory, so a function that keeps it
+ * keeps the content. */
 static enum mpk_code plan_run_make_tensor(const struct run *r, size_t index, struct mpk_value *out,
 					  struct mpk_error *err)
 {
@@ -512,7 +509,7 @@ static enum mpk_code plan_run_make_tensor(const struct run *r, size_t index, str
 	return MPK_OK;
 }
 
-/* Values of a step with objects in place of the tensors' numbers. */
+/* Makes the argument values of a step: tensors' numbers are replaced by objects. */
 static enum mpk_code make_arguments(const struct run *r, const struct mpk_plan_step *s,
 				    struct mpk_value *out, struct mpk_error *err)
 {
@@ -551,7 +548,7 @@ static enum mpk_code run_step(const struct run *r, const struct mpk_plan_step *s
 	if (code == MPK_OK)
 		code = mpk_function_call(s->function, &(struct mpk_args){ values, NULL, s->count },
 					 &none, err);
-	mpk_value_drop(&none); /* also after a failure: values that were not made are zero */
+	mpk_value_drop(&none); /* also after a failure: the remaining values are zero */
 	for (size_t i = 0; i < s->count; i++)
 		mpk_value_drop(&values[i]);
 	if (values != few)
@@ -578,7 +575,7 @@ static enum mpk_code plan_run_make_result(const struct run *r, const struct mpk_
 	return MPK_OK;
 }
 
-/* Makes the words of the tape those of this plan. */
+/* Writes this plan's values to the variables of the tape. */
 static void load_words(const struct mpk_plan *plan)
 {
 	struct mpk_plan_tape *t = plan->tape;
@@ -606,8 +603,8 @@ static enum mpk_code plan_run(struct mpk_plans *plans, const struct mpk_plan *pl
 	if (t->current != plan)
 		load_words(plan);
 
-	/* Memory for every storage, before any of it is used: a slot that is too small for one
-	 * of the storages that share it moves. */
+	/* Gets memory for every storage before any is used: a slot that is too small for one of its
+	 * storages moves. */
 	for (size_t i = 0; i < t->storage_count; i++) {
 		struct mpk_plan_storage *s = &t->storages[i];
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* decode.c - a program: from instructions to steps
+/* decode.c - decodes the instructions of a program into steps
  *
- * mpk_relay_check made sure of registers, constants, packed functions and jumps. What it leaves is
- * checked here: devices, types, shapes, how many arguments a function takes, and that a function
- * ends. Fields are numbered as formats/relayvm/code.c lists them.
- */
+ * mpk_relay_check has checked registers, constants, packed functions and jumps. This file checks
+ * the rest: devices, types, shapes, the number of arguments of each function, and that every
+ * function ends. Fields are numbered as in formats/relayvm/code.c. */
 #include "executor/relay/internal/relay.h"
 
 #include <inttypes.h>
@@ -13,7 +12,7 @@
 
 #include "text/escape.h"
 
-/* Device types that TVM 0.8 may have written; DLPack's numbers are small. */
+/* Device types that TVM 0.8 may have written are below this number. */
 enum { TYPES_MAX = 64 };
 
 struct decoder {
@@ -21,9 +20,9 @@ struct decoder {
 	struct mpk_relay_place *places;
 	const struct mpk_relay_func *f;
 	const struct mpk_relay_instr *instr;
-	uint32_t start; /* step of the function's first instruction */
-	size_t at;      /* instruction, in the function */
-	uint32_t register_count, extent_count, number_count; /* filled so far */
+	uint32_t start; /* index of the function's first step */
+	size_t at;      /* index of the current instruction in the function */
+	uint32_t register_count, extent_count, number_count; /* elements filled so far */
 	struct mpk_error *err;
 };
 
@@ -32,7 +31,7 @@ static int64_t field(const struct decoder *d, size_t i)
 	return mpk_relay_word(d->instr, i + 1);
 }
 
-/* A register, or an index, that mpk_relay_check held against its bounds. */
+/* Returns a field that mpk_relay_check has checked as a register or an index. */
 static uint32_t reg(const struct decoder *d, size_t i)
 {
 	return (uint32_t)field(d, i);
@@ -63,7 +62,7 @@ static bool decode_place_of(struct decoder *d, int64_t device, uint32_t *out)
 {
 	/* later layouts have a table of virtual devices and name them by index */
 	if (d->p->x.layout == MPK_RELAY_08) {
-		/* TVM 0.8 names a device by its type; each type that occurs becomes a place. */
+		/* TVM 0.8 gives a device only by its type; each type that occurs becomes a place. */
 		size_t i = 0;
 
 		if (device <= 0 || device >= TYPES_MAX)
@@ -82,8 +81,8 @@ static bool decode_place_of(struct decoder *d, int64_t device, uint32_t *out)
 	return true;
 }
 
-/* The devices of parameters or constants, one word each. TVM 0.8 has none for the arguments of a
- * closure after what it captured: they are where the first parameter is. */
+/* Reads the devices of parameters or constants, one word each. For a closure TVM 0.8 gives devices
+ * only of captured values: the other arguments are on the device of the first parameter. */
 static enum mpk_code places_of(struct decoder *d, struct mpk_span words, size_t count,
 			       const char *what, const uint32_t **out)
 {
@@ -147,7 +146,7 @@ static enum mpk_code take_extents(struct decoder *d, struct mpk_relay_step *s, s
 	return MPK_OK;
 }
 
-/* Code, bits and lanes. */
+/* Reads code, bits and lanes. */
 static enum mpk_code take_dtype(struct decoder *d, struct mpk_relay_step *s, size_t from)
 {
 	int64_t code = field(d, from), bits = field(d, from + 1), lanes = field(d, from + 2);
@@ -169,7 +168,7 @@ static enum mpk_code take_place(struct decoder *d, size_t i, uint32_t *out)
 
 static enum mpk_code take_jump(struct decoder *d, size_t i, uint32_t *out)
 {
-	/* no other loop is without end for certain */
+	/* a jump to itself is the only loop that certainly never ends */
 	if (field(d, i) == 0)
 		return fault(d, "jumps to itself");
 	*out = (uint32_t)(d->start + (int64_t)d->at + field(d, i));
@@ -178,7 +177,8 @@ static enum mpk_code take_jump(struct decoder *d, size_t i, uint32_t *out)
 
 /* --- instructions -------------------------------------------------------------------------- */
 
-/* A function and how many arguments it gets: all that it takes, or those that a closure has. */
+/* Checks a function's index and its number of arguments: all parameters, or those that a closure
+ * captures. */
 static enum mpk_code decode_function_index(struct decoder *d, struct mpk_relay_step *s)
 {
 	uint64_t index = (uint64_t)field(d, 0), given = (uint64_t)field(d, 1), taken;
@@ -216,8 +216,9 @@ static enum mpk_code decode_alloc_tensor_reg(struct decoder *d, struct mpk_relay
 	return take_dtype(d, s, 3);
 }
 
-/* The alignment, field 1, says 64, or 128 before 0.9: more than any instruction of a machine asks
- * for, and every storage has the first. With a shape the size register, field 0, is garbage. */
+/* The alignment in field 1 is ignored: it is 64, or 128 before 0.9. Every storage is aligned to 64,
+ * and no machine instruction needs more. If there is a shape, the size register in field 0 is
+ * undefined. */
 static enum mpk_code decode_alloc_storage(struct decoder *d, struct mpk_relay_step *s)
 {
 	bool has_rank = d->p->x.layout == MPK_RELAY_14;
@@ -233,7 +234,7 @@ static enum mpk_code decode_alloc_storage(struct decoder *d, struct mpk_relay_st
 
 static enum mpk_code decode_alloc_adt(struct decoder *d, struct mpk_relay_step *s)
 {
-	s->number = (int32_t)(uint32_t)(uint64_t)field(d, 0); /* as TVM cuts it */
+	s->number = (int32_t)(uint32_t)(uint64_t)field(d, 0); /* truncated as TVM does */
 	return MPK_OK;
 }
 
@@ -256,7 +257,7 @@ static enum mpk_code decode_goto(struct decoder *d, struct mpk_relay_step *s)
 	return take_jump(d, 0, &s->jump[0]);
 }
 
-/* Since 0.14 with a device, which the device of the constant makes superfluous. */
+/* Since 0.14 the instruction also has a device, which is ignored because the constant has one. */
 static enum mpk_code decode_load_const(struct decoder *d, struct mpk_relay_step *s)
 {
 	s->index = reg(d, 0);
@@ -280,8 +281,9 @@ static enum mpk_code decode_device_copy(struct decoder *d, struct mpk_relay_step
 
 enum { NONE = -1 };
 
-/* Which fields of an instruction are registers: the first `reads` are read, `dst` receives the result, those from
- * `list` on are a list. What its other fields are, a function knows. */
+/* Which fields of an instruction are registers: the first `reads` fields are read, `dst` receives
+ * the result, and the fields from `list` on are a list. The instruction's own decoder handles its
+ * other fields. */
 static const struct {
 	int8_t reads, dst, list;
 	enum mpk_code (*rest)(struct decoder *d, struct mpk_relay_step *s);
@@ -319,7 +321,7 @@ static enum mpk_code decode_instruction(struct decoder *d, struct mpk_relay_step
 	if (layouts[op].dst != NONE)
 		s->dst = reg(d, (size_t)layouts[op].dst);
 	if (layouts[op].list != NONE) {
-		/* Registers from field `from` to the last. */
+		/* Checks the registers from field `from` to the last. */
 		size_t from = (size_t)layouts[op].list;
 
 		s->first = d->register_count;
@@ -332,8 +334,8 @@ static enum mpk_code decode_instruction(struct decoder *d, struct mpk_relay_step
 
 /* --- functions ----------------------------------------------------------------------------- */
 
-/* Registers that instructions or arguments could name at all: a number beyond that is a damaged one,
- * and would only take memory. */
+/* Refuses a register count above what instructions and arguments can address: it comes from a
+ * damaged file and would only waste memory. */
 static enum mpk_code check_registers(const struct decoder *d)
 {
 	uint64_t most = d->f->params.count + 4096;
@@ -356,14 +358,14 @@ static enum mpk_code decode_function(struct decoder *d, struct mpk_relay_callee 
 	c->register_count = (uint32_t)d->f->register_file_size;
 	c->params = d->f->params;
 	MPK_TRY(places_of(d, d->f->param_devices, c->params.count, "parameters", &c->param_places));
-	/* the step of an instruction is its place in the function plus the function's start:
-	 * jumps stay simple */
+	/* the step of an instruction is the function's start plus the instruction's index, so jumps need
+	 * only an addition */
 	for (d->at = 0; d->at < d->f->instr_count; d->at++) {
 		d->instr = &d->f->instrs[d->at];
 		MPK_TRY(decode_instruction(d, &d->p->steps[d->start + d->at]));
 	}
 
-	/* A function that ran past its last instruction would run another's. */
+	/* Checks the last instruction: a function without an end would run on into the next one. */
 	size_t count = d->f->instr_count;
 	enum mpk_relay_op last = count ? d->p->steps[d->start + count - 1].op : MPK_RELAY_OPS;
 
@@ -376,7 +378,7 @@ static enum mpk_code decode_function(struct decoder *d, struct mpk_relay_callee 
 
 /* --- the program ---------------------------------------------------------------------------- */
 
-/* The order matters: decoding relies on what mpk_relay_check found sound. */
+/* The order matters: decoding relies on the checks of mpk_relay_check. */
 static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_module *node,
 				  struct mpk_error *err)
 {
@@ -390,7 +392,7 @@ static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_modu
 
 	struct decoder d = { .p = p, .err = err };
 
-	/* Every word of an instruction is at most one element of a list. */
+	/* Upper bound for the lists: each word of an instruction is at most one element. */
 	uint64_t steps = 0, words = 0;
 
 	for (size_t i = 0; i < p->x.func_count; i++) {
@@ -398,7 +400,7 @@ static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_modu
 		for (size_t k = 0; k < p->x.funcs[i].instr_count; k++)
 			words += p->x.funcs[i].instrs[k].count;
 	}
-	/* steps keep indices in 32 bits */
+	/* steps have 32-bit indexes */
 	if (words + p->x.const_count > UINT32_MAX / 2)
 		return mpk_fail(err, MPK_E_CORRUPT, "byte code of %" PRIu64 " words", words);
 	p->callee_count = p->x.func_count;
@@ -422,7 +424,7 @@ static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_modu
 		mpk_arena_array(&p->base.arena, p->x.const_count + 1, sizeof(struct mpk_tensor *));
 	MPK_TRY_ALLOC(p->late, err);
 
-	/* Kernels come from the imports alone: TVM asks its global functions for none. */
+	/* Kernels come only from imported modules: TVM does not look up global functions for them. */
 	p->packed_count = p->x.primitives.count;
 	MPK_TRY_ARRAY(p->packed, &p->base.arena, p->packed_count + 1, err);
 	for (size_t i = 0; i < p->packed_count; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interp.c - the loop over steps, the steps that go elsewhere, and what observers see of them
+/* interp.c - the interpreter: calls from outside, the loop over steps, jumps and calls, and events
+ * for observers
  *
- * Nothing is looked up here, and no index is checked, because decode.c did both. Calls keep their
- * frames in the machine, not on the native stack: TVM compiles loops to recursion, and they are to run
- * as long as memory lasts.
- */
+ * The loop looks nothing up and checks no index, because decode.c did both. Calls keep their frames
+ * in the machine instead of on the native stack: TVM compiles loops to recursion, whose depth only
+ * memory should limit. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -19,16 +19,14 @@
 
 /* --- A machine: its devices, and calls from outside.
  *
- * Closures are functions of the program with their first arguments. What a caller looks up is a
- * closure without any, so that both are called in the same way: arguments are put in order and to
- * the devices where the parameters want them, and then a plan is run, or the byte code where there
- * is none.
+ * A closure is a function with its first arguments. A function that a caller looks up is a closure
+ * without any, so both are called in the same way. A call orders the arguments and copies them to
+ * the devices of the parameters. Then it runs a plan, or the byte code if there is no plan.
  *
- * The program says for each parameter on which device it is to be, and kernels of TVM refuse
- * memory that is not compact, not aligned, or begins at an offset. What is right already is
- * shared; anything else is copied once, here, and not by each kernel that uses it. Numbers become
- * tensors of rank 0, because Relay has no other.
- */
+ * The program states a device for each parameter, and TVM's kernels refuse memory that is not
+ * compact, not aligned, or begins at an offset. Suitable arguments are shared; each other one is
+ * copied once here, so that no kernel needs to copy it. Numbers become tensors of rank 0, because
+ * Relay has no other numbers. */
 
 static enum mpk_code relay_run(struct mpk_relay_vm *vm, size_t function,
 			       const struct mpk_value *args, size_t count, struct mpk_value *result,
@@ -47,7 +45,7 @@ static enum mpk_code choose_device(int32_t type, const struct mpk_dldevice *devi
 		}
 	if (type == MPK_DL_CPU)
 		return MPK_OK;
-	/* a device that this program has no back end for, or one that the caller did not name */
+	/* the program has no back end for the device, or the caller did not name it */
 	if (mpk_device_kind_from(type) == MPK_DEVICE_NONE)
 		return mpk_fail(err, MPK_E_LOAD,
 				"the model is compiled for devices of DLPack type %" PRId32
@@ -114,16 +112,16 @@ static void stop_vm(struct mpk_machine *m)
 
 /* --- as kernels take them ------------------------------------------------------------------ */
 
-/* Arrays within arrays, of a caller. */
+/* most levels of nested arrays in an argument */
 enum { NEST_MAX = 256 };
 
-/* TVM of these releases has one type for bool; arrays of others come with DLPack's. */
+/* TVM of these releases has one type for bool; arrays from elsewhere have DLPack's. */
 static bool is_dlpack_bool(struct mpk_dtype t)
 {
 	return t.code == MPK_DTYPE_BOOL && t.bits == 8;
 }
 
-/* On a device an offset is no obstacle: kernels there get it as it is. */
+/* Kernels on a device accept an offset; kernels on the host do not. */
 static bool kernels_take(const struct mpk_dltensor *dl)
 {
 	return mpk_dltensor_is_compact(dl) &&
@@ -131,7 +129,7 @@ static bool kernels_take(const struct mpk_dltensor *dl)
 		(dl->byte_offset == 0 && (uintptr_t)dl->data % MPK_STORAGE_ALIGN == 0));
 }
 
-/* The same elements in memory of their own. */
+/* Copies the elements to new memory. */
 static enum mpk_code copy_tensor(struct mpk_relay_vm *vm, struct mpk_tensor *t,
 				 struct mpk_dldevice where, struct mpk_tensor **out,
 				 struct mpk_error *err)
@@ -172,13 +170,13 @@ static enum mpk_code take_tensor(struct mpk_relay_vm *vm, struct mpk_tensor *t, 
 		taken = mpk_tensor_hold(t);
 	else
 		MPK_TRY(copy_tensor(vm, t, vm->devices[place], &taken, err));
-	/* kernels of these releases compare with uint1 and refuse DLPack's bool */
+	/* kernels of these releases expect uint1 and refuse DLPack's bool */
 	if (!is_dlpack_bool(t->dl.dtype)) {
 		*out = taken;
 		return MPK_OK;
 	}
 
-	/* The same memory under the type that TVM's kernels know. */
+	/* A tensor over the same memory, with the type that TVM's kernels expect. */
 	struct mpk_dltensor dl = taken->dl;
 
 	dl.dtype = (struct mpk_dtype){ MPK_DTYPE_UINT, 1, dl.dtype.lanes };
@@ -188,7 +186,7 @@ static enum mpk_code take_tensor(struct mpk_relay_vm *vm, struct mpk_tensor *t, 
 	return code;
 }
 
-/* A number as TVM's own callers pass it: of the type that was said, else of 32 bits. */
+/* Converts a number as TVM's own callers do: to the stated type, else to 32 bits. */
 static enum mpk_code relay_inputs_take_number(struct mpk_relay_vm *vm, const struct mpk_value *v,
 					      uint32_t place, struct mpk_tensor **out,
 					      struct mpk_error *err)
@@ -200,7 +198,7 @@ static enum mpk_code relay_inputs_take_number(struct mpk_relay_vm *vm, const str
 	enum mpk_code code;
 
 	if (v->kind == MPK_VALUE_BOOL) {
-		/* take_tensor turns it into what the kernels know */
+		/* take_tensor converts the type to the one that kernels expect */
 		type = (struct mpk_dtype){ MPK_DTYPE_BOOL, 8, 1 };
 		e.i = v->boolean;
 	} else if (v->type.bits) {
@@ -214,7 +212,7 @@ static enum mpk_code relay_inputs_take_number(struct mpk_relay_vm *vm, const str
 	return code;
 }
 
-/* Where a value belongs. */
+/* The required device and type of a value. */
 struct target {
 	struct mpk_relay_vm *vm;
 	const struct mpk_relay_callee *callee;
@@ -237,7 +235,7 @@ static enum mpk_code take_array(const struct target *to, const struct mpk_array 
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value made = { 0 };
 
-	/* a caller's tuples may be nested without end; this recursion may not */
+	/* bounds the recursion, because a caller may nest tuples without limit */
 	if (depth == NEST_MAX)
 		return wrong_kind(to, "tuples nested too deep", err);
 	MPK_TRY(mpk_value_of_array(array->count, &made, err));
@@ -289,8 +287,8 @@ static enum mpk_code relay_inputs_take_value(const struct target *to, const stru
 	return wrong_kind(to, mpk_value_kind_name(v->kind), err);
 }
 
-/* Arguments as kernels take them: each on the device of its parameter, in host
- * memory compact and aligned. What is so already is shared, not copied.
+/* Converts arguments to values that kernels accept: each on the device of its parameter, and
+ * compact and aligned in host memory. Suitable values are shared, not copied.
  * @out     owned values, as many as args */
 static enum mpk_code relay_inputs_take(struct mpk_relay_vm *vm, const struct mpk_relay_callee *c,
 				       const struct mpk_value *args, struct mpk_value *out,
@@ -302,7 +300,7 @@ static enum mpk_code relay_inputs_take(struct mpk_relay_vm *vm, const struct mpk
 
 		if (code == MPK_OK)
 			continue;
-		/* what was taken so far is given back: on failure nothing is owned */
+		/* on failure the values converted so far are dropped: the caller owns nothing */
 		while (i-- > 0)
 			mpk_value_drop(&out[i]);
 		return code;
@@ -312,7 +310,7 @@ static enum mpk_code relay_inputs_take(struct mpk_relay_vm *vm, const struct mpk
 
 /* --- calls ---------------------------------------------------------------------------------- */
 
-enum { FEW = 16 }; /* arguments that find room without an allocation */
+enum { FEW = 16 }; /* arguments that fit without an allocation */
 
 static enum mpk_code interpret(void *machine, size_t function, const struct mpk_value *args,
 			       size_t count, struct mpk_value *result, struct mpk_error *err)
@@ -327,14 +325,14 @@ static enum mpk_code call_planned(struct mpk_relay_vm *vm, size_t function,
 	const struct mpk_plan_interpreter self = { interpret, vm, &vm->recorder };
 
 	if (vm->base.depth > 1) {
-		/* a kernel calls back: its steps are a part of what the kernel does */
+		/* a kernel calls back: these steps belong to the kernel, not to the recorded call */
 		mpk_record_nothing(vm->recorder);
 		return relay_run(vm, function, args, count, result, err);
 	}
-	/* the outermost call: nothing of the one before matters any more */
+	/* for the outermost call, state of earlier calls is reset */
 	vm->steps_left = vm->step_limit;
 	vm->observers = mpk_runtime_observers(vm->program->base.runtime);
-	/* observers see byte code, not the plan that would leave most of it out */
+	/* observers need every step, and a plan would omit most */
 	if (vm->observers)
 		return relay_run(vm, function, args, count, result, err);
 	return mpk_plan_call(vm->plans, &self, function, args, count, result, err);
@@ -376,8 +374,8 @@ const struct mpk_machine_kind mpk_relay_machine_kind = {
 
 /* --- steps that are observed ---------------------------------------------------------------- */
 
-/* How a step is shown: its word, which kind of operator it is, and how many of reg[] it reads. Those
- * with a list read its registers, too. */
+/* For each opcode: its name for observers, its kind of operator, and how many elements of reg[] it
+ * reads. Steps with a list also read the registers of the list. */
 static const struct row {
 	const char *name;
 	enum mpk_operator_kind kind;
@@ -416,7 +414,7 @@ static struct mpk_span relay_interp_name_of(const struct mpk_relay_program *p,
 	return mpk_span_str(rows[s->op].name);
 }
 
-/* Steps that leave something in a register; a kernel fills its arguments instead. */
+/* Whether a step leaves a value in a register. A kernel writes to its arguments instead. */
 static bool returns_value(const struct mpk_relay_step *s)
 {
 	return s->op == MPK_RELAY_INVOKE || s->op == MPK_RELAY_INVOKE_CLOSURE ||
@@ -443,10 +441,10 @@ static enum mpk_code describe_step(const struct mpk_relay_vm *vm, const struct m
 	const struct mpk_frame *f = mpk_frames_top(&vm->frames);
 	const struct mpk_relay_callee *caller = &vm->program->callees[f->callee];
 	const struct row *row = &rows[s->op];
-	/* a storage has its size in a register, or extents */
+	/* the size of a storage is in a register or in extents */
 	unsigned reads = s->op == MPK_RELAY_ALLOC_STORAGE && s->count ? 0 : row->reads;
 	uint32_t listed = row->has_list ? s->count : 0;
-	/* a kernel is given its inputs, then what it fills */
+	/* a kernel's arguments are its inputs, then its outputs */
 	uint32_t inputs = s->op == MPK_RELAY_INVOKE_PACKED ? listed - (uint32_t)s->number : listed;
 
 	*op = (struct mpk_operator){
@@ -473,10 +471,10 @@ static enum mpk_code describe_step(const struct mpk_relay_vm *vm, const struct m
 
 /* --- steps that go elsewhere --------------------------------------------------------------- */
 
-/* The frame that a step works in, and the result of the run once it is done. */
+/* One run of the loop: its frames, and its result at the end. */
 struct run {
 	struct mpk_relay_vm *vm;
-	size_t floor; /* frames below belong to other runs */
+	size_t floor; /* frames below this index belong to other runs */
 	bool done;
 	struct mpk_value result;
 };
@@ -493,7 +491,7 @@ static enum mpk_code watch_step(struct mpk_relay_vm *vm, const struct mpk_relay_
 	MPK_TRY(describe_step(vm, s, &op, err));
 	MPK_TRY(mpk_operator_begin(vm->observers, &op, err));
 	MPK_TRY(run(vm, s, result, err));
-	/* an observer that fails ends the call, whose result nobody takes then */
+	/* an observer that fails ends the call; the result is dropped */
 	code = mpk_operator_end(vm->observers, &op, result, err);
 	if (code != MPK_OK)
 		mpk_value_drop(result);
@@ -502,8 +500,8 @@ static enum mpk_code watch_step(struct mpk_relay_vm *vm, const struct mpk_relay_
 
 /* --- closures --------------------------------------------------------------------------------- */
 
-/* Arguments in the order of the parameters: named ones at their parameter's place, the others at the
- * places that are left. The first `skip` parameters have their values already. */
+/* Puts arguments into the order of the parameters: named ones at their parameters, the others at
+ * those that are left. The first `skip` parameters already have values. */
 static enum mpk_code order_inputs(const struct mpk_signature *model, size_t skip,
 				  const struct mpk_args *args, struct mpk_value *out,
 				  struct mpk_error *err)
@@ -513,7 +511,8 @@ static enum mpk_code order_inputs(const struct mpk_signature *model, size_t skip
 
 	left.inputs += skip;
 	left.input_count -= skip;
-	if (!args->names && args->count == left.input_count) { /* in order as they stand */
+	if (!args->names && args->count == left.input_count) { /* without names the order is already
+							        * right */
 		for (size_t i = 0; i < args->count; i++)
 			out[i] = args->values[i];
 		return MPK_OK;
@@ -559,7 +558,7 @@ static void destroy_closure(struct mpk_function *self)
 
 	mpk_value_drop(&c->captured);
 	free(c);
-	/* last: it may be what keeps the machine */
+	/* dropped last, because it may hold the last reference to the machine */
 	mpk_function_drop(bound);
 }
 
@@ -584,7 +583,8 @@ enum mpk_code mpk_relay_closure_make(struct mpk_relay_vm *vm, size_t function,
 		.destroy = destroy_closure,
 		.takes_names = true,
 	};
-	/* what a closure captured is missing in its parameters, which no signature says */
+	/* a signature that omitted captured parameters would be wrong, so a closure with captured values
+	 * has none */
 	if (captured.array->count == 0)
 		c->base.signature = &vm->program->signatures[function];
 	c->vm = vm;
@@ -594,13 +594,13 @@ enum mpk_code mpk_relay_closure_make(struct mpk_relay_vm *vm, size_t function,
 	return MPK_OK;
 }
 
-/* The closure that a value is, when it is one of this machine; else NULL. */
+/* Returns the closure in a value if it belongs to this machine, else NULL. */
 static const struct mpk_relay_closure *relay_closure_of(const struct mpk_relay_vm *vm,
 							const struct mpk_value *v)
 {
 	const struct mpk_relay_closure *c;
 
-	/* any function may be in a register, also one of another machine */
+	/* a register may hold any function, even of another machine */
 	if (v->kind != MPK_VALUE_FUNCTION || v->function->call != call_closure)
 		return NULL;
 	c = (const struct mpk_relay_closure *)v->function;
@@ -609,7 +609,7 @@ static const struct mpk_relay_closure *relay_closure_of(const struct mpk_relay_v
 
 /* --- steps that go elsewhere --------------------------------------------------------------- */
 
-/* A call of a function of the program. */
+/* Calls a function of the program. */
 static enum mpk_code push_frame(struct mpk_relay_vm *vm, size_t callee, struct mpk_error *err)
 {
 	const struct mpk_relay_callee *c = &vm->program->callees[callee];
@@ -623,7 +623,7 @@ static struct mpk_frame *frame_of(const struct run *r)
 	return mpk_frames_top(&r->vm->frames);
 }
 
-/* A frame for a function, whose first registers are what was captured, then the arguments. */
+/* Pushes a frame for a function: its first registers are the captured values, then the arguments. */
 static enum mpk_code relay_interp_enter(struct mpk_relay_vm *vm, size_t function,
 					const struct mpk_relay_step *s,
 					const struct mpk_array *captured, struct mpk_error *err)
@@ -664,7 +664,7 @@ static enum mpk_code invoke_closure(struct run *r, const struct mpk_relay_step *
 		return mpk_relay_fault(vm, err, "TypeError",
 				       "a closure takes %zu arguments, not %" PRIu32, wanted,
 				       s->count);
-	/* the register keeps it until the new frame has what it captured */
+	/* the register keeps the closure alive until the new frame has copied the captured values */
 	return relay_interp_enter(vm, c->function, s, c->captured.array, err);
 }
 
@@ -681,7 +681,7 @@ static enum mpk_code return_value(struct run *r, const struct mpk_relay_step *s,
 		r->result = v;
 		return MPK_OK;
 	}
-	/* the caller's frame is still at the step that called */
+	/* the caller's frame still points to the calling step */
 	mpk_frames_set(&vm->frames, vm->program->steps[frame_of(r)->at].dst, v);
 	frame_of(r)->at++;
 	return MPK_OK;
@@ -728,7 +728,7 @@ static enum mpk_code relay_interp_take_step(struct run *r, struct mpk_error *err
 	const struct mpk_relay_step *s = &vm->program->steps[frame_of(r)->at];
 	struct mpk_value made = { 0 };
 
-	/* a program that comes from strangers may have no end */
+	/* untrusted programs may loop forever */
 	if (vm->steps_left-- == 0)
 		return mpk_relay_fault(vm, err, "RuntimeError", "a loop without end");
 	if (vm->observers && jumps[s->op]) {
@@ -743,14 +743,15 @@ static enum mpk_code relay_interp_take_step(struct run *r, struct mpk_error *err
 		MPK_TRY(watch_step(vm, s, mpk_relay_makers[s->op], &made, err));
 	else
 		MPK_TRY(mpk_relay_makers[s->op](vm, s, &made, err));
-	/* what a kernel made is in the tensors that it was given */
+	/* a kernel wrote its results to its arguments */
 	if (s->op != MPK_RELAY_INVOKE_PACKED)
 		mpk_frames_set(&vm->frames, s->dst, made);
 	frame_of(r)->at++;
 	return MPK_OK;
 }
 
-/* The kernel that was called before is the last one that stands before the step in its function. */
+/* Notes the step for error messages, with the kernel called before it: the last kernel call that
+ * precedes the step in its function. */
 static void note_step(const struct run *r)
 {
 	const struct mpk_relay_program *p = r->vm->program;
@@ -765,11 +766,11 @@ static void note_step(const struct run *r)
 			mpk_span_str(caller->name), (int64_t)(f->at - caller->start), before);
 }
 
-/* Run a function in a frame of its own until it returns
- * @args    as many as it has parameters; borrowed
- * Returns  MPK_OK, *result owned; MPK_E_RAISED: what a kernel raised, registers that do not hold what
- *          a step needs, a match without a case, recursion or a loop without end; ... All frames of
- *          the run are gone then, and the machine is as before */
+/* Runs a function in a new frame until it returns.
+ * @args    one value for each parameter; borrowed
+ * Returns  MPK_OK, *result owned; MPK_E_RAISED: an error of a kernel, registers of the wrong kind,
+ *          a match without a case, recursion too deep or a loop without end; ... On failure all
+ *          frames of the run are gone and the machine is as before */
 static enum mpk_code relay_run(struct mpk_relay_vm *vm, size_t function,
 			       const struct mpk_value *args, size_t count, struct mpk_value *result,
 			       struct mpk_error *err)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* make.c - the steps that make a value: memory and tensors in it, constants, tuples, closures, copies
+/* make.c - steps that make a value: memory, tensors, constants, tuples, closures and copies
  *
- * Relay has no scalars. Sizes, offsets and conditions are tensors on the host, which steps read when
- * they need a number. A recorder is informed of what is read: a plan leaves steps like these out, so it
- * may only go on if the number is the same in every call of the same shapes.
- */
+ * Relay has no scalars. Sizes, offsets and conditions are tensors on the host, which steps read.
+ * Every read is reported to the recorder: a plan omits these steps, so the number read must be the
+ * same in every call with the same shapes. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,19 +18,18 @@
 
 /* --- Calls of kernels, and what a recorder notes of them.
  *
- * Relay computes shapes with compiled functions, as it computes everything: from the shape of an
- * input, shape functions make the shapes of what follows, and two small kernels their sizes in
- * bytes. When all inputs of a kernel are known from the shapes of the call, and its outputs are a
- * few integers on the host, its results are known as well and the plan leaves the kernel out.
- */
+ * Relay computes shapes with compiled functions: shape functions compute later shapes from an
+ * input's shape, and two small kernels compute sizes in bytes. If all inputs of a kernel follow
+ * from the shapes of the call, and its outputs are a few integers on the host, then its results are
+ * known too and the plan omits the kernel. */
 
-enum { FEW = 24 }; /* arguments that find room without an allocation */
+enum { FEW = 24 }; /* arguments that fit without an allocation */
 
-/* The arguments of one call, tuples taken apart; borrowed from registers. */
+/* The arguments of one call, with tuples flattened; borrowed from registers. */
 struct arguments {
 	struct mpk_value few[FEW], *values;
 	size_t count;
-	size_t outputs; /* index of the first */
+	size_t outputs; /* index of the first output */
 };
 
 static void arguments_fini(struct arguments *a)
@@ -40,7 +38,7 @@ static void arguments_fini(struct arguments *a)
 		free(a->values);
 }
 
-/* A tuple is as many arguments as it has fields. */
+/* Counts each field of a tuple as one argument. */
 static size_t count_arguments(const struct mpk_relay_vm *vm, const struct mpk_relay_step *s)
 {
 	const struct mpk_value *registers = mpk_relay_registers(vm);
@@ -92,7 +90,7 @@ static enum mpk_code relay_packed_collect(const struct mpk_relay_vm *vm,
 		a->values = malloc(count * sizeof *a->values);
 	MPK_TRY_ALLOC(a->values, err);
 	for (uint32_t i = 0; i < s->count; i++) {
-		/* outputs come last; from here on everything is one */
+		/* outputs come last: from here on all arguments are outputs */
 		if (i == s->count - (uint32_t)s->number)
 			a->outputs = a->count;
 		enum mpk_code code = put_register(vm, a, registers[i], err);
@@ -109,7 +107,8 @@ static enum mpk_code relay_packed_collect(const struct mpk_relay_vm *vm,
 
 /* --- the call ------------------------------------------------------------------------------ */
 
-/* TVM leaves a kernel out whose one output has no elements; what is no single tensor is called. */
+/* Whether the kernel's only output has no elements: TVM does not call such a kernel. A kernel
+ * without exactly one output tensor is called. */
 static bool has_nothing_to_do(const struct mpk_relay_vm *vm, const struct mpk_relay_step *s)
 {
 	uint32_t last = s->number == 1 ? vm->program->registers[s->first + s->count - 1] : 0;
@@ -117,7 +116,7 @@ static bool has_nothing_to_do(const struct mpk_relay_vm *vm, const struct mpk_re
 
 	if (s->number != 1 || v->kind != MPK_VALUE_TENSOR)
 		return false;
-	/* no product: an extent of 0 among others that overflow is still no elements */
+	/* tests each extent, because the product of the others may overflow */
 	for (int32_t i = 0; i < v->tensor->dl.ndim; i++)
 		if (v->tensor->dl.shape[i] == 0)
 			return true;
@@ -130,8 +129,7 @@ static enum mpk_code relay_packed_call(struct mpk_function *f, const struct argu
 	struct mpk_value none = { 0 };
 
 	if (f->address) {
-		/* Code at an address: cells on the stack where they fit, and nothing is
-		 * allocated. */
+		/* For code at an address: argument cells on the stack if they fit, to avoid an allocation. */
 		_Alignas(16) char few[FEW * sizeof(struct mpk_ffi_any)];
 		size_t bytes = mpk_packed_bytes(f->convention, a->count);
 		void *memory = bytes <= sizeof few ? few : aligned_alloc(16, bytes);
@@ -163,7 +161,7 @@ static bool are_few_integers(const struct mpk_tensor *t)
 	       mpk_tensor_count(t) <= MPK_TENSOR_NDIM_MAX;
 }
 
-/* Without an input it might be a generator of random numbers. */
+/* A kernel without inputs does not count: it might generate random numbers. */
 static bool computes_shapes(const struct mpk_recorder *r, const struct arguments *a)
 {
 	for (size_t i = 0; i < a->outputs; i++)
@@ -203,7 +201,7 @@ enum mpk_code mpk_relay_invoke_packed(struct mpk_relay_vm *vm, const struct mpk_
 				else if (mpk_recorder_look(r, a.values[i].tensor) ==
 					 MPK_RECORDED_KNOWN)
 					mpk_record_nothing(
-						r); /* it would not be known in the next call */
+						r); /* the result would be unknown in the next call */
 			}
 			if (!is_left_out)
 				mpk_record_kernel(r, f, a.values, a.count, &none);
@@ -215,7 +213,7 @@ enum mpk_code mpk_relay_invoke_packed(struct mpk_relay_vm *vm, const struct mpk_
 
 /* --- constants ----------------------------------------------------------------------------- */
 
-/* Numbers of LOAD_CONSTI are tensors of one int64, as TVM makes them. */
+/* A number of LOAD_CONSTI becomes a tensor of one int64, as in TVM. */
 static enum mpk_code make_number(int64_t number, struct mpk_tensor **out, struct mpk_error *err)
 {
 	static const struct mpk_dtype i64 = { MPK_DTYPE_INT, 64, 1 };
@@ -226,7 +224,7 @@ static enum mpk_code make_number(int64_t number, struct mpk_tensor **out, struct
 	return MPK_OK;
 }
 
-/* Constants are made when they are first used: a call of one function needs few of a model's. */
+/* A constant is made at its first use, because one function needs few of a model's constants. */
 static enum mpk_code make_constant(struct mpk_relay_vm *vm, size_t index, struct mpk_tensor **out,
 				   struct mpk_error *err)
 {
@@ -241,7 +239,7 @@ static enum mpk_code make_constant(struct mpk_relay_vm *vm, size_t index, struct
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "constant %zu is to be an image, '%s'",
 				index, MPK_QUOTE(p->places[place].scope));
 	if (!c->late_bound) {
-		/* A constant of the file, where it lies or as a copy (executor/constant.c). */
+		/* A constant of the file: its own memory, or a copy (executor/constant.c). */
 		struct mpk_dldevice where = vm->devices[place];
 		struct mpk_storage *storage;
 
@@ -290,19 +288,20 @@ static enum mpk_code tensor_at(const struct mpk_relay_vm *vm, uint32_t reg, stru
 	return MPK_OK;
 }
 
-/* The first bytes of a tensor, wherever it lies. A plan goes on only if they never change. */
+/* Reads the first bytes of a tensor on any device. Recording continues only if these bytes are the
+ * same in every call. */
 static enum mpk_code make_read_content(struct mpk_relay_vm *vm, const struct mpk_tensor *t,
 				       void *out, size_t bytes, struct mpk_error *err)
 {
 	const struct mpk_dltensor here = { .data = out, .device = { MPK_DL_CPU, 0 } };
 
-	/* a number out of data may be another in the next call of the same shapes */
+	/* a number computed from data may differ in the next call with the same shapes */
 	if (vm->recorder && mpk_recorder_look(vm->recorder, t) != MPK_RECORDED_KNOWN)
 		mpk_record_nothing(vm->recorder);
 	return mpk_devices_copy(mpk_relay_vm_devices(vm), &t->dl, &here, bytes, err);
 }
 
-/* A signed integer of 1, 2, 4 or 8 bytes in this machine's order: kernels wrote it. */
+/* Reads a signed integer of 1, 2, 4 or 8 bytes in the machine's byte order, which kernels use. */
 static int64_t integer_at(const uint8_t *p, size_t bytes)
 {
 	int64_t i64;
@@ -324,7 +323,7 @@ static int64_t integer_at(const uint8_t *p, size_t bytes)
 	}
 }
 
-/* The first element of the tensor in a register, whatever its shape, as a signed integer of its width. */
+/* Reads the first element of a register's tensor, of any shape, as a signed integer. */
 static enum mpk_code relay_scalar(struct mpk_relay_vm *vm, uint32_t reg, int64_t *out,
 				  struct mpk_error *err)
 {
@@ -342,12 +341,12 @@ static enum mpk_code relay_scalar(struct mpk_relay_vm *vm, uint32_t reg, int64_t
 				       reg, mpk_dtype_print(t->dl.dtype, type),
 				       t->bytes ? "" : " without elements");
 	MPK_TRY(make_read_content(vm, t, raw, (bits + 7) / 8, err));
-	/* bool is uint1 in these releases, and lies in a byte */
+	/* in these releases bool is uint1, stored in one byte */
 	*out = bits == 1 ? raw[0] != 0 : integer_at(raw, bits / 8);
 	return MPK_OK;
 }
 
-/* A shape that a tensor holds: a list of int32 or int64. */
+/* A shape that is stored in a tensor of int32 or int64. */
 struct extents {
 	int64_t extents[MPK_TENSOR_NDIM_MAX];
 	size_t ndim;
@@ -365,7 +364,7 @@ static enum mpk_code shape_at(struct mpk_relay_vm *vm, uint32_t reg, struct exte
 
 	out->ndim = 0;
 	if (dl->ndim == 0)
-		return MPK_OK; /* a tensor of rank 0 is the shape of one */
+		return MPK_OK; /* a tensor of rank 0 is a shape with one extent */
 	if (dl->ndim != 1 || dl->shape[0] > MPK_TENSOR_NDIM_MAX || dl->dtype.lanes != 1 ||
 	    dl->dtype.code != MPK_DTYPE_INT || (dl->dtype.bits != 32 && dl->dtype.bits != 64) ||
 	    !mpk_dltensor_is_compact(dl))
@@ -412,7 +411,7 @@ static enum mpk_code alloc_storage(struct mpk_relay_vm *vm, const struct mpk_rel
 	if (!mpk_relay_place_is_plain(&vm->program->places[s->index])) {
 		MPK_TRY(image_storage(vm, s, &storage, err));
 	} else {
-		/* the instruction may have a shape instead of a size */
+		/* the instruction may give a shape instead of a size */
 		if (s->count) {
 			MPK_TRY(mpk_tensor_bytes_of(s->dtype, vm->program->extents + s->first,
 						    s->count, &bytes, err));
@@ -440,7 +439,7 @@ static enum mpk_code tensor_in(struct mpk_relay_vm *vm, const struct mpk_relay_s
 	struct mpk_tensor *t;
 	int64_t offset;
 
-	/* byte code is checked for its indices, not for what registers hold */
+	/* indexes in byte code were checked, but not the kinds of values in registers */
 	if (storage->kind != MPK_VALUE_STORAGE)
 		return mpk_relay_fault(vm, err, "TypeError",
 				       "register %" PRIu32 " must hold a storage, not %s",
@@ -454,7 +453,7 @@ static enum mpk_code tensor_in(struct mpk_relay_vm *vm, const struct mpk_relay_s
 	return MPK_OK;
 }
 
-/* A tensor whose shape the instruction has, or a register (alloc_tensor_reg). */
+/* Makes a tensor whose shape is in the instruction, or in a register (alloc_tensor_reg). */
 static enum mpk_code alloc_tensor(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
 				  struct mpk_value *result, struct mpk_error *err)
 {
@@ -470,7 +469,7 @@ static enum mpk_code alloc_tensor_reg(struct mpk_relay_vm *vm, const struct mpk_
 	return tensor_in(vm, s, shape.extents, shape.ndim, result, err);
 }
 
-/* A view of the same memory. */
+/* Makes a view of the same memory. */
 static enum mpk_code reshape_tensor(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
 				    struct mpk_value *result, struct mpk_error *err)
 {
@@ -482,7 +481,7 @@ static enum mpk_code reshape_tensor(struct mpk_relay_vm *vm, const struct mpk_re
 	MPK_TRY(tensor_at(vm, s->reg[0], &t, err));
 	MPK_TRY(shape_at(vm, s->reg[1], &shape, err));
 	MPK_TRY(mpk_tensor_bytes_of(t->dl.dtype, shape.extents, shape.ndim, &bytes, err));
-	/* TVM checks neither: a view larger than its tensor would reach past the storage */
+	/* TVM checks neither, but a view larger than its tensor would reach past the storage */
 	if (!mpk_dltensor_is_compact(&t->dl) || bytes > t->bytes)
 		return mpk_relay_fault(vm, err, "ValueError",
 				       "a view of %" PRIu64 " bytes of a tensor of %" PRIu64 "%s",
@@ -499,7 +498,7 @@ static enum mpk_code reshape_tensor(struct mpk_relay_vm *vm, const struct mpk_re
 
 /* --- what the machine writes itself -------------------------------------------------------- */
 
-/* A list of numbers on the host, whose content follows from shapes and tags. */
+/* Makes a list of numbers on the host that depend only on shapes and tags. */
 static enum mpk_code host_list(struct mpk_relay_vm *vm, struct mpk_dtype dtype, const void *numbers,
 			       int64_t count, struct mpk_value *result, struct mpk_error *err)
 {
@@ -553,8 +552,7 @@ static enum mpk_code device_copy(struct mpk_relay_vm *vm, const struct mpk_relay
 	enum mpk_code code;
 
 	MPK_TRY(tensor_at(vm, s->reg[0], &t, err));
-	/* a caller's tensor that is elsewhere was sent to its place before: this is a damaged
-	 * program */
+	/* arguments were already copied to their places, so another device means a damaged program */
 	if (!mpk_dldevice_equal(t->dl.device, vm->devices[s->from]))
 		return mpk_relay_fault(
 			vm, err, "ValueError",
@@ -585,7 +583,7 @@ static enum mpk_code move_register(struct mpk_relay_vm *vm, const struct mpk_rel
 	return MPK_OK;
 }
 
-/* Its result, nothing, takes the place of what the register held. */
+/* Its empty result replaces the value in the register. */
 static enum mpk_code kill_register(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
 				   struct mpk_value *result, struct mpk_error *err)
 {
@@ -610,7 +608,7 @@ static enum mpk_code load_const(struct mpk_relay_vm *vm, const struct mpk_relay_
 	return MPK_OK;
 }
 
-/* An array of the values in the step's registers. */
+/* Makes an array of the values in the step's registers. */
 static enum mpk_code take_list(const struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
 			       struct mpk_value *out, struct mpk_error *err)
 {
@@ -658,7 +656,7 @@ static enum mpk_code get_field(struct mpk_relay_vm *vm, const struct mpk_relay_s
 	return MPK_OK;
 }
 
-/* TVM compares 32 bits, whatever the tensors have. */
+/* Like TVM, compares only 32 bits, whatever the tensors' types are. */
 static enum mpk_code are_equal(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
 			       struct mpk_value *result, struct mpk_error *err)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relay.c - an executable of the Relay VM as a module: its functions, and the constants bound to it
+/* relay.c - an executable of the Relay VM as a module: its functions, and constants bound to it
  *
- * What a function needs, kernels and constants, is looked for when the function
- * is looked up: a library may well have functions that cannot run here beside others that can.
- */
+ * A function's kernels and constants are looked up only when the function is, because a library may
+ * contain functions that cannot run here beside others that can. */
 #include "executor/executor.h"
 
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 
 /* --- what is in a program ------------------------------------------------------------------ */
 
-/* Functions have their names in the table of globals, by index. */
+/* Finds a function by its name in the table of globals; its position there is its index. */
 static size_t relay_find_function(const struct mpk_relay_program *p, const char *name)
 {
 	for (size_t i = 0; i < p->callee_count && i < p->x.globals.count; i++)
@@ -27,11 +26,11 @@ static size_t relay_find_function(const struct mpk_relay_program *p, const char 
 
 /* --- what is missing ----------------------------------------------------------------------- */
 
-/* What was met on the way through all that a function may call. */
+/* Everything that a function may call or use, found by following its calls. */
 struct needs {
 	const struct mpk_relay_program *p;
-	bool *functions, *packed, *consts; /* met; by index */
-	size_t *waiting;                   /* functions to be looked into */
+	bool *functions, *packed, *consts; /* flags by index: reached so far */
+	size_t *waiting;                   /* functions whose steps are still to be visited */
 	size_t waiting_count;
 };
 
@@ -43,7 +42,7 @@ static void needs_fini(struct needs *n)
 	free(n->waiting);
 }
 
-/* Each function is looked into once, also where functions call each other. */
+/* Each function is visited once, even if functions call each other. */
 static void need_function(struct needs *n, size_t index)
 {
 	if (!n->functions[index])
@@ -51,7 +50,7 @@ static void need_function(struct needs *n, size_t index)
 	n->functions[index] = true;
 }
 
-/* Closures may be called from where they go: whoever makes one needs its function. */
+/* A closure may be called anywhere later, so a step that makes a closure needs its function. */
 static void need_step(struct needs *n, const struct mpk_relay_step *s)
 {
 	if (s->op == MPK_RELAY_INVOKE || s->op == MPK_RELAY_ALLOC_CLOSURE)
@@ -62,7 +61,7 @@ static void need_step(struct needs *n, const struct mpk_relay_step *s)
 		n->consts[s->index] = true;
 }
 
-/* The list of names has room for some; the number counts the rest, too. */
+/* The list of names is limited; the count also includes the names left out. */
 static void relay_put_name(struct mpk_strbuf *names, size_t *count, struct mpk_span name)
 {
 	if ((*count)++ < 16)
@@ -184,7 +183,7 @@ const struct mpk_loader mpk_relay_executor = {
 
 /* --- late-bound constants ------------------------------------------------------------------ */
 
-/* The node of a module, which is opened for it. */
+/* Returns the module's node, opened for binding. */
 static enum mpk_code open_module(struct mpk_module *module, struct mpk_node_module **out,
 				 struct mpk_error *err)
 {
@@ -193,14 +192,14 @@ static enum mpk_code open_module(struct mpk_module *module, struct mpk_node_modu
 	if (!relay_accepts(module->kind) || !module->find)
 		return mpk_fail(err, MPK_E_USAGE,
 				"constants are bound to an executable of the Relay VM alone");
-	/* no function has this name: it only makes the module ready */
+	/* no function has this name: the lookup only makes the module load */
 	MPK_TRY(module->find(module, "", &nothing, err));
 	mpk_function_drop(nothing);
 	*out = (struct mpk_node_module *)module;
 	return MPK_OK;
 }
 
-/* As kernels take it: compact and aligned. */
+/* Returns the tensor in a form that kernels accept: compact and aligned. */
 static enum mpk_code usable(struct mpk_tensor *t, struct mpk_tensor **out, struct mpk_error *err)
 {
 	bool aligned = (uintptr_t)mpk_dltensor_data(&t->dl) % MPK_STORAGE_ALIGN == 0;
@@ -220,7 +219,7 @@ static enum mpk_code bind_constant(struct mpk_relay_program *p, size_t index,
 
 	if (!mpk_dldevice_is_host(tensor->dl.device))
 		return mpk_fail(err, MPK_E_USAGE, "a constant is bound to a tensor on a device");
-	/* once here instead of in each call */
+	/* converted once here instead of in each call */
 	MPK_TRY(usable(tensor, &t, err));
 	mpk_tensor_drop(p->late[index]);
 	p->late[index] = t;
@@ -234,7 +233,7 @@ static enum mpk_code bind_found(struct mpk_module *module, mpk_relay_find_fn *fi
 	struct mpk_node_module *node;
 
 	MPK_TRY(open_module(module, &node, err));
-	/* a machine may have made the constant already */
+	/* a machine may already have made the constant */
 	if (mpk_node_machine(node))
 		return mpk_fail(err, MPK_E_CONFLICT,
 				"constants are bound before a function is looked up, not after");
@@ -258,7 +257,7 @@ struct bindings {
 	size_t count;
 };
 
-/* Of a name given twice the last counts. */
+/* If a name was bound twice, the last binding counts. */
 static enum mpk_code find_binding(void *user, struct mpk_span name, struct mpk_tensor **out,
 				  struct mpk_error *err)
 {
@@ -281,7 +280,7 @@ enum mpk_code mpk_relay_bind(struct mpk_module *module, const struct mpk_relay_b
 	return bind_found(module, find_binding, &b, err);
 }
 
-/* False for modules of another kind, and for those that do not load. */
+/* Returns false for modules of another kind and for those that cannot be loaded. */
 static bool has_late(struct mpk_module *module)
 {
 	const struct mpk_relay_program *p;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* aot.c - models that were compiled ahead of time: one call of their entry as a program
+/* aot.c - models compiled ahead of time: one call of their entry function as a program
  *
- * TVM's AotExecutorFactory (0.9 to 0.19) has no graph. The library itself says what its entry takes,
- * by the structures that its function get_c_metadata returns: inputs, outputs, then the
- * pools of workspace memory. So the program has a single step, the call of the entry.
- */
+ * TVM's AotExecutorFactory (0.9 to 0.19) has no graph. The library's function get_c_metadata
+ * returns structures that describe the entry's operands: inputs, outputs, then pools of workspace
+ * memory. So the program has a single step, the call of the entry function. */
 #include "executor/executor.h"
 
 #include <inttypes.h>
@@ -18,10 +17,10 @@
 #include "text/escape.h"
 #include "value/tensor.h"
 
-/* get_c_metadata returns a pointer to structures in the library's own data, laid out by the compiler
- * (include/tvm/runtime/metadata_types.h of apache/tvm). The library may be damaged, so each pointer is
- * followed only where all that it leads to is within the library's segments, and what it leads to is
- * copied before it is looked at: nothing says that it is aligned. */
+/* get_c_metadata returns a pointer to structures in the library's own data, laid out by the
+ * compiler (include/tvm/runtime/metadata_types.h of apache/tvm). The library may be damaged. So a
+ * pointer is followed only if all the data it points to lies within the library's segments, and the
+ * data is copied before use, because it may not be aligned. */
 
 enum { VERSION = 1 };
 
@@ -29,7 +28,7 @@ enum { VERSION = 1 };
 
 struct c_tensor {
 	const char *name;
-	const void *shape; /* int64_t */
+	const void *shape; /* points to int64_t */
 	int64_t ndim;
 	struct mpk_dtype dtype;
 };
@@ -38,7 +37,7 @@ struct c_constant {
 	const char *name;
 	int64_t offset;
 	int64_t bytes;
-	const void *data; /* a tensor record */
+	const void *data; /* points to a tensor record */
 };
 
 struct c_list {
@@ -48,8 +47,8 @@ struct c_list {
 
 struct c_metadata {
 	int64_t version;
-	struct c_list inputs, outputs, workspaces; /* of struct c_tensor */
-	struct c_list constants;                   /* of struct c_constant */
+	struct c_list inputs, outputs, workspaces; /* lists of struct c_tensor */
+	struct c_list constants;                   /* list of struct c_constant */
 	const char *mod_name;
 };
 
@@ -61,18 +60,18 @@ struct reader {
 	struct mpk_error *err;
 };
 
-/* One sentence for all: which pointer it is says enough. */
+/* One message for all errors; the name of the pointer tells enough. */
 static enum mpk_code wrong(const struct reader *r, const char *what)
 {
 	return mpk_fail(r->err, MPK_E_CORRUPT, "metadata: %s leads out of the library's own data",
 			what);
 }
 
-/* A copy of count objects: where they lie may be of any alignment. */
+/* Copies count objects, whose alignment may be wrong. */
 static enum mpk_code read_objects(const struct reader *r, const void *from, int64_t count,
 				  size_t size, const char *what, void **out)
 {
-	/* the product must not wrap before it is compared with the room */
+	/* the product must not overflow before it is compared with the room */
 	if (count < 0 || (uint64_t)count > SIZE_MAX / size ||
 	    (count && mpk_static_room(r->code, from) < (uint64_t)count * size))
 		return wrong(r, what);
@@ -84,7 +83,7 @@ static enum mpk_code read_objects(const struct reader *r, const void *from, int6
 	return MPK_OK;
 }
 
-/* A string with its NUL. */
+/* Reads a string with its NUL. */
 static enum mpk_code metadata_read_text(const struct reader *r, const char *from, const char *what,
 					struct mpk_span *out)
 {
@@ -125,7 +124,7 @@ static enum mpk_code read_tensors(const struct reader *r, struct c_list list, co
 	return MPK_OK;
 }
 
-/* A constant is a tensor as TVM saves it, with its own header (formats/tensor). */
+/* A constant is stored like a saved tensor of TVM, with its header (formats/tensor). */
 static enum mpk_code read_constant(const struct reader *r, const struct c_constant *raw,
 				   struct mpk_aot_constant *out)
 {
@@ -191,13 +190,13 @@ struct loader {
 	const struct mpk_factory *factory;
 	struct mpk_static_program *p;
 	struct mpk_aot_metadata metadata;
-	uint32_t *operands; /* of the entry, as they are added */
+	uint32_t *operands; /* operands of the entry, in the order of addition */
 	size_t operand_count;
 	struct mpk_error *err;
 };
 
-/* Content that a storage has before the first run; it ends within the tensors
- * that were added to the storage */
+/* Adds content that a storage has before the first run. The content must end within the tensors
+ * that were added to the storage. */
 static enum mpk_code static_add_fill(struct mpk_static_program *p, uint32_t storage,
 				     uint64_t offset, struct mpk_span content,
 				     struct mpk_error *err)
@@ -210,7 +209,7 @@ static enum mpk_code static_add_fill(struct mpk_static_program *p, uint32_t stor
 
 /* --- operands of the entry ------------------------------------------------------------------ */
 
-/* A tensor with a storage of its own, as the entry's next operand. */
+/* Adds a tensor with its own storage as the entry's next operand. */
 static enum mpk_code add_operand(struct loader *l, struct mpk_dtype dtype, const int64_t *shape,
 				 size_t ndim, uint32_t *out)
 {
@@ -231,7 +230,7 @@ static enum mpk_code add_tensor(struct loader *l, const struct mpk_aot_tensor *t
 	return code;
 }
 
-/* A pool: so many bytes. */
+/* Adds a pool of that many bytes. */
 static enum mpk_code add_bytes(struct loader *l, uint64_t bytes, uint32_t *out)
 {
 	static const struct mpk_dtype byte = { MPK_DTYPE_UINT, 8, 1 };
@@ -243,13 +242,14 @@ static enum mpk_code add_bytes(struct loader *l, uint64_t bytes, uint32_t *out)
 	return add_operand(l, byte, extent, 1, out);
 }
 
-/* A character that the compiler keeps in the names it writes; others become '_'. */
+/* Whether the compiler keeps a character in the names it generates; it replaces others by '_'. */
 static bool aot_is_plain(uint8_t c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Parameters have the names of the model, the metadata has those of C variables made of them. */
+/* Whether a parameter's name in the model matches a name in the metadata, which is that of the C
+ * variable generated from it. */
 static bool is_name_of(struct mpk_span name, struct mpk_span compiled)
 {
 	if (name.len != compiled.len)
@@ -281,7 +281,7 @@ static enum mpk_code add_outputs(struct loader *l)
 	return MPK_OK;
 }
 
-/* All constants lie in one piece of memory, each where the metadata wants it. */
+/* All constants lie in one block of memory, each at the offset that the metadata gives. */
 static enum mpk_code add_constants(struct loader *l)
 {
 	uint64_t bytes = 0, end;
@@ -290,7 +290,7 @@ static enum mpk_code add_constants(struct loader *l)
 	for (size_t i = 0; i < l->metadata.constant_count; i++) {
 		const struct mpk_aot_constant *c = &l->metadata.constants[i];
 
-		/* the end of the last constant is the size of the pool */
+		/* the end of the last constant is the size of the block */
 		if (!mpk_add_u64(c->offset, c->content.len, &end) || end > INT64_MAX)
 			return mpk_fail(l->err, MPK_E_CORRUPT,
 					"metadata: a constant that ends behind 2^63 bytes");
@@ -304,7 +304,7 @@ static enum mpk_code add_constants(struct loader *l)
 	return MPK_OK;
 }
 
-/* A pool has a type and a shape, but the entry sees its bytes. */
+/* A pool has a type and a shape, but the entry function uses it as bytes. */
 static enum mpk_code add_workspaces(struct loader *l)
 {
 	uint64_t bytes = 0;
@@ -325,8 +325,8 @@ static enum mpk_code load_all(struct loader *l)
 {
 	const struct mpk_aot_metadata *m = &l->metadata;
 
-	/* The function is asked once, when the program is built; what it returns are views of
-	 * the library's data. */
+	/* The function is called once, when the program is built. It returns pointers into the library's
+	 * data. */
 	struct mpk_value data = { 0 };
 	struct mpk_function *f;
 
@@ -349,7 +349,7 @@ static enum mpk_code load_all(struct loader *l)
 	if (!l->operands)
 		return mpk_fail_nomem(l->err);
 
-	/* Operands are in the metadata's order, the program's inputs before its parameters. */
+	/* Operands are in the metadata's order; the program's inputs come before its parameters. */
 	const struct mpk_aot_tensors *inputs = &l->metadata.inputs;
 	uint32_t tensor;
 
@@ -367,7 +367,7 @@ static enum mpk_code load_all(struct loader *l)
 	}
 
 	MPK_TRY(add_outputs(l));
-	/* without workspaces the entry takes no constants either: its code has its own */
+	/* without workspaces the entry takes no constants either, because its code contains them */
 	if (m->workspaces.count) {
 		MPK_TRY(add_constants(l));
 		MPK_TRY(add_workspaces(l));

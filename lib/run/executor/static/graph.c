@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c - models of the graph executor: a graph in JSON as a program
  *
- * TVM's GraphExecutorFactory (src/runtime/graph_executor of apache/tvm up to 0.19) stores the graph as
- * JSON: nodes, entries with type, shape and the number of the storage they lie in. Entries become
- * tensors, storage numbers storages, operators steps. The JSON reader checked indices; what is checked
- * here is what the executor itself relies on: places, sizes and that each input is filled.
- */
+ * TVM's GraphExecutorFactory (src/runtime/graph_executor of apache/tvm up to 0.19) stores the graph
+ * as JSON: nodes, and entries with type, shape and storage number. Entries become tensors, storage
+ * numbers become storages, operators become steps. The JSON reader has checked indexes. This file
+ * checks what the executor relies on: devices, sizes, and that every input is filled. */
 #include "executor/executor.h"
 
 #include <inttypes.h>
@@ -23,11 +22,12 @@ struct loader {
 	const struct mpk_factory *factory;
 	struct mpk_graph_json g;
 	struct mpk_static_program *p; /* its first tensors are the graph's entries */
-	struct mpk_function *linked;  /* finds linked parameters; NULL: there are none */
+	struct mpk_function *linked;  /* function that finds linked parameters; NULL if there is
+				       * none */
 	struct mpk_error *err;
 };
 
-/* A failure is the node's. */
+/* Adds the node's name to a failure. */
 static enum mpk_code of_node(const struct loader *l, size_t node, enum mpk_code code)
 {
 	if (code != MPK_OK)
@@ -43,11 +43,11 @@ struct place {
 	uint32_t entry;
 };
 
-/* By storage, then by entry, so that entries of one storage are neighbours and the order is
- * always the same. */
+/* Sorted by storage, then by entry: entries of one storage are neighbours, and the order is
+ * deterministic. */
 MPK_ORDER_BY2(by_storage, struct place, storage_id, entry)
 
-/* Storage ids are any numbers: those that are used become storages. */
+/* Storage ids may be any numbers; each id in use becomes a storage. */
 static enum mpk_code make_storages(const struct loader *l, const struct place *places,
 				   uint32_t *storages)
 {
@@ -88,7 +88,7 @@ static enum mpk_code make_storages(const struct loader *l, const struct place *p
 
 /* --- inputs --------------------------------------------------------------------------------- */
 
-/* What fills an argument of the graph, data NULL: the caller. */
+/* Finds the content of a graph argument; data is NULL if the caller provides it. */
 static enum mpk_code find_content(const struct loader *l, size_t arg, struct mpk_span *out,
 				  bool *is_linked)
 {
@@ -99,8 +99,7 @@ static enum mpk_code find_content(const struct loader *l, size_t arg, struct mpk
 
 	*is_linked = at == params->names.count;
 	if (*is_linked) {
-		/* A parameter that was linked into the library: its code knows them by storage
-		 * id. */
+		/* A parameter that was linked into the library is looked up by its storage id. */
 		uint32_t entry = l->g.row_ptr[node];
 		struct mpk_value id = mpk_value_of_int(l->g.entries[entry].storage_id),
 				 data = { 0 };
@@ -160,7 +159,7 @@ static enum mpk_code load_inputs(const struct loader *l)
 
 /* --- operators ------------------------------------------------------------------------------ */
 
-/* The tensors that an operator reads, then those that it writes. */
+/* The tensors that an operator reads, followed by those it writes. */
 struct operands {
 	uint32_t *tensors;
 	size_t count, read_count;
@@ -207,7 +206,7 @@ static enum mpk_code load_operator(const struct loader *l, size_t i)
 	MPK_TRY(collect_operands(l, i, &operands));
 	/* the two names that TVM's graph executor handles itself (graph_executor.cc) */
 	if (strcmp(node->func_name, "__nop") == 0) {
-		/* A reshape in place: there is nothing to do where its output lies in the storage of its input. */
+		/* A reshape needs no work if its output lies in the storage of its input. */
 		const struct mpk_static_tensor *tensors = l->p->tensors;
 
 		if (operands.read_count >= 1 && operands.count == operands.read_count + 1 &&
@@ -220,7 +219,7 @@ static enum mpk_code load_operator(const struct loader *l, size_t i)
 		return add_copy(l, &operands);
 	MPK_TRY(mpk_node_import(l->node, node->func_name, &f, l->err));
 	if (node->flatten_data) {
-		/* The same memory with one dimension. */
+		/* A view of the same memory with one dimension. */
 		for (size_t k = 0; k < operands.count; k++) {
 			const struct mpk_static_tensor t = l->p->tensors[operands.tensors[k]];
 			int64_t *extent = mpk_arena_array(&l->p->base.arena, 1, sizeof *extent);
@@ -230,7 +229,8 @@ static enum mpk_code load_operator(const struct loader *l, size_t i)
 			*extent = 1;
 			for (size_t d = 0; d < t.ndim; d++)
 				if (__builtin_mul_overflow(*extent, t.shape[d], extent))
-					*extent = 0; /* another extent is 0: the size was checked */
+					*extent = 0; /* the size was checked: it is 0 because
+						      * another extent is 0 */
 			MPK_TRY(mpk_static_add_tensor(l->p, t.dtype, extent, 1, t.storage,
 						      &operands.tensors[k], l->err));
 		}
@@ -249,7 +249,7 @@ static enum mpk_code load_operator(const struct loader *l, size_t i)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-/* An input node that is no argument would be read without ever being filled. */
+/* Refuses an input node that is not an argument: it would be read without ever being filled. */
 static enum mpk_code check_inputs(const struct loader *l)
 {
 	bool *named = mpk_arena_array(&l->p->base.arena, l->g.node_count + 1, sizeof *named);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine.h - what the executors of all kinds of models have in common
+/* machine.h - the common part of the executors of all kinds of models
  *
- * A node of a library becomes a program, which is decoded once and not changed afterwards. A machine is
- * a program on devices, with its memory. One machine runs one call at a time, and calls of several
- * threads wait for each other; machines of one program share nothing but the program. Functions that
- * a caller looked up hold the machine they are bound to, also when the model gets another one
- * because other devices were asked for.
+ * A node of a library becomes a program, which is decoded once and then does not change. A machine
+ * is a program on devices, with its memory. A machine runs one call at a time; calls of several
+ * threads wait for each other. Machines of one program share only the program. A function that a
+ * caller looked up holds a reference to its machine, even after the model has made another machine
+ * for other devices.
  *
- * A kind of model fills in struct mpk_model_kind for its programs and struct mpk_machine_kind for its
- * machines. These and its models begin with the structures here.
- */
+ * A kind of model fills in struct mpk_model_kind for its programs and struct mpk_machine_kind for
+ * its machines. Its own structures begin with the structures declared here. */
 #ifndef MPK_EXECUTOR_MACHINE_H
 #define MPK_EXECUTOR_MACHINE_H
 
@@ -37,117 +36,119 @@ struct mpk_program {
 	const struct mpk_model_kind *kind;
 	struct mpk_arena arena;
 	struct mpk_runtime *runtime;
-	struct mpk_context context; /* of its functions */
-	struct mpk_host *host;      /* held: keeps the blob and the code */
-	pthread_mutex_t lock;       /* over what follows */
-	struct mpk_strmap shared;   /* constants that were asked for, which its machines share */
+	struct mpk_context context; /* context of its functions */
+	struct mpk_host *host;      /* one reference; keeps the blob and the code alive */
+	pthread_mutex_t lock;       /* protects the fields below */
+	struct mpk_strmap shared;   /* constants that were requested; all machines share them */
 	struct mpk_shared_constant *last_shared;
 };
 
 struct mpk_machine {
 	atomic_uint refs;
 	const struct mpk_machine_kind *kind;
-	unsigned own_refs;           /* of refs: those of functions that the machine itself keeps */
-	struct mpk_program *program; /* held */
-	struct mpk_dldevice devices[MPK_RUNTIME_DEVICES_MAX]; /* what it was started with */
+	unsigned own_refs;           /* references in refs that come from functions which the
+				      * machine itself keeps */
+	struct mpk_program *program; /* one reference */
+	struct mpk_dldevice devices[MPK_RUNTIME_DEVICES_MAX]; /* devices that the machine was
+							       * started with */
 	size_t device_count;
-	pthread_mutex_t lock; /* recursive: a kernel may call back */
-	unsigned depth;       /* calls from outside under way, within each other */
+	pthread_mutex_t lock; /* recursive, because a kernel may call back */
+	unsigned depth;       /* number of nested calls from outside */
 };
 
-/* What a node that is open has in node->state: its program, and a machine for the devices that were
- * asked for last. */
+/* The content of node->state while a node is open: its program, and a machine for the devices that
+ * were requested last. */
 struct mpk_node_model {
 	const struct mpk_model_kind *kind;
-	struct mpk_program *program; /* NULL: not loaded so far */
-	struct mpk_machine *machine; /* NULL: no function was looked up so far */
+	struct mpk_program *program; /* NULL: not loaded yet */
+	struct mpk_machine *machine; /* NULL: no function was looked up yet */
 	struct mpk_dldevice devices[MPK_RUNTIME_DEVICES_MAX];
 	size_t device_count;
 };
 
-/* How models of a kind are loaded; static storage. */
+/* Operations to load models of one kind; static storage. */
 struct mpk_model_kind {
 	size_t program_bytes;
 	const struct mpk_machine_kind *machine;
 
-	/* Fills a program, all of which is zero but for its base.
+	/* Fills in a program, which is zero except for its base.
 	 * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_UNSUPPORTED, MPK_E_LOAD, MPK_E_NOMEM, ... */
 	enum mpk_code (*load)(struct mpk_program *p, struct mpk_node_module *node,
 			      struct mpk_error *err);
-	/* Frees what a program has outside of its arena, also after load failed. */
+	/* Frees everything outside the program's arena, also after load failed. */
 	void (*unload)(struct mpk_program *p);
 
-	/* Which devices a program runs on, at most MPK_RUNTIME_DEVICES_MAX; their number. NULL: those
-	 * that the runtime has for models. */
+	/* Returns the number of devices that a program runs on, at most MPK_RUNTIME_DEVICES_MAX, and stores
+	 * them. NULL: the devices that the runtime has for models. */
 	size_t (*choose_devices)(const struct mpk_program *p, struct mpk_dldevice *out);
 };
 
-/* How they are run; static storage. */
+/* Operations to run programs of one kind; static storage. */
 struct mpk_machine_kind {
 	size_t bytes;
-	unsigned depth_max; /* calls from outside, within each other */
+	unsigned depth_max; /* limit of nested calls from outside */
 
-	/* Fills a machine, all of which is zero but for its base; m->program is there.
+	/* Fills in a machine, which is zero except for its base; m->program is set.
 	 * Returns  MPK_OK; MPK_E_DEVICE, MPK_E_LOAD, MPK_E_RANGE, MPK_E_NOMEM */
 	enum mpk_code (*start)(struct mpk_machine *m, const struct mpk_dldevice *devices,
 			       size_t count, struct mpk_error *err);
-	/* Frees what a machine has, also after start failed. */
+	/* Frees everything in a machine, also after start failed. */
 	void (*stop)(struct mpk_machine *m);
-	/* Lets go of the functions that the machine keeps, when nobody else holds it. NULL where
-	 * own_refs stays 0. */
+	/* Drops the functions that the machine keeps, once there are no other references to it. NULL if
+	 * own_refs is always 0. */
 	void (*drop_own)(struct mpk_machine *m);
 
-	/* Runs a function, by its index; the machine is locked and the context is the program's. */
+	/* Runs a function by its index. The machine is locked, and the current context is the program's. */
 	enum mpk_code (*invoke)(struct mpk_machine *m, size_t function, const struct mpk_args *args,
 				struct mpk_value *result, struct mpk_error *err);
 };
 
-/* mpk_program_constant - content of the program's library as a storage; all machines of the program get the
- * same, which stays as long as the program
+/* mpk_program_constant - a storage with content of the program's library; all machines of the
+ * program share it, and it lives as long as the program
  * Returns  as mpk_constant_storage */
 enum mpk_code mpk_program_constant(struct mpk_program *p, struct mpk_span content,
 				   struct mpk_dtype type, struct mpk_dldevice where,
 				   struct mpk_storage **out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_machine_bind - a function of the program as a value that holds the machine. Calls of one machine
- * wait for each other; calls within each other that are more than kind->depth_max fail with
- * MPK_E_RAISED
+/* mpk_machine_bind - make a function of the program into a value that holds the machine
+ * Calls of one machine wait for each other. More than kind->depth_max nested calls fail with
+ * MPK_E_RAISED.
  * @name    copied
- * @signature  of what the machine holds; may be NULL
+ * @signature  points into memory that the machine keeps; may be NULL
  * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM */
 enum mpk_code mpk_machine_bind(struct mpk_machine *m, size_t function, struct mpk_span name,
 			       const struct mpk_signature *signature, struct mpk_function **out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_machine_again - the function that f is, bound to another machine of the same program, on the same devices:
- * for calls side by side
- * Returns  MPK_OK, one reference in *out; NULL in *out where f was not bound by mpk_machine_bind; as
+/* mpk_machine_again - bind the same function to another machine of the same program on the same
+ * devices, for parallel calls
+ * Returns  MPK_OK, one reference in *out, which is NULL if f was not bound by mpk_machine_bind; as
  *          kind->start; MPK_E_NOMEM */
 enum mpk_code mpk_machine_again(const struct mpk_function *f, struct mpk_function **out,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_machine_owns - whether f was bound to this very machine */
+/* mpk_machine_owns - whether f was bound to this machine */
 bool mpk_machine_owns(const struct mpk_machine *m, const struct mpk_function *f);
 
-/* mpk_node_model_open - as a loader's open: load the program
+/* mpk_node_model_open - a loader's open: load the program
  * Returns  MPK_OK; as kind->load; MPK_E_NOMEM */
 enum mpk_code mpk_node_model_open(struct mpk_node_module *node, const struct mpk_model_kind *kind,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_node_model_program - load the program of an open node where it has none so far
+/* mpk_node_model_program - load the program of an open node unless it is loaded
  * Returns  MPK_OK; as kind->load; MPK_E_NOMEM */
 enum mpk_code mpk_node_model_program(struct mpk_node_module *node,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_node_model_machine - the machine of an open node for the devices that are asked for now, made where the
- * last one is for others; its program is loaded where the model has none so far
+/* mpk_node_model_machine - the machine of an open node for the devices that are requested now
+ * Makes a new machine if the last one is for other devices, and loads the program if necessary.
  * @out     borrowed from the model
  * Returns  MPK_OK; as kind->load and kind->machine->start; MPK_E_NOMEM */
 enum mpk_code mpk_node_model_machine(struct mpk_node_module *node, struct mpk_machine **out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_node_machine - the machine that functions of a node are bound to now; NULL before the first was looked up.
- * Borrowed */
+/* mpk_node_machine - the machine that functions of a node are bound to now; borrowed. NULL before
+ * the first function was looked up */
 static inline struct mpk_machine *mpk_node_machine(const struct mpk_node_module *node)
 {
 	const struct mpk_node_model *model = node->state;
@@ -155,11 +156,11 @@ static inline struct mpk_machine *mpk_node_machine(const struct mpk_node_module 
 	return model ? model->machine : NULL;
 }
 
-/* mpk_node_model_close - as a loader's close: frees the model with what it has; NULL in it is fine */
+/* mpk_node_model_close - a loader's close: free the model, which may be NULL */
 void mpk_node_model_close(struct mpk_node_module *node);
 
-/* mpk_node_model_has - as a loader's has: by the names in the payload, which is not decoded again where
- * the node is open */
+/* mpk_node_model_has - a loader's has: look for a name in the payload, which is not decoded again
+ * if the node is open */
 enum mpk_code mpk_node_model_has(struct mpk_node_module *node, const char *name, bool *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -173,13 +174,13 @@ enum mpk_code mpk_node_payload(const struct mpk_node_module *node, struct mpk_ar
 
 /* One call of a function in byte code. */
 struct mpk_frame {
-	size_t base;     /* of its registers in the stack */
+	size_t base;     /* index of its first register in the stack */
 	uint32_t callee; /* index of the function */
-	uint32_t at;     /* step */
+	uint32_t at;     /* index of the current step */
 };
 
-/* The calls under way, and their registers, one file of them after the other. They are not on the
- * native stack, because compilers make loops of recursion. */
+/* The active calls and their registers, in one array. They are not on the native stack, because
+ * compilers turn loops into recursion. */
 struct mpk_frames {
 	struct mpk_value *stack;
 	size_t stack_used, stack_cap, stack_max;
@@ -187,75 +188,77 @@ struct mpk_frames {
 	size_t count, cap, max;
 };
 
-/* mpk_frames_push - begin a call, with registers that hold nothing
- * @name    of the function, for messages
+/* mpk_frames_push - begin a call, with empty registers
+ * @name    name of the function, for messages
  * Returns  MPK_OK; MPK_E_RAISED: more than f->max calls or f->stack_max registers; MPK_E_NOMEM */
 enum mpk_code mpk_frames_push(struct mpk_frames *f, struct mpk_span name, uint32_t callee,
 			      uint32_t at, uint32_t register_count,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_frames_pop - end the innermost call until `floor` are left; what the registers hold is dropped */
+/* mpk_frames_pop - end calls, innermost first, until `floor` calls are left; their registers are
+ * dropped */
 void mpk_frames_pop(struct mpk_frames *f, size_t floor);
 void mpk_frames_fini(struct mpk_frames *f);
 
-/* mpk_frames_top - the innermost call; until the next push */
+/* mpk_frames_top - the innermost call; valid until the next push */
 static inline struct mpk_frame *mpk_frames_top(const struct mpk_frames *f)
 {
 	return &f->items[f->count - 1];
 }
 
-/* mpk_frames_registers - those of the innermost call; until the next push */
+/* mpk_frames_registers - the registers of the innermost call; valid until the next push */
 static inline struct mpk_value *mpk_frames_registers(const struct mpk_frames *f)
 {
 	return f->stack + mpk_frames_top(f)->base;
 }
 
-/* mpk_frames_set - what a register of the innermost call holds; v is taken over */
+/* mpk_frames_set - set a register of the innermost call; takes over v */
 static inline void mpk_frames_set(struct mpk_frames *f, uint32_t reg, struct mpk_value v)
 {
 	struct mpk_value *r = &mpk_frames_registers(f)[reg], old = *r;
 
-	/* first the new value: dropping the old one may call back */
+	/* store the new value first, because dropping the old one may call back */
 	*r = v;
 	mpk_value_drop(&old);
 }
 
 /* --- content of a library (constant.c) ------------------------------------------------------- */
 
-/* mpk_constant_storage - content of a library as a storage
- * @host    whose content it is; held by a storage that leads into it
- * @content of the blob, or data of the library's code. Nobody may write to the storage.
- * @type    of its elements, whose numbers are little-endian there
+/* mpk_constant_storage - make a storage with content of a library
+ * @host    the library; a storage that points into its content holds a reference
+ * @content in the blob, or in the data of the library's code. Nobody may write to the storage.
+ * @type    type of the elements, which are little-endian
  * @where   device of the storage
  * @out     one reference; at least content.len bytes
- * Pages of a file that were copied are not kept in memory, so that a large one is not there twice.
- * Returns  MPK_OK; MPK_E_DEVICE: the device does not open, or has no room; MPK_E_NOMEM */
+ * Pages of a file are released after they were copied, so that a large file is not in memory twice.
+ * Returns  MPK_OK; MPK_E_DEVICE: the device cannot be opened or has no room; MPK_E_NOMEM */
 enum mpk_code mpk_constant_storage(struct mpk_host *host, struct mpk_span content,
 				   struct mpk_dtype type, struct mpk_dldevice where,
 				   struct mpk_storage **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- the inputs of a call against what a model takes, before anything runs -------------------- */
 
-/* Kernels check their arguments, too, but in words of their own ("Assert fail: ...ndim == 2") and
- * after other kernels have run. A model that knows its inputs refuses a wrong call as a mistake
- * of the caller, and shows him a right one. */
+/* Checks the inputs of a call before anything runs. Kernels check their arguments too, but with
+ * cryptic messages ("Assert fail: ...ndim == 2") and after other kernels have run. This check
+ * reports a wrong call as a usage error and shows a correct call. */
 
-/* mpk_signature_bind - which value of a call is which input, and whether it is right
- * A value with a name is the input or the parameter of that name; those without are the inputs
- * that no value was named for, in their order.
- * @m       its inputs are known; those of no known type take any value
- * @bound   m->input_count + m->param_count places: receives the value of each input, then of each
- *          parameter, borrowed from args; NULL for parameters that keep what they are
- * Returns  MPK_OK; MPK_E_USAGE: a name that the model has not, an input twice, too many or too
- *          few, something else than a tensor, another type, rank or shape, a symbolic extent
- *          with two sizes. The sentence says what was expected and what came, and shows the
- *          options of a call that is right. bound is then undefined. */
+/* mpk_signature_bind - match the values of a call to the inputs of a model, and check them
+ * A value with a name goes to the input or parameter of that name. Values without a name go to the
+ * remaining inputs, in order.
+ * @m       its inputs are known; an input of unknown type accepts any value
+ * @bound   m->input_count + m->param_count elements: receives the value of each input, then of each
+ *          parameter, borrowed from args; NULL for parameters that are not replaced
+ * Returns  MPK_OK; MPK_E_USAGE: an unknown name, an input given twice, too many or too few values,
+ *          a value that is not a tensor, a wrong type, rank or shape, a symbolic extent with two
+ *          sizes. The error tells what was expected and what was given, and shows the options of a
+ *          correct call. bound is then undefined. */
 enum mpk_code mpk_signature_bind(const struct mpk_signature *m, const struct mpk_args *args,
 				 const struct mpk_value **bound,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_signature_order - the values of a call with names in the order of the inputs
- * @out     m->input_count + m->param_count values, to be freed; what they hold is borrowed from args
+/* mpk_signature_order - put the values of a call with names into the order of the inputs
+ * @out     m->input_count + m->param_count values, to be freed; what they refer to is borrowed from
+ *          args
  * Returns  as mpk_signature_bind; MPK_E_NOMEM */
 enum mpk_code mpk_signature_order(const struct mpk_signature *m, const struct mpk_args *args,
 				  struct mpk_value **out, struct mpk_error *err) MPK_MUST_CHECK;

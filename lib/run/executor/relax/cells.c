@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cells.c - what compiled functions call most, on cells of tvm-ffi as they are
+/* cells.c - the builtins that compiled functions call most, working directly on cells of tvm-ffi
  *
- * A compiled function calls a builtin or two for each of its kernels. Translated, each of these calls would
- * make and free a handful of values. These take tensors, shapes and storages out of the cells and put their
- * results there, in the layout from TVM 0.22 on. Whatever they do not expect, and all that is an error, goes
- * the longer way, to the same builtin as a function of values.
- */
+ * A compiled function calls one or two builtins for each of its kernels. If each call were
+ * translated, it would make and free several values. The functions here read tensors, shapes and
+ * storages from the cells and store results there, in the layout from TVM 0.22 on. For unexpected
+ * arguments and for errors they do nothing: then the generic builtin is called with values. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,25 +15,24 @@
 
 /* --- Storages, tensors and shapes that compiled functions keep from one call to the next.
  *
- * In each call a compiled function asks for the same objects in the same order. Those of the call
- * before are given again where nobody else has them any more: a count of references that is 1 says
- * so, and that nobody can change it meanwhile. A storage keeps the tensors in it, a heap of
- * extents the shapes that were made from it. What a function asks for in another order is made
- * anew, so that the order is a guess and no more.
+ * In each call a compiled function requests the same objects in the same order. An object of the
+ * previous call is reused if its reference count is 1: then nobody else has it, and nobody can
+ * change it meanwhile. A storage keeps its tensors, and a heap of extents keeps the shapes made
+ * from it. If requests come in another order, new objects are made; the order is only a guess.
  *
- * What is kept is not shared by what is alive at other times, so that only small storages are.
- */
+ * Memory that is kept cannot be shared with other lifetimes, so only small storages are kept. */
 
 enum {
-	SITES_MAX = 4096,           /* a function, and shapes a heap */
-	VIEWS_MAX = 4,              /* a storage */
-	STORAGE_MAX = 32 << 10,     /* bytes of one */
-	STORAGES_BYTES = 256 << 10, /* of all, a machine */
+	SITES_MAX = 4096,           /* objects of one function, and shapes of one heap */
+	VIEWS_MAX = 4,              /* tensors of one storage */
+	STORAGE_MAX = 32 << 10,     /* bytes of one storage */
+	STORAGES_BYTES = 256 << 10, /* bytes of all storages of a machine */
 };
 
 /* --- objects in the order in which they are asked for ----------------------------------------- */
 
-/* Where the object of the next site is; NULL: there are too many, or memory is out. */
+/* Returns the address of the next site's object; NULL: there are too many sites, or there is no
+ * memory. */
 static void **next_site(struct mpk_relax_sites *s)
 {
 	if (s->at == s->count) {
@@ -45,7 +43,7 @@ static void **next_site(struct mpk_relax_sites *s)
 	return &s->objects[s->at++];
 }
 
-/* Keeps an object that was made just now in place of the one before; the other reference is the caller's. */
+/* Keeps a new object in place of the previous one; the caller has the other reference. */
 static void *keep(void **site, void *object)
 {
 	if (!object || !site)
@@ -77,8 +75,8 @@ static void release_sites(void *data)
 
 /* --- storages and tensors ------------------------------------------------------------------- */
 
-/* The cell of an object that a list of sites has or had: its type says of which kind. Nobody else attaches anything.
- * NULL: the object was never kept. */
+/* Returns the attached cell of an object that is or was in a list of sites; its type tells the kind
+ * of object. No other code attaches cells. NULL: the object was never kept. */
 static void *kept_cell(void *object)
 {
 	const struct mpk_ffi_object *o = object;
@@ -105,7 +103,7 @@ static unsigned holders_of(const struct mpk_storage *storage)
 	return atomic_load_explicit(&storage->refs, memory_order_acquire);
 }
 
-/* Besides the box each of its tensors has a reference, and is idle itself. */
+/* A storage is idle if only its box and its tensors refer to it, and the tensors are idle. */
 static bool is_idle(const struct mpk_storage *storage, const struct mpk_relax_sites *views)
 {
 	size_t i = 0;
@@ -133,10 +131,11 @@ static void *make_box(struct mpk_allocator *allocator, uint64_t bytes)
 	return box;
 }
 
-/* The relax_kept functions return an object as a cell of tvm-ffi holds it: a storage of a device of the
- * machine; a tensor in such a storage; a heap of extents, all 0; a shape made of a heap, whose extents are
- * the caller's to set, as nobody else has it so far (heap NULL: of numbers).
- * Returns  an object with one reference for the caller; NULL: memory is out, or the tensor is not within the storage */
+/* The relax_kept functions return an object in the form of a tvm-ffi cell: a storage on a device of
+ * the machine; a tensor in such a storage; a heap of extents, all 0; a shape from a heap, whose
+ * extents the caller must set (heap NULL: a shape of numbers).
+ * Returns  an object with one reference for the caller; NULL: there is no memory, or the tensor
+ *          does not fit the storage */
 static void *relax_kept_storage(struct mpk_relax_vm *vm, size_t device, uint64_t bytes)
 {
 	struct mpk_relax_kept *k = vm->kept;
@@ -157,7 +156,7 @@ static void *relax_kept_storage(struct mpk_relax_vm *vm, size_t device, uint64_t
 		}
 	}
 
-	/* In place of what was at the site, which is gone before memory is asked for. */
+	/* Frees the site's previous object before new memory is allocated. */
 	struct mpk_allocator *allocator = vm->allocators[device];
 	const struct mpk_storage *storage = *site ? storage_in(*site) : NULL;
 	void *box;
@@ -188,7 +187,8 @@ static bool is_view(const void *object, const struct mpk_dltensor *like)
 	return same;
 }
 
-/* One that is the same already, the one after the last first; else a new one, else another one in its place. */
+/* Reuses a tensor that has the same type and shape, beginning after the last one used; else adds
+ * one, or replaces one. */
 static void *relax_kept_tensor(void *box, const struct mpk_dltensor *like)
 {
 	const struct mpk_ffi_box_cell *cell = kept_cell(box);
@@ -240,7 +240,7 @@ static bool is_idle_heap(void *heap, int64_t slots)
 	return storage && mpk_ffi_is_only(heap) && holders_of(storage) == 1 && t->shape[0] == slots;
 }
 
-/* A slot that is read before it was matched is 0, not what was there. */
+/* Clears the slots, so that a slot that is read before it was matched is 0. */
 static void *relax_kept_heap(struct mpk_relax_vm *vm, int64_t slots)
 {
 	void **site = vm->kept && vm->kept->now ? next_site(vm->kept->now) : NULL;
@@ -314,7 +314,7 @@ static bool is_int(const struct mpk_ffi_any *any)
 	return any->type_index == MPK_FFI_INT;
 }
 
-/* The scope of a memory may be left out. */
+/* The memory scope may be omitted. */
 static bool scope_is_plain(const struct call *c, int32_t at)
 {
 	static const char plain[] = "global";
@@ -328,7 +328,7 @@ static bool scope_is_plain(const struct call *c, int32_t at)
 	return any->type_index == MPK_FFI_RAW_STR && strcmp(any->v_c_str, plain) == 0;
 }
 
-/* A heap of symbolic extents. What is none has no slots. */
+/* A heap of symbolic extents. An argument that is not a heap has no slots. */
 struct heap {
 	int64_t *slots;
 	int64_t count;
@@ -351,7 +351,7 @@ static int64_t *heap_slot(struct heap heap, int64_t index)
 
 static bool give_cell(const struct call *c, int32_t type, void *object)
 {
-	/* in one store: who moves the cell loads it whole, and would wait for stores of its parts */
+	/* in one store: the caller loads the cell as a whole and would stall on stores of its parts */
 	uint64_t __attribute__((vector_size(16))) whole = { (uint32_t)type, (uintptr_t)object };
 
 	if (object)
@@ -365,7 +365,7 @@ static bool give_nothing(const struct call *c)
 	return true;
 }
 
-/* --- builtins: false where the longer way is to be gone ------------------------------------- */
+/* --- builtins: return false to use the generic builtin -------------------------------------- */
 
 static bool on_null_value(const struct call *c)
 {
@@ -412,8 +412,8 @@ static bool match_one(struct heap heap, int64_t code, int64_t operand, int64_t g
 	return slot && *slot == got;
 }
 
-/* A code and an operand for each extent, then a text. What was stored before an extent that does not match
- * is stored again on the longer way. */
+/* The arguments are a code and an operand for each extent, then a text. If an extent does not
+ * match, the generic builtin stores all extents again. */
 static bool on_match_shape(const struct call *c)
 {
 	const int64_t *extents;
@@ -476,7 +476,7 @@ static struct mpk_relax_vm *machine_of(const struct mpk_ffi_any *any)
 	return any->type_index == MPK_FFI_OPAQUE ? any->v_ptr : NULL;
 }
 
-/* TVM gives the bytes themselves. */
+/* TVM passes the size in bytes itself. */
 static bool storage_bytes(struct mpk_dtype dtype, const int64_t *extents, int64_t ndim,
 			  uint64_t *out)
 {
@@ -533,7 +533,7 @@ static bool on_alloc_shape_heap(const struct call *c)
 	return give_cell(c, MPK_FFI_TENSOR, relax_kept_heap(vm, slots));
 }
 
-/* The same memory in another shape, which a view of no more than the tensor can be. */
+/* Makes a view of the same memory, which must not be larger than the tensor. */
 static bool on_reshape(const struct call *c)
 {
 	const struct mpk_dltensor *t = c->count == 2 ? tensor_of(&c->args[0]) : NULL;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* closure.c - builtins that make and call functions
  *
- * A closure is a function like any other, so whoever has one can call it without knowing. What it
- * captured is appended to the arguments, as TVM does (VMClosure::BindLastArgs): the compiler puts
- * captured variables last.
- */
+ * A closure is a function like any other, so callers need not know about it. Captured values are
+ * appended to the arguments, as in TVM (VMClosure::BindLastArgs), because the compiler puts
+ * captured variables last. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +18,7 @@ struct closure {
 	struct mpk_value captured[];
 };
 
-/* Calls with the arguments of two lists in a row. */
+/* Calls with the arguments of both lists, one after the other. */
 static enum mpk_code call_with(struct mpk_function *f, const struct mpk_value *first,
 			       size_t first_count, const struct mpk_value *second,
 			       size_t second_count, struct mpk_value *result, struct mpk_error *err)
@@ -99,8 +98,8 @@ static enum mpk_code make_closure(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
-/* invoke_closure(machine, function, arguments...): the machine is bound in the function here, and applications, which
- * call it by its name, have none. */
+/* invoke_closure(machine, function, arguments...). The machine is not needed, because functions
+ * here are bound to theirs; applications that call the builtin by name have none. */
 static enum mpk_code invoke_closure(const struct mpk_value *args, size_t count,
 				    struct mpk_value *result, struct mpk_error *err)
 {
@@ -114,7 +113,7 @@ static enum mpk_code invoke_closure(const struct mpk_value *args, size_t count,
 				 result, err);
 }
 
-/* call_tir_dyn(function, tensors..., shape): the extents become arguments of their own. */
+/* call_tir_dyn(function, tensors..., shape) passes each extent as a separate argument. */
 static enum mpk_code call_tir_dyn(const struct mpk_value *args, size_t count,
 				  struct mpk_value *result, struct mpk_error *err)
 {
@@ -142,7 +141,8 @@ static enum mpk_code call_tir_dyn(const struct mpk_value *args, size_t count,
 	return code;
 }
 
-/* Graphs of a GPU's launches are an optimisation: calling the function is always right. */
+/* Capturing a GPU's launches in a graph is only an optimisation; calling the function is always
+ * correct. */
 static enum mpk_code run_or_capture(const struct mpk_value *args, size_t count,
 				    struct mpk_value *result, struct mpk_error *err)
 {
@@ -158,8 +158,7 @@ static enum mpk_code run_or_capture(const struct mpk_value *args, size_t count,
 		err);
 }
 
-/* Storages for a graph of launches, made by the function: there is no graph here to keep them
- * for. */
+/* Calls the function that makes the storages of a launch graph; there is no graph to keep them for. */
 static enum mpk_code get_cached_alloc(const struct mpk_value *args, size_t count,
 				      struct mpk_value *result, struct mpk_error *err)
 {
@@ -171,7 +170,8 @@ static enum mpk_code get_cached_alloc(const struct mpk_value *args, size_t count
 	return mpk_function_call(f, &(struct mpk_args){ 0 }, result, err);
 }
 
-/* (nothing, name of a global function, line, arguments...): the function gets the line and the arguments. */
+/* Arguments: (nothing, name of a global function, line, arguments...). The function gets the line
+ * and the arguments. */
 static enum mpk_code invoke_debug_func(const struct mpk_value *args, size_t count,
 				       struct mpk_value *result, struct mpk_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compiled.c - functions of exec_mode="compiled": byte code that became code of the library
+/* compiled.c - functions of exec_mode="compiled", whose byte code was compiled to code of the
+ * library
  *
- * They work on lists of values that only functions of this file and of their loader look into, and find
- * builtins and kernels by name like any code of the library.
- */
+ * They work on lists of values that only this file and their loader access, and they look up
+ * builtins and kernels by name like any code of a library. */
 #include "executor/relax/internal/relax.h"
 
 #include <stdlib.h>
@@ -18,12 +18,12 @@ enum { LISTS = 4 }; /* arguments of a compiled function */
 
 /* --- lists of values ------------------------------------------------------------------------- */
 
-/* Compiled functions name items by number alone and move them through three functions of their loader, so how a
- * list looks is ours: cells of tvm-ffi, or values where the convention is the legacy one. */
+/* Compiled functions refer to items only by number and move them through three functions of their
+ * loader. So the form of a list is free: cells of tvm-ffi, or values with the legacy convention. */
 struct mpk_any_list {
 	enum mpk_convention conv;
 	size_t count;
-	struct mpk_legacy_item *items; /* legacy; else NULL */
+	struct mpk_legacy_item *items; /* legacy convention; else NULL */
 	struct mpk_ffi_any cells[];
 };
 
@@ -68,7 +68,7 @@ static void any_list_destroy(struct mpk_any_list *list)
 	free(list);
 }
 
-/* The old item goes first: a list never holds more than its count. */
+/* Drops the old item first, so that a list never holds more items than its count. */
 static enum mpk_code any_list_set(struct mpk_any_list *list, size_t i, const struct mpk_value *v,
 				  struct mpk_error *err)
 {
@@ -81,7 +81,7 @@ static enum mpk_code any_list_set(struct mpk_any_list *list, size_t i, const str
 	return MPK_OK;
 }
 
-/* What code is given for the list, and gives to the functions that it imports for it. */
+/* Returns the pointer that compiled code gets for a list and passes to the loader's functions. */
 static void *any_list_items(struct mpk_any_list *list)
 {
 	return list->items ? (void *)list->items : (void *)list->cells;
@@ -101,8 +101,7 @@ static enum mpk_code relax_vm_put_functions(struct mpk_relax_vm *vm, enum mpk_co
 
 		MPK_TRY(mpk_relax_vm_function(vm, i, &v.function, err));
 		v.kind = MPK_VALUE_FUNCTION;
-		/* each reference that the list has to this machine is counted, to see when there
-		 * are no others */
+		/* the list's references to its own machine are counted, to detect when no others are left */
 		own = mpk_machine_owns(&vm->base, v.function);
 
 		enum mpk_code code = any_list_set(vm->function_list, i, &v, err);
@@ -129,7 +128,7 @@ static enum mpk_code put_constants(struct mpk_relax_vm *vm, enum mpk_convention 
 	return MPK_OK;
 }
 
-/* Half of a list would be taken for all of it by the next call_with_lists. */
+/* Drops incomplete lists: the next call_with_lists would use them as if they were complete. */
 static void drop_lists(struct mpk_relax_vm *vm)
 {
 	struct mpk_any_list *functions = vm->function_list, *constants = vm->constant_list;
@@ -140,7 +139,7 @@ static void drop_lists(struct mpk_relax_vm *vm)
 	any_list_destroy(constants);
 }
 
-/* All constants and all functions, made when the first compiled function runs. */
+/* Fills the lists of all constants and all functions, when the first compiled function runs. */
 static enum mpk_code fill_lists(struct mpk_relax_vm *vm, enum mpk_convention conv,
 				struct mpk_error *err)
 {
@@ -160,7 +159,7 @@ static enum mpk_code fill_lists(struct mpk_relax_vm *vm, enum mpk_convention con
 	return code;
 }
 
-/* Code at an address, with addresses as arguments, which need no object. */
+/* Calls code at an address with pointer arguments, which need no object. */
 static enum mpk_code call_at_address(const struct mpk_function *f, void *const *lists,
 				     struct mpk_error *err)
 {
@@ -184,7 +183,8 @@ static enum mpk_code call_with_values(struct mpk_function *f, void *const *lists
 	return MPK_OK;
 }
 
-/* f(machine, registers, constants, functions); the result is in the register after the arguments. */
+/* Calls f(machine, registers, constants, functions). The result is in the register after the
+ * arguments. */
 static enum mpk_code call_with_lists(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
 				     struct mpk_any_list *registers, struct mpk_value *result,
 				     struct mpk_error *err)
@@ -206,8 +206,8 @@ static enum mpk_code call_with_lists(struct mpk_relax_vm *vm, const struct mpk_r
 	return MPK_OK;
 }
 
-/* One more than it has registers: a function of no result may name no register for it. Those of the call before are
- * taken again, but for a call within a call. */
+/* The list has one register more than the function: a function without a result may still write
+ * one. The list of the previous call is reused, except in nested calls. */
 static enum mpk_code take_register_list(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
 					struct mpk_any_list **out, struct mpk_error *err)
 {
@@ -221,7 +221,7 @@ static enum mpk_code take_register_list(struct mpk_relax_vm *vm, const struct mp
 	return any_list_create(c->function->convention, count, out, err);
 }
 
-/* What is kept for this function is what its sites are given; what was under way goes on afterwards. */
+/* Switches to the function's own sites for kept objects during the call. */
 static enum mpk_code call_with_sites(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
 				     struct mpk_any_list *registers, struct mpk_value *result,
 				     struct mpk_error *err)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interp.c - a machine, which runs byte code step by step
+/* interp.c - the interpreter of a machine, which runs byte code step by step
  *
- * Nothing is looked up here, and no index is checked: program.c did that. Calls within byte code keep
- * their frames in the machine, not on the native stack, so that loops compiled to recursion run as long
- * as memory lasts; only closures and compiled functions come back here by recursion.
+ * The loop looks nothing up and checks no index, because program.c did. Calls in byte code keep
+ * their frames in the machine instead of on the native stack, so that the depth of loops compiled
+ * to recursion is limited only by memory. Only closures and compiled functions call this file
+ * recursively.
  *
- * Arguments are borrowed from registers and constants, so that a call costs no reference counts. Code at
- * an address is called by cells that lie on the stack; what cannot be written into a cell without
- * an object goes the longer way.
- */
+ * Arguments are borrowed from registers and constants, so that a call changes no reference counts.
+ * Code at an address is called with cells on the stack; arguments that need an object take a slower
+ * path. */
 #include "executor/relax/internal/relax.h"
 
 #include <stdlib.h>
@@ -94,7 +94,7 @@ static enum mpk_code arguments_of(struct mpk_relax_vm *vm, const struct mpk_rela
 
 /* --- calls --------------------------------------------------------------------------------- */
 
-/* Compiled code with arguments as they lie; false: one of them needs an object. */
+/* Calls compiled code with borrowed arguments; false: an argument needs an object. */
 static bool call_packed(const struct mpk_function *f, const struct mpk_relax_arguments *a,
 			struct mpk_value *result, enum mpk_code *code, struct mpk_error *err)
 {
@@ -128,7 +128,8 @@ static enum mpk_code call_callee(struct mpk_relax_vm *vm, const struct mpk_relax
 		return mpk_fail(err, MPK_E_LOAD, "nobody has the function '%s'",
 				MPK_QUOTE(c->name));
 
-	/* A function of the library or of the runtime; as an object where cells do not do. */
+	/* Calls a function of the library or of the runtime; arguments that do not fit a cell are passed as
+	 * objects. */
 	enum mpk_code code;
 
 	if (c->action != MPK_ACTION_KERNEL || !call_packed(c->function, a, result, &code, err))
@@ -144,7 +145,7 @@ static enum mpk_code push_frame(struct mpk_relax_vm *vm, uint32_t callee,
 {
 	const struct mpk_relax_callee *c = &vm->program->callees[callee];
 
-	/* closures pass what they captured, so that the number is known at the call alone */
+	/* closures add captured values, so the number is known only at the call */
 	if (count != c->arg_count)
 		return mpk_relax_raise(err, "TypeError", "%s takes %u arguments, not %zu",
 				       MPK_QUOTE(c->name), c->arg_count, count);
@@ -154,7 +155,7 @@ static enum mpk_code push_frame(struct mpk_relax_vm *vm, uint32_t callee,
 	return MPK_OK;
 }
 
-/* A call whose result is dropped has register -1. */
+/* Register -1 means that the result is dropped. */
 static void set_register(struct mpk_relax_vm *vm, int32_t reg, struct mpk_value v)
 {
 	if (reg < 0)
@@ -177,8 +178,8 @@ static enum mpk_code relax_interp_enter(struct mpk_relax_vm *vm, const struct mp
 	return code;
 }
 
-/* What fails is a call of an operator, in the uppermost frame. Builtins, which make room for it, do not count as the one
- * before. */
+/* Notes the call of an operator that failed, in the innermost frame. As the call before it counts a
+ * kernel or function, not a builtin that only prepares memory. */
 static void note_failure(const struct mpk_relax_vm *vm, const struct mpk_relax_step *s)
 {
 	const struct mpk_relax_program *p = vm->program;
@@ -211,7 +212,7 @@ static enum mpk_code relax_interp_take_step(struct mpk_relax_vm *vm, size_t floo
 	if (s->action == MPK_ACTION_CALL)
 		return relax_interp_enter(vm, s, err);
 	if (s->action == MPK_ACTION_RETURN) {
-		/* Leaves a frame; *done when it was the outermost of this run_function. */
+		/* Leaves a frame; *done if it was the outermost frame of this run_function. */
 		struct mpk_value v;
 
 		MPK_TRY(operand_value(vm, &vm->program->operands[s->first], &v, err));
@@ -233,7 +234,7 @@ static enum mpk_code relax_interp_take_step(struct mpk_relax_vm *vm, size_t floo
 		return MPK_OK;
 	}
 	if (s->action == MPK_ACTION_IF) {
-		/* Conditions are integers or bools; tensors become such by vm.builtin.read_if_cond. */
+		/* A condition is an integer or bool; vm.builtin.read_if_cond converts tensors. */
 		struct mpk_value v;
 		int64_t number;
 
@@ -258,7 +259,8 @@ static enum mpk_code relax_interp_take_step(struct mpk_relax_vm *vm, size_t floo
 	}
 
 	set_register(vm, s->dst, got);
-	mpk_frames_top(&vm->frames)->at++; /* a call back may have moved the frames */
+	mpk_frames_top(&vm->frames)->at++; /* looks the frame up again, because a call back may have
+					    * moved the frames */
 	return MPK_OK;
 }
 
@@ -275,7 +277,7 @@ static enum mpk_code run_function(struct mpk_relax_vm *vm, size_t function,
 		code = mpk_stop_check(stop, err);
 		if (code == MPK_OK)
 			code = relax_interp_take_step(vm, floor, result, &done, err);
-		/* set by those who run byte code of strangers */
+		/* the limit is set by callers that run untrusted byte code */
 		if (vm->step_limit && ++vm->steps > vm->step_limit)
 			code = mpk_relax_raise(err, "RuntimeError", "more than %llu steps",
 					       (unsigned long long)vm->step_limit);
@@ -286,7 +288,7 @@ static enum mpk_code run_function(struct mpk_relax_vm *vm, size_t function,
 
 /* --- calls from outside -------------------------------------------------------------------- */
 
-/* Whether the values are what the function takes. Few inputs need no allocation. */
+/* Checks the values against the signature. A few inputs need no allocation. */
 static enum mpk_code check_inputs(const struct mpk_signature *s, const struct mpk_value *values,
 				  size_t count, struct mpk_error *err)
 {
@@ -303,7 +305,7 @@ static enum mpk_code check_inputs(const struct mpk_signature *s, const struct mp
 	return code;
 }
 
-/* A call that has a plan is right: its types and shapes were checked when the plan was made. */
+/* A call with a plan is not checked: its types and shapes were checked when the plan was made. */
 static enum mpk_code interpret(void *machine, size_t function, const struct mpk_value *args,
 			       size_t count, struct mpk_value *result, struct mpk_error *err)
 {
@@ -313,7 +315,7 @@ static enum mpk_code interpret(void *machine, size_t function, const struct mpk_
 	return run_function(vm, function, args, count, result, err);
 }
 
-/* A compiled function is one operator: of its steps nothing is known. */
+/* A compiled function counts as one operator, because its steps are unknown. */
 static enum mpk_code describe_compiled(const struct mpk_relax_callee *c,
 				       const struct mpk_value *values, size_t count,
 				       struct mpk_operator *op, struct mpk_error *err)
@@ -326,7 +328,8 @@ static enum mpk_code describe_compiled(const struct mpk_relax_callee *c,
 	return MPK_OK;
 }
 
-/* Who is recorded gets tuples of its own: a function that resets items would not reset the caller's. */
+/* Whether a call may reset items of the caller's tuples. A recorded call works on copies of tuples,
+ * so the caller's would not be reset. */
 static bool may_reset(const struct mpk_relax_program *p, const struct mpk_value *args, size_t count)
 {
 	size_t i = 0;
@@ -374,7 +377,7 @@ static enum mpk_code invoke_planned(struct mpk_relax_vm *vm, size_t function,
 		return interpret(vm, function, args, count, result, err);
 	enum mpk_code code = mpk_plan_call(vm->plans, &self, function, args, count, result, err);
 
-	/* a plan knows its steps, and not whose they are */
+	/* the steps of a plan do not tell which function they belong to */
 	if (code != MPK_OK)
 		mpk_failed_note_function(mpk_stop_get(), c->name);
 	return code;
@@ -409,7 +412,7 @@ static enum mpk_code start_vm(struct mpk_machine *m, const struct mpk_dldevice *
 
 	/* --- life
 	 * -------------------------------------------------------------------------------------- */
-	/* byte code takes the last device for the host's, where shapes and scalars are */
+	/* byte code uses the last device as the host, for shapes and scalars */
 	bool has_host = count && devices[count - 1].type == MPK_DL_CPU;
 
 	if (count + !has_host > MPK_RELAX_DEVICES_MAX)
@@ -433,7 +436,7 @@ static enum mpk_code start_vm(struct mpk_machine *m, const struct mpk_dldevice *
 	return MPK_OK;
 }
 
-/* The lists for compiled code hold the machine once for each of its functions. */
+/* The lists for compiled code hold one reference to the machine for each of its functions. */
 static void drop_own(struct mpk_machine *m)
 {
 	mpk_relax_compiled_fini((struct mpk_relax_vm *)m);

@@ -10,7 +10,7 @@
 
 /* --- storages ------------------------------------------------------------------------------ */
 
-/* Memory that is addressed by bytes; any other scope is an image. */
+/* Whether memory of a scope is addressed in bytes; all other scopes are images. */
 static bool relax_memory_is_plain(struct mpk_span scope)
 {
 	return scope.len == 0 || mpk_span_is(scope, "global");
@@ -36,7 +36,7 @@ static enum mpk_code dtype_arg(const char *name, const struct mpk_value *args, s
 	return MPK_OK;
 }
 
-/* The scope of a memory may be left out: then it is plain. */
+/* Returns the scope argument, which may be omitted: then memory is plain. */
 static struct mpk_span scope_arg(const struct mpk_value *args, size_t count, size_t i)
 {
 	if (i < count && args[i].kind == MPK_VALUE_STR)
@@ -83,9 +83,9 @@ static enum mpk_code alloc_storage(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
-/* A tensor of a virtual device whose memory is images: one of its own, not a part of the storage.
- * Where the storage is in host memory the caller named no device for that virtual one; images
- * are then where the model's tensors are. */
+/* Allocates a tensor on a virtual device whose memory is images: it has its own image and is not
+ * part of the storage. A storage in host memory means that the caller named no device for the
+ * virtual one; then the image is on the device of the model's tensors. */
 static enum mpk_code alloc_image(const struct mpk_storage *storage,
 				 const struct mpk_texture_tensor *texture, struct mpk_value *result,
 				 struct mpk_error *err)
@@ -141,7 +141,7 @@ static enum mpk_code alloc_tensor(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
-/* No arguments and no result: byte code empties registers by it. */
+/* Takes no arguments and returns nothing: byte code uses it to empty registers. */
 static enum mpk_code null_value(const struct mpk_value *args, size_t count,
 				struct mpk_value *result, struct mpk_error *err)
 {
@@ -150,7 +150,7 @@ static enum mpk_code null_value(const struct mpk_value *args, size_t count,
 	return mpk_relax_arity("vm.builtin.null_value", count, 0, 0, err);
 }
 
-/* The same reference, not the content: moves constants and integers into registers. */
+/* Copies the reference, not the content: it moves constants and integers into registers. */
 static enum mpk_code relax_memory_copy(const struct mpk_value *args, size_t count,
 				       struct mpk_value *result, struct mpk_error *err)
 {
@@ -161,7 +161,7 @@ static enum mpk_code relax_memory_copy(const struct mpk_value *args, size_t coun
 
 /* --- views --------------------------------------------------------------------------------- */
 
-/* A tensor over the same memory; of a borrowed one a borrowed one. */
+/* Makes a tensor over the same memory; a view of a borrowed tensor is borrowed. */
 static enum mpk_code view_of(struct mpk_tensor *t, struct mpk_dtype dtype, const int64_t *shape,
 			     size_t ndim, uint64_t offset, struct mpk_value *result,
 			     struct mpk_error *err)
@@ -191,7 +191,7 @@ static enum mpk_code reshape(const struct mpk_value *args, size_t count, struct 
 	MPK_TRY(mpk_relax_tensor(name, args, 0, &t, err));
 	MPK_TRY(shape_arg(name, args, 1, &shape, err));
 	MPK_TRY(mpk_tensor_bytes_of(t->dl.dtype, shape->extents, shape->ndim, &bytes, err));
-	/* a view of more than there is would reach past the storage */
+	/* a larger view would reach past the storage */
 	if (!mpk_dltensor_is_compact(&t->dl) || bytes > t->bytes)
 		return mpk_relax_raise(
 			err, "ValueError", "%s: %" PRIu64 " bytes of a tensor of %" PRIu64 "%s",
@@ -199,7 +199,7 @@ static enum mpk_code reshape(const struct mpk_value *args, size_t count, struct 
 	return view_of(t, t->dl.dtype, shape->extents, shape->ndim, 0, result, err);
 }
 
-/* Any type and shape over a part of a tensor's memory. */
+/* Makes a view with any type and shape over a part of a tensor's memory. */
 static enum mpk_code create_view(const struct mpk_value *args, size_t count,
 				 struct mpk_value *result, struct mpk_error *err)
 {
@@ -227,8 +227,8 @@ static enum mpk_code create_view(const struct mpk_value *args, size_t count,
 
 /* --- between devices ----------------------------------------------------------------------- */
 
-/* A new tensor on a device, with the same content. Builtins have no machine, so the devices are
- * those of the call's context. */
+/* Makes a copy of a tensor on a device. Builtins have no machine, so devices are those of the
+ * call's context. */
 static enum mpk_code copy_to(struct mpk_tensor *t, struct mpk_dldevice where,
 			     struct mpk_value *result, struct mpk_error *err)
 {
@@ -249,7 +249,7 @@ static enum mpk_code copy_to(struct mpk_tensor *t, struct mpk_dldevice where,
 	return MPK_OK;
 }
 
-/* A copy, also where the tensor is there already: the program may write to it. */
+/* Copies even if the tensor is on that device, because the program may write to the copy. */
 static enum mpk_code to_device(const struct mpk_value *args, size_t count, struct mpk_value *result,
 			       struct mpk_error *err)
 {
@@ -280,7 +280,7 @@ static enum mpk_code to_device(const struct mpk_value *args, size_t count, struc
 	return MPK_OK;
 }
 
-/* Kernels of some devices take no offset: the same memory under an address of its own, or a
+/* Kernels of some devices accept no offset: returns the same memory with an adjusted address, or a
  * copy. */
 static enum mpk_code ensure_zero_offset(const struct mpk_value *args, size_t count,
 					struct mpk_value *result, struct mpk_error *err)
@@ -294,7 +294,7 @@ static enum mpk_code ensure_zero_offset(const struct mpk_value *args, size_t cou
 		*result = mpk_value_hold(args[0]);
 		return MPK_OK;
 	}
-	/* OpenCL's memory objects have no addresses to add to */
+	/* OpenCL's memory objects have no address to add an offset to */
 	if (t->dl.device.type == MPK_DL_OPENCL || t->dl.byte_offset % MPK_STORAGE_ALIGN)
 		return copy_to(t, t->dl.device, result, err);
 	struct mpk_dltensor dl = t->dl;
@@ -317,7 +317,7 @@ static enum mpk_code make_tuple(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
-/* An item of a tuple that may be changed in place; borrowed. */
+/* Gets an item of a tuple, to change it in place; borrowed. */
 static enum mpk_code item_of(const char *name, const struct mpk_value *args, struct mpk_value **out,
 			     struct mpk_error *err)
 {
@@ -346,7 +346,7 @@ static enum mpk_code tuple_getitem(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
-/* In place: the one who passed the tuple sees it, too, which is the purpose. */
+/* Changes the tuple in place, so that the caller's tuple changes too; that is its purpose. */
 static enum mpk_code tuple_reset_item(const struct mpk_value *args, size_t count,
 				      struct mpk_value *result, struct mpk_error *err)
 {
@@ -360,13 +360,13 @@ static enum mpk_code tuple_reset_item(const struct mpk_value *args, size_t count
 	return MPK_OK;
 }
 
-/* TVM frees its pools here. */
+/* TVM frees its memory pools here. */
 static enum mpk_code clear(const struct mpk_value *args, size_t count, struct mpk_value *result,
 			   struct mpk_error *err)
 {
 	(void)args;
 	(void)result;
-	/* what is kept is bounded, and given back when the machine goes */
+	/* kept memory is limited, and freed with the machine */
 	return mpk_relax_arity("vm.builtin.memory_manager.clear", count, 0, 0, err);
 }
 

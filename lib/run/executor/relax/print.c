@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print.c - R.print and R.assert_op: what a model says of its values
+/* print.c - R.print and R.assert_op: how a model prints its values
  *
- * What it prints goes to whoever the application lets hear it, else nowhere.
- *
- * Values have the form that Python gives them, as the program that wrote the model has it: a tensor is one of NumPy, of
- * which no column is aligned and no line broken.
- */
+ * The text goes to the application's log function, if there is one. Values are printed as Python
+ * would print them; a tensor is printed like a NumPy array, without aligned columns or line breaks. */
 #include <inttypes.h>
 
 #include "base/strbuf.h"
@@ -15,11 +12,11 @@
 #include "value/element.h"
 #include "value/function.h"
 
-enum { ELEMENTS_MAX = 1000 }; /* of a tensor; NumPy's threshold, too */
+enum { ELEMENTS_MAX = 1000 }; /* elements printed of a tensor; NumPy's threshold */
 
 /* --- one value ----------------------------------------------------------------------------------- */
 
-/* "2." and "True", as NumPy has them. */
+/* Prints "2." and "True" as NumPy does. */
 static void render_scalar(struct mpk_strbuf *out, const struct mpk_scalars *s,
 			  struct mpk_dtype dtype, uint64_t i)
 {
@@ -125,7 +122,7 @@ static enum mpk_code render(struct mpk_strbuf *out, struct mpk_runtime *runtime,
 
 /* --- the sentence -------------------------------------------------------------------------------- */
 
-/* "{}" and "{1}" are values, "{{" is a brace; how a value is to be set, after ':' or '!', is not looked at. */
+/* "{}" and "{1}" stand for values, "{{" for a brace. A format after ':' or '!' is ignored. */
 static enum mpk_code put_format(struct mpk_strbuf *out, struct mpk_runtime *runtime,
 				struct mpk_span format, const struct mpk_value *args, size_t count,
 				struct mpk_error *err)
@@ -162,7 +159,7 @@ static enum mpk_code put_format(struct mpk_strbuf *out, struct mpk_runtime *runt
 	return MPK_OK;
 }
 
-/* A format and its values, or, where it is empty, the values in a row. */
+/* Prints a format with its values, or only the values if the format is empty. */
 static enum mpk_code put_values(struct mpk_strbuf *out, const struct mpk_value *args, size_t count,
 				const char *between, struct mpk_error *err)
 {
@@ -180,7 +177,7 @@ static enum mpk_code put_values(struct mpk_strbuf *out, const struct mpk_value *
 
 /* --- builtins ------------------------------------------------------------------------------------- */
 
-/* Who hears it; NULL: nobody. */
+/* Returns the options with the log function; NULL if there is none. */
 static const struct mpk_runtime_options *listener(struct mpk_runtime *runtime)
 {
 	const struct mpk_runtime_options *options = runtime ? mpk_runtime_options(runtime) : NULL;
@@ -188,7 +185,7 @@ static const struct mpk_runtime_options *listener(struct mpk_runtime *runtime)
 	return options && options->log ? options : NULL;
 }
 
-/* (place in the source, tensor) */
+/* Arguments: (place in the source, tensor) */
 static enum mpk_code debug_print(const struct mpk_value *args, size_t count,
 				 struct mpk_value *result, struct mpk_error *err)
 {
@@ -216,7 +213,7 @@ static enum mpk_code debug_print(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
-/* (format, values...) */
+/* Arguments: (format, values...) */
 static enum mpk_code print_values(const struct mpk_value *args, size_t count,
 				  struct mpk_value *result, struct mpk_error *err)
 {
@@ -237,7 +234,7 @@ static enum mpk_code print_values(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
-/* (condition, format, values...) */
+/* Arguments: (condition, format, values...) */
 static enum mpk_code assert_op(const struct mpk_value *args, size_t count, struct mpk_value *result,
 			       struct mpk_error *err)
 {
@@ -247,7 +244,7 @@ static enum mpk_code assert_op(const struct mpk_value *args, size_t count, struc
 
 	(void)result;
 	MPK_TRY(mpk_relax_arity(name, count, 2, SIZE_MAX, err));
-	/* it is read like that of a branch: a tensor or a number */
+	/* reads a condition as a branch does: a tensor or a number */
 	MPK_TRY(mpk_relax_builtin_find(mpk_span_str("vm.builtin.read_if_cond"))
 			->call(args, 1, &condition, err));
 	if (condition.boolean)

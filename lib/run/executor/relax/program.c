@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.c - an executable of the Relax VM, decoded once for running, and the devices that it runs on
+/* program.c - decodes an executable of the Relax VM, and finds out which devices it runs on
  *
- * Byte code is read when the module is opened: operands are checked, and what is called is looked for in
- * the imports, then among the builtins, then among the runtime's global functions. The loop that runs
- * it (interp.c) can then do without any look-up or check. What nobody has is no failure before a
- * function that needs it is looked up, because a library may have others that run.
+ * Byte code is decoded when the module is opened: operands are checked, and callees are looked up
+ * in the imports, then among the builtins, then among the runtime's global functions. So the
+ * interpreter (interp.c) needs no look-up or check. A missing callee is an error only when a
+ * function that needs it is looked up, because a library may have other functions that run.
  *
- * On which devices byte code wants what it works on is read off the kernels that it calls: one pass over a
- * function's steps, in their order, with what each register is: a parameter or a part of one, memory of a
- * device by its number, neither. Views of a tensor are where it is. A callee asks for its arguments where it
- * wants its parameters, so functions are read again until nothing is new. Copies between devices say least,
- * and are asked last.
- */
+ * The devices of byte code follow from the kernels that it calls. One pass over a function's steps
+ * tracks what each register is: a parameter or a part of one, memory of a device number, or
+ * neither. A view is on the device of its tensor. A callee requires its arguments where its
+ * parameters must be, so functions are read again until nothing changes. Copies between devices are
+ * the weakest hint and are used last. */
 #include "executor/relax/internal/relax.h"
 
 #include <inttypes.h>
@@ -35,7 +34,7 @@ enum mpk_code mpk_relax_find_registered(struct mpk_relax_program *p, size_t call
 	MPK_TRY(code);
 	if (!mpk_function_hold(c->function))
 		return MPK_OK;
-	/* nobody is in a step that calls it: no function that needs it was ever given to anybody */
+	/* no call is in this step: no function that needs the callee was returned to anybody */
 	c->action = MPK_ACTION_FUNCTION;
 	for (size_t i = 0; i < p->step_count; i++)
 		if (p->steps[i].action == MPK_ACTION_MISSING && p->steps[i].callee == callee)
@@ -43,8 +42,7 @@ enum mpk_code mpk_relax_find_registered(struct mpk_relax_program *p, size_t call
 	return MPK_OK;
 }
 
-/* A compiled function is code of the library under the name that TVM gives it
- *. */
+/* Finds a compiled function: code of the library under the name that TVM gives it. */
 static enum mpk_code resolve_compiled(struct mpk_relax_program *p, struct mpk_node_module *node,
 				      struct mpk_relax_callee *c, struct mpk_error *err)
 {
@@ -61,8 +59,8 @@ static enum mpk_code resolve_compiled(struct mpk_relax_program *p, struct mpk_no
 	return MPK_OK;
 }
 
-/* Registers and arguments that words of byte code could name at all: a number beyond that is a
- * damaged one, and would only take memory. */
+/* Refuses a number of registers and arguments that words of byte code cannot address: it comes from
+ * a damaged file and would only waste memory. */
 static enum mpk_code check_registers(const struct mpk_relax *x, const struct mpk_relax_func *f,
 				     struct mpk_error *err)
 {
@@ -149,7 +147,7 @@ struct builder {
 	size_t operand_count, operand_room;
 };
 
-/* Room for all operands was counted. */
+/* The list has room, because all operands were counted. */
 static void put_operand(struct builder *b, struct mpk_relax_operand operand)
 {
 	b->p->operands[b->operand_count++] = operand;
@@ -166,7 +164,7 @@ static void put_step(struct builder *b, size_t at, const struct mpk_relax_instr 
 		s->action = b->p->callees[instr->func].action;
 		s->callee = (uint32_t)instr->func;
 		s->count = (uint32_t)instr->arg_count;
-		/* void and the machine are numbers above all registers */
+		/* the void register and the machine have numbers above all registers */
 		if (instr->reg < MPK_RELAX_REG_VOID)
 			s->dst = (int32_t)instr->reg;
 		for (size_t i = 0; i < instr->arg_count; i++)
@@ -188,7 +186,7 @@ static void put_step(struct builder *b, size_t at, const struct mpk_relax_instr 
 	}
 }
 
-/* A function that ran past its last instruction would run another's. */
+/* Checks the last step: a function without an end would run on into the next one. */
 static enum mpk_code relax_check_end(const struct mpk_relax_program *p,
 				     const struct mpk_relax_callee *c, struct mpk_error *err)
 {
@@ -208,7 +206,7 @@ static enum mpk_code count_operands(const struct mpk_relax *x, size_t *out, stru
 	for (size_t i = 0; i < mpk_relax_instr_count(x); i++) {
 		MPK_TRY(mpk_relax_instr(x, i, &instr, err));
 		*out += 1 + instr.arg_count;
-		/* instructions may share words: what they add up to is bounded by nothing else */
+		/* instructions may share words, so only this check limits their sum */
 		if (*out > UINT32_MAX / 2 || *out > 16 * (x->instr_data.len + 64))
 			return mpk_fail(
 				err, MPK_E_CORRUPT,
@@ -217,7 +215,7 @@ static enum mpk_code count_operands(const struct mpk_relax *x, size_t *out, stru
 	return MPK_OK;
 }
 
-/* Signatures are read with the program, as calls by name and checks of arguments need them. */
+/* Signatures are read with the program, because calls by name and checks of arguments need them. */
 static enum mpk_code make_signatures(struct mpk_relax_program *p, struct mpk_error *err)
 {
 	struct mpk_signature *list =
@@ -236,19 +234,20 @@ static enum mpk_code make_signatures(struct mpk_relax_program *p, struct mpk_err
 
 enum { PASSES = 8, REGISTERS_MAX = 1 << 16 };
 
-/* What a register holds; zero: neither. */
+/* The origin of a register's value; zero: unknown. */
 struct origin {
-	struct mpk_type *input; /* a parameter, or a field of one */
-	unsigned memory;        /* 1 + the number of a device */
+	struct mpk_type *input; /* a parameter, or a field of a parameter */
+	unsigned memory;        /* device number + 1 */
 };
 
 struct placing {
 	struct mpk_relax_program *p;
-	int32_t *wanted; /* of each callee that is a kernel: the device of its tensors; 0 */
+	int32_t *
+		wanted; /* for each callee that is a kernel: the device of its tensors; 0: unknown */
 	struct origin *registers;
 	size_t register_count;
 	bool changed;
-	bool guesses; /* copies count, too */
+	bool guesses; /* copies count as hints too */
 };
 
 /* --- on which devices: where from ----------------------------------------------------------------------------- */
@@ -310,14 +309,14 @@ static void want(struct placing *pl, struct origin o, int32_t device)
 			 : o.memory ? &pl->p->devices[o.memory - 1]
 				    : NULL;
 
-	/* what came first stays: texts of checks are read before */
+	/* the first finding stays; checks of types are read before calls */
 	if (!device || !place || *place)
 		return;
 	*place = device;
 	pl->changed = true;
 }
 
-/* What is copied to another device is not there: where nothing else is said, it is on the host. */
+/* The source of a copy to another device is on the host, unless something else is known. */
 static bool is_copy_from_host(const struct placing *pl, const struct mpk_relax_step *s)
 {
 	const struct mpk_relax_operand *type = operand(pl, s, 1);
@@ -363,7 +362,7 @@ static void place_read_function(struct placing *pl, const struct mpk_relax_calle
 	}
 }
 
-/* Functions may share code, so that all of them can be many times the file. */
+/* Limits the work, because functions that share code can add up to many times the file's size. */
 static void place_read_all(struct placing *pl)
 {
 	const struct mpk_relax_program *p = pl->p;
@@ -419,7 +418,7 @@ static enum mpk_code relax_place(struct mpk_relax_program *p, struct mpk_error *
 
 /* --- the program ----------------------------------------------------------------------------------- */
 
-/* Of struct mpk_model_kind; arguments by position or by name. */
+/* The load operation of struct mpk_model_kind. Arguments may be given by position or by name. */
 static enum mpk_code relax_load(struct mpk_program *base, struct mpk_node_module *node,
 				struct mpk_error *err)
 {
@@ -448,7 +447,7 @@ static enum mpk_code relax_load(struct mpk_program *base, struct mpk_node_module
 	for (size_t i = 0; i < p->callee_count; i++) {
 		const struct mpk_relax_callee *c = &p->callees[i];
 
-		/* only what belongs to a function was checked */
+		/* only steps that belong to a function were checked */
 		for (size_t at = c->start; c->action == MPK_ACTION_CALL && at < c->end; at++) {
 			struct mpk_relax_instr instr;
 
@@ -473,8 +472,8 @@ static void relax_vm_unload_program(struct mpk_program *base)
 		mpk_function_drop(p->callees[i].function);
 }
 
-/* The devices that were asked for, followed by those that the program means by their numbers; of a guess
- * the program's replace what was guessed. */
+/* Returns the requested devices, followed by those that the program's device numbers stand for. If
+ * the request was a guess, the program's devices replace it. */
 static size_t choose_devices(const struct mpk_program *base, struct mpk_dldevice *out)
 {
 	const struct mpk_relax_program *p = (const struct mpk_relax_program *)base;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relax.c - an executable of the Relax VM as a module: its functions, its constants and the builtins as values
+/* relax.c - an executable of the Relax VM as a module: functions, constants, and builtins as values
  *
- * A function is looked for by its name, and refused with the names of all that it needs and nobody has.
- * Constants are made when they are first used: a model of gigabytes whose function needs a few of them
- * loads these alone.
+ * A function is found by its name; if callees are missing, the error lists all of them. Constants
+ * are made at their first use: a model of gigabytes whose function needs a few constants loads only
+ * these.
  *
- * The rows of builtins are in program/relax_builtins.def, the functions in four files, by what they work on:
- * shapes, memory, closures, selections; those of caches and other states are in executor/state. Byte code finds
- * them by name when it is loaded, compiled functions as globals of the runtime. Both pass whatever the
- * model says, so that each argument is checked for its kind. Errors have the words of TVM's own builtins.
- */
+ * Builtins are listed in program/relax_builtins.def. Their functions are in four files, by what
+ * they work on: shapes, memory, closures, selections; those of caches and other states are in
+ * executor/state. Byte code finds them by name when it is loaded; compiled functions find them as
+ * globals of the runtime. Both pass arguments from the model, so each argument's kind is checked.
+ * Error texts are those of TVM's own builtins. */
 #include "executor/executor.h"
 
 #include <stdarg.h>
@@ -41,7 +41,7 @@ struct needs {
 	bool *seen;
 	size_t *waiting;
 	size_t waiting_count, missing;
-	bool is_disco; /* one of them is of TVM's sessions of several processes */
+	bool is_disco; /* a missing function belongs to TVM's multi-process sessions (Disco) */
 	struct mpk_strbuf names;
 };
 
@@ -52,7 +52,7 @@ static void needs_fini(struct needs *n)
 	mpk_strbuf_fini(&n->names);
 }
 
-/* What was missing when the program was read may have been registered since. */
+/* A callee that was missing when the program was read may be registered now. */
 static enum mpk_code need_callee(struct needs *n, size_t callee, struct mpk_error *err)
 {
 	const struct mpk_relax_callee *c = &n->p->callees[callee];
@@ -64,7 +64,7 @@ static enum mpk_code need_callee(struct needs *n, size_t callee, struct mpk_erro
 		MPK_TRY(mpk_relax_find_registered(n->p, callee, err));
 	if (c->action == MPK_ACTION_CALL)
 		n->waiting[n->waiting_count++] = callee;
-	/* all that is missing is named at once, not one function a try */
+	/* collects all missing functions, so that one error lists them */
 	n->is_disco |=
 		c->action == MPK_ACTION_MISSING && mpk_span_starts(c->name, "runtime.disco.");
 	if (c->action == MPK_ACTION_MISSING)
@@ -78,7 +78,7 @@ static enum mpk_code need_all_of(struct needs *n, const struct mpk_relax_callee 
 	for (size_t at = c->start; at < c->end; at++) {
 		const struct mpk_relax_step *s = &n->p->steps[at];
 
-		/* what follows in the enum calls nothing */
+		/* later values of the enum do not call anything */
 		if (s->action > MPK_ACTION_MISSING)
 			continue;
 		MPK_TRY(need_callee(n, s->callee, err));
@@ -116,7 +116,7 @@ static enum mpk_code relax_check_function(struct mpk_relax_program *p, size_t fu
 
 /* --- builtins ----------------------------------------------------------------------------------- */
 
-/* Every builtin with the family that has its row. */
+/* Every builtin, with the family that implements it. */
 static const struct {
 	const char *name;
 	const struct mpk_relax_builtins *family;
@@ -136,7 +136,7 @@ const struct mpk_relax_builtin *mpk_relax_builtin_at(size_t i)
 
 	if (i >= MPK_ARRAY_COUNT(names))
 		return NULL;
-	/* rows of a family are in the order of this table */
+	/* the rows of a family are in the order of this table */
 	while (strcmp(names[i].family->rows[row].name, names[i].name) != 0)
 		row++;
 	return &names[i].family->rows[row];
@@ -150,12 +150,12 @@ const struct mpk_relax_builtin *mpk_relax_builtin_find(struct mpk_span name)
 	return NULL;
 }
 
-/* A builtin as a value; one row, without the machine: who needs it passes it as the first
- * argument. */
+/* A builtin as a value. Its row has no machine: callers pass it as the first argument if needed. */
 struct builtin_function {
 	struct mpk_function base;
 	const struct mpk_relax_builtin *builtin;
-	struct mpk_runtime *runtime; /* for calls that no module code makes; NULL: there are none */
+	struct mpk_runtime *runtime; /* runtime for calls that do not come from module code; NULL:
+				      * there are no such calls */
 };
 
 static enum mpk_code call_builtin(struct mpk_function *self, const struct mpk_args *args,
@@ -244,7 +244,7 @@ static enum mpk_code relax_vm_make_tensor(struct mpk_relax_vm *vm,
 	return MPK_OK;
 }
 
-/* Extents as they are stored, eight bytes each, at any address. */
+/* Reads extents in their stored form: eight bytes each, not aligned. */
 static enum mpk_code make_shape(struct mpk_span raw, struct mpk_value *out, struct mpk_error *err)
 {
 	size_t ndim = raw.len / 8;
@@ -425,7 +425,7 @@ enum mpk_code mpk_relax_int(const char *name, const struct mpk_value *args, size
 enum mpk_code mpk_relax_machine(const char *name, const struct mpk_value *args,
 				struct mpk_relax_vm **out, struct mpk_error *err)
 {
-	/* byte code has no other way to a pointer than the machine's own register */
+	/* the machine's register is the only pointer that byte code can pass */
 	if (args[0].kind != MPK_VALUE_OPAQUE || !args[0].opaque)
 		return mpk_relax_raise(err, "TypeError",
 				       "%s: argument 0 must be the machine, not %s", name,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* select.c - builtins whose results have as many elements as the data says: nonzero, unique
+/* select.c - builtins whose results' sizes depend on data: nonzero, unique
  *
- * TVM has them in its Python package only, by NumPy, so that its other runtimes do not load a model that
- * has one of them. Results are NumPy's, but for this: NaN equals NaN in rows, too, and what says where
- * each element went is of one dimension, as the type in the model has it.
- */
+ * TVM implements them in its Python package with NumPy, so its other runtimes cannot load models
+ * that use them. Results equal NumPy's with two exceptions: NaN equals NaN in rows too, and the
+ * inverse indexes have one dimension, as in the model's type. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +21,8 @@ static void drop_taken(struct mpk_tensor *const *t)
 	mpk_tensor_drop(*t);
 }
 
-/* What NumPy's functions need: contiguous numbers that the host can read. From a device they are fetched; as in TVM,
- * the result is in host memory then, too.
+/* Returns a tensor as contiguous numbers in host memory; from a device they are copied. As in TVM,
+ * the result is then in host memory too.
  * @out     one reference */
 static enum mpk_code take_tensor(const char *name, const struct mpk_value *args,
 				 struct mpk_tensor **out, struct mpk_error *err)
@@ -63,7 +62,7 @@ static bool is_zero(struct mpk_dtype t, const uint8_t *p)
 	return e.i == 0;
 }
 
-/* The position of element `at`, a coordinate a row of out. */
+/* Stores the coordinates of element `at`, one in each row of out. */
 static void put_position(const struct mpk_dltensor *dl, uint64_t at, int64_t *out, int64_t columns)
 {
 	for (int32_t d = dl->ndim; d-- > 0;) {
@@ -90,7 +89,7 @@ static enum mpk_code nonzero(const struct mpk_value *args, size_t count, struct 
 	width = mpk_dtype_bytes(x->dl.dtype);
 	if (x->dl.ndim)
 		shape[0] = x->dl.ndim;
-	/* counted first: the result has as many columns */
+	/* counts first, because the count is the number of columns of the result */
 	for (uint64_t i = 0; i < mpk_tensor_count(x); i++)
 		shape[1] += !is_zero(x->dl.dtype, data + i * width);
 	MPK_TRY(mpk_tensor_create(i64, shape, 2, MPK_STORAGE_PRIVATE, &positions, err));
@@ -103,22 +102,22 @@ static enum mpk_code nonzero(const struct mpk_value *args, size_t count, struct 
 
 /* --- unique -------------------------------------------------------------------------------- */
 
-/* A tensor as slices along an axis; without one its elements are the slices. */
+/* A tensor as slices along an axis; without an axis each element is a slice. */
 struct slices {
 	const struct mpk_tensor *x;
-	size_t count, outer, inner; /* a slice has outer * inner elements */
-	int32_t axis;               /* -1: none */
+	size_t count, outer, inner; /* number of slices; each has outer * inner elements */
+	int32_t axis;               /* -1: no axis */
 };
 
-/* Slices that are equal. */
+/* A set of equal slices. */
 struct group {
-	size_t first; /* of them in x */
+	size_t first; /* index of the first one in x */
 	size_t count;
 };
 
 struct distinct {
 	struct group *groups;
-	size_t *group_of; /* a slice */
+	size_t *group_of; /* group of each slice */
 	size_t count;
 };
 
@@ -162,8 +161,8 @@ static enum mpk_code find_distinct(const struct slices *s, bool sorted, struct d
 	out->group_of = calloc(s->count + 1, sizeof *out->group_of);
 	room = items && scratch && groups && order && out->groups && out->group_of;
 	if (room) {
-		/* Slices in order: by the last element first, as each later sort keeps the order
-		 * of what is equal. items[i].index is a slice afterwards. */
+		/* Sorts slices by each element, the last one first; the sort is stable. Afterwards items[i].index
+		 * is a slice. */
 		for (size_t i = 0; i < s->count; i++)
 			order[i] = i;
 		for (size_t e = s->outer * s->inner; e-- > 0;) {
@@ -176,7 +175,7 @@ static enum mpk_code find_distinct(const struct slices *s, bool sorted, struct d
 				order[i] = scratch[i].index;
 		}
 
-		/* Equal slices are neighbours once they are in order. */
+		/* After sorting equal slices are neighbours. */
 		for (size_t i = 0; i < s->count; i++) {
 			if (i == 0 || !select_is_same(s, order[i - 1], order[i]))
 				out->groups[out->count++].first = order[i];
@@ -185,7 +184,7 @@ static enum mpk_code find_distinct(const struct slices *s, bool sorted, struct d
 		}
 	}
 	if (room && !sorted) {
-		/* Groups in the order of their first slices. */
+		/* Orders groups by their first slices. */
 		for (size_t i = 0; i < out->count; i++)
 			items[i] = (struct mpk_order_item){ out->groups[i].first, i };
 		mpk_order_sort(items, scratch, out->count, out->count);
@@ -228,7 +227,7 @@ static enum mpk_code make_values(const struct slices *s, const struct distinct *
 
 enum { INDEX, INVERSE, COUNTS, LISTS };
 
-/* One of the lists that can be asked for. */
+/* Makes one of the optional result lists. */
 static enum mpk_code make_list(const struct slices *s, const struct distinct *d, int list,
 			       struct mpk_value *out, struct mpk_error *err)
 {
@@ -280,7 +279,7 @@ static enum mpk_code slices_along(const char *name, const struct mpk_tensor *x, 
 			out->outer *= (size_t)x->dl.shape[i];
 		else if (i > out->axis)
 			out->inner *= (size_t)x->dl.shape[i];
-	if (!out->count) /* nothing to sort, however long slices would be */
+	if (!out->count) /* nothing to sort */
 		out->outer = out->inner = 1;
 	return MPK_OK;
 }
@@ -312,19 +311,19 @@ static enum mpk_code unique(const struct mpk_value *args, size_t count, struct m
 	return select_make_result(&s, &d, wanted, result, err);
 }
 
-/* --- the content of tensors: conditions, shapes out of data, assertions --------------------------
+/* --- builtins that read tensors' content: conditions, shapes from data, assertions -------------
  *
- * What they return may be another thing in each call of the same shapes, so that a function which has one
- * of them gets no plan. The content may be on a device, from which it is fetched. */
+ * Their results may differ between calls with the same shapes, so a function that uses one gets no
+ * plan. Content on a device is copied to the host. */
 
-/* The first `bytes` bytes of a compact tensor, wherever it lies. */
+/* Reads the first `bytes` bytes of a compact tensor on any device. */
 static enum mpk_code read_bytes(const struct mpk_tensor *t, void *out, size_t bytes,
 				struct mpk_error *err)
 {
 	struct mpk_runtime *runtime = mpk_context_get().runtime;
 	struct mpk_device *device;
 
-	if (!bytes) /* then there need not be an address */
+	if (!bytes) /* an empty tensor may have no address */
 		return MPK_OK;
 	if (mpk_dldevice_is_host(t->dl.device)) {
 		memcpy(out, mpk_dltensor_data(&t->dl), bytes);
@@ -336,19 +335,19 @@ static enum mpk_code read_bytes(const struct mpk_tensor *t, void *out, size_t by
 	return mpk_device_read(device, t->dl.data, t->dl.byte_offset, out, bytes, err);
 }
 
-/* An integer of 1 to 8 bytes. */
+/* Reads an integer of 1 to 8 bytes. */
 static int64_t integer_at(const uint8_t *p, struct mpk_dtype t)
 {
 	size_t bytes = mpk_dtype_bytes(t);
-	uint64_t bits = mpk_native_load(p, bytes); /* made here or copied from a kernel */
+	uint64_t bits = mpk_native_load(p, bytes); /* in the machine's byte order */
 
-	/* a signed integer keeps its sign in 64 bits */
+	/* extends the sign to 64 bits */
 	if (t.code == MPK_DTYPE_INT && bytes < 8 && bits >> (8 * bytes - 1))
 		bits |= ~UINT64_C(0) << (8 * bytes);
 	return (int64_t)bits;
 }
 
-/* Types that a condition or an extent may have; bool is uint1 or of 8 bits. */
+/* Whether a condition or an extent may have the type; bool is uint1 or 8 bits. */
 static bool data_is_integer(struct mpk_dtype t)
 {
 	return t.lanes == 1 &&
@@ -401,7 +400,7 @@ static enum mpk_code tensor_to_shape(const struct mpk_value *args, size_t count,
 				       name, mpk_dtype_print(dl->dtype, type), dl->ndim);
 	MPK_TRY(mpk_value_of_shape(NULL, (size_t)dl->shape[0], &v, err));
 	MPK_TRY(read_bytes(t, v.shape->extents, (size_t)t->bytes, err));
-	/* the last first: numbers are at most as wide as extents, and lie where these will */
+	/* last one first: the numbers are not wider than the extents that replace them in the same memory */
 	for (size_t i = v.shape->ndim; i-- > 0;)
 		v.shape->extents[i] = integer_at(
 			(const uint8_t *)v.shape->extents + i * (dl->dtype.bits / 8u), dl->dtype);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shape.c - builtins that check types and shapes and compute with extents
+/* shape.c - builtins that check types and shapes and compute extents
  *
- * Symbolic extents live in a heap, an int64 tensor in host memory, one a call of a function with
- * symbolic shapes: match_shape stores what it meets there, kernels named shape_func derive
- * others, make_shape reads them. The codes are TVM's (MatchShapeCode, MakeShapeCode).
- */
+ * Symbolic extents live in a heap: an int64 tensor in host memory, one for each call of a function
+ * with symbolic shapes. match_shape stores extents there, kernels named shape_func derive others,
+ * make_shape reads them. The codes are TVM's (MatchShapeCode, MakeShapeCode). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 enum match_code { MATCH_IMMEDIATE = 0, MATCH_STORE = 1, MATCH_ANY = 2, MATCH_LOAD = 3 };
 enum make_code { MAKE_IMMEDIATE = 0, MAKE_LOAD = 1 };
 
-/* The text that the compiler put in for messages: the last argument. */
+/* Returns the last argument: a text for messages, from the compiler. */
 static const char *context_of(const struct mpk_value *args, size_t count)
 {
 	const struct mpk_value *last = count ? &args[count - 1] : NULL;
@@ -41,7 +40,7 @@ static enum mpk_code alloc_shape_heap(const struct mpk_value *args, size_t count
 		return mpk_relax_raise(err, "ValueError", "%s: %" PRId64 " slots", name, slots);
 	MPK_TRY(mpk_allocator_storage(vm->allocators[mpk_relax_vm_host(vm)],
 				      (uint64_t)slots * sizeof(int64_t), &storage, err));
-	/* a slot that is read before it was matched is 0, not what was there */
+	/* a slot that is read before it was matched must be 0 */
 	memset(storage->data, 0, (size_t)slots * sizeof(int64_t));
 	enum mpk_code code = mpk_tensor_view(storage, 0, i64, &slots, 1, &heap, err);
 
@@ -51,7 +50,7 @@ static enum mpk_code alloc_shape_heap(const struct mpk_value *args, size_t count
 	return code;
 }
 
-/* A slot of the heap; the heap may be anything that byte code names. */
+/* Returns a slot of the heap; byte code may pass any value as the heap. */
 static enum mpk_code shape_slot_of(const struct mpk_value *heap, int64_t index, int64_t **out,
 				   struct mpk_error *err)
 {
@@ -76,10 +75,10 @@ struct match {
 	int64_t code, operand;
 	int64_t got;
 	const char *context;
-	const char *what; /* "dimension 2" */
+	const char *what; /* such as "dimension 2" */
 };
 
-/* The context begins the sentence where the compiler left one. */
+/* Begins the message with the compiler's text, if there is one. */
 static enum mpk_code mismatch(const struct match *m, int64_t expected, struct mpk_error *err)
 {
 	return mpk_relax_raise(err, "RuntimeError", "%s%s%s is %" PRId64 ", expected %" PRId64,
@@ -108,7 +107,7 @@ static enum mpk_code match_one(const struct match *m, struct mpk_error *err)
 	}
 }
 
-/* The extents of a tensor or shape. */
+/* Gets the extents of a tensor or shape. */
 static bool extents_of(const struct mpk_value *v, const int64_t **extents, size_t *ndim)
 {
 	if (v->kind == MPK_VALUE_TENSOR) {
@@ -140,7 +139,7 @@ static enum mpk_code match_shape(const struct mpk_value *args, size_t count,
 		return mpk_relax_raise(err, "TypeError", "%s%sexpected a tensor or shape, got %s",
 				       m.context, m.context[0] ? ": " : "",
 				       mpk_value_kind_name(args[0].kind));
-	/* machine-made arguments: a code and an operand for each extent, then the text */
+	/* the arguments are a code and an operand for each extent, then the text */
 	if (wanted < 0 || (uint64_t)wanted > (count - 4) / 2)
 		return mpk_relax_raise(err, "InternalError", "%s: %" PRId64 " dimensions", name,
 				       wanted);
@@ -160,7 +159,7 @@ static enum mpk_code match_shape(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
-/* The same for one integer. */
+/* As match_shape, for one integer. */
 static enum mpk_code match_prim_value(const struct mpk_value *args, size_t count,
 				      struct mpk_value *result, struct mpk_error *err)
 {
@@ -178,7 +177,7 @@ static enum mpk_code match_prim_value(const struct mpk_value *args, size_t count
 
 /* --- making -------------------------------------------------------------------------------- */
 
-/* An extent out of its code: a number, or a slot of the heap. */
+/* Computes an extent from its code: a number, or a slot of the heap. */
 static enum mpk_code make_one(const struct mpk_value *heap, int64_t code, int64_t operand,
 			      int64_t *out, struct mpk_error *err)
 {
@@ -255,7 +254,7 @@ static enum mpk_code shape_wrong_type(const struct mpk_value *args, size_t count
 			       context[0] ? ": " : "", wanted, mpk_value_kind_name(args[0].kind));
 }
 
-/* The void type is "any" up to 0.25, null from 0.26 on; bool was uint1 up to 0.22. */
+/* The void type means "any" up to 0.25, null from 0.26 on; bool was uint1 up to 0.22. */
 static bool is_dtype(const struct mpk_value *wanted, struct mpk_dtype got)
 {
 	if (wanted->kind != MPK_VALUE_DTYPE || wanted->dtype.code == MPK_DTYPE_HANDLE)
@@ -279,7 +278,7 @@ static enum mpk_code check_tensor_info(const struct mpk_value *args, size_t coun
 		return shape_wrong_type(args, count, "a tensor", err);
 	MPK_TRY(mpk_relax_int(name, args, 1, &ndim, err));
 	const struct mpk_dltensor *dl = &args[0].tensor->dl;
-	/* without a type there are three arguments, and any will do */
+	/* with three arguments there is no type, and any is accepted */
 	const struct mpk_value *dtype = count == 4 ? &args[2] : &any;
 
 	if (ndim != -1 && ndim != dl->ndim)
@@ -293,7 +292,7 @@ static enum mpk_code check_tensor_info(const struct mpk_value *args, size_t coun
 	return MPK_OK;
 }
 
-/* -1 leaves the number open, as in the checks of ranks. */
+/* -1 accepts any number, as in checks of ranks. */
 static enum mpk_code check_size(const char *name, const struct mpk_value *args, size_t count,
 				size_t got, struct mpk_error *err)
 {

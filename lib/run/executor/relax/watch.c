@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch.c - steps as a recorder notes them for a plan, and as observers see them
+/* watch.c - reports steps to a recorder and to observers
  *
- * A recorder (plan/plan.h) is informed of each call by what the row of a builtin says of its effect. A
- * function of the machine that is called meanwhile records its own steps. So it may be called by byte
- * code, or by a builtin that does nothing else. Called by a kernel or a closure its steps would be
- * recorded twice, as its own and as a part of theirs: then there is no plan.
+ * A recorder (plan/plan.h) is told about each call according to the effect of the builtin. If the
+ * call runs a function of the machine, that function's steps are recorded too. So the caller must
+ * be byte code, or a builtin that does nothing else. If a kernel or a closure calls byte code, its
+ * steps would be recorded twice, as steps and as part of the caller: then there is no plan.
  *
- * Observers want to know what a kernel reads and what it fills, and byte code does not say which of its
- * arguments are which. But it allocates each result just before: the first operator that gets an
- * allocated tensor fills it. One that gets no such tensor works in place, on any of its tensors but
- * constants and the heap of symbolic extents, from which shapes are computed and nothing else.
- */
+ * Observers want to know what a kernel reads and what it writes, but byte code does not tell which
+ * arguments are which. Each result is allocated just before its kernel: the first operator that
+ * gets a newly allocated tensor writes it. An operator without such a tensor may write to any of
+ * its tensors except constants and the heap of symbolic extents. */
 #include "executor/relax/internal/relax.h"
 
 #include <stdlib.h>
@@ -21,7 +20,7 @@
 
 /* --- what a recorder is informed of --------------------------------------------------------- */
 
-/* The function that a builtin calls; NULL: it calls none. */
+/* Returns the function that a builtin calls; NULL: it calls none. */
 static const struct mpk_function *called_by(const struct mpk_relax_builtin *b,
 					    const struct mpk_value *args, size_t count)
 {
@@ -33,7 +32,7 @@ static const struct mpk_function *called_by(const struct mpk_relax_builtin *b,
 	return args[at].function;
 }
 
-/* Whether a builtin does nothing but call byte code of this machine, which records what it does. */
+/* Whether a builtin only calls byte code of this machine, which records its own steps. */
 static bool passes_on(const struct mpk_relax_vm *vm, const struct mpk_relax_builtin *b,
 		      const struct mpk_value *args, size_t count)
 {
@@ -42,8 +41,8 @@ static bool passes_on(const struct mpk_relax_vm *vm, const struct mpk_relax_buil
 	return f && mpk_machine_owns(&vm->base, f);
 }
 
-/* Whether a function is a kernel of the program; not a closure, whose captured tensors are those of
- * this call, and not a builtin, which a step calls by itself. */
+/* Whether a function is a kernel of the program. A closure is not, because its captured tensors
+ * belong to this call; a builtin is not, because it is a step of its own. */
 static bool is_kernel(const struct mpk_relax_program *p, const struct mpk_function *f)
 {
 	for (size_t i = 0; i < p->callee_count; i++)
@@ -53,7 +52,7 @@ static bool is_kernel(const struct mpk_relax_program *p, const struct mpk_functi
 	return false;
 }
 
-/* What a kernel leaves in a register is not the same in every call. */
+/* A kernel's value in a register may differ in the next call. */
 static void record_kernel(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
 			  struct mpk_function *f, const struct mpk_value *args, size_t count,
 			  const struct mpk_value *result)
@@ -64,7 +63,7 @@ static void record_kernel(struct mpk_relax_vm *vm, const struct mpk_relax_step *
 		mpk_record_nothing(vm->recorder);
 }
 
-/* call_tir_dyn(function, tensors..., shape), as it calls the function. */
+/* Records the kernel that call_tir_dyn(function, tensors..., shape) calls. */
 static void record_tir_dyn(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
 			   const struct mpk_value *args, size_t count,
 			   const struct mpk_value *result)
@@ -87,8 +86,8 @@ static void record_tir_dyn(struct mpk_relax_vm *vm, const struct mpk_relax_step 
 	free(values);
 }
 
-/* Extents of the call are in heaps alone. Any other tensor in the place of one has content that kernels
- * write, or the caller. */
+/* Only heaps hold extents that follow from the key. The content of any other tensor comes from
+ * kernels or from the caller. */
 static void record_extents(struct mpk_relax_vm *vm, const struct mpk_value *heap)
 {
 	if (heap->kind == MPK_VALUE_TENSOR &&
@@ -145,7 +144,7 @@ static void record_after(struct mpk_relax_vm *vm, const struct mpk_relax_step *s
 	else if (c->action == MPK_ACTION_KERNEL || c->action == MPK_ACTION_FUNCTION)
 		record_kernel(vm, s, c->function, args, count, result);
 	else
-		mpk_record_nothing(vm->recorder); /* a compiled function: not a step is known */
+		mpk_record_nothing(vm->recorder); /* the steps of a compiled function are unknown */
 }
 
 static enum mpk_code call_recorded(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
@@ -163,7 +162,7 @@ static enum mpk_code call_recorded(struct mpk_relax_vm *vm, const struct mpk_rel
 
 /* --- tensors that nothing filled so far ------------------------------------------------------ */
 
-/* Few tensors wait to be filled at any time: the list is short. */
+/* Searches the list in order: few tensors are waiting to be written at any time. */
 static size_t find_fresh(const struct mpk_relax_vm *vm, const struct mpk_tensor *t)
 {
 	size_t i = 0;
@@ -173,7 +172,7 @@ static size_t find_fresh(const struct mpk_relax_vm *vm, const struct mpk_tensor 
 	return i;
 }
 
-/* What is known of a value; NULL: nothing. */
+/* Returns the entry of a value; NULL if there is none. */
 static const struct mpk_relax_fresh_tensor *known(const struct mpk_relax_vm *vm,
 						  const struct mpk_value *v)
 {
@@ -189,15 +188,14 @@ static bool is_fresh(const struct mpk_relax_vm *vm, const struct mpk_value *v)
 	return t && !t->is_heap;
 }
 
-/* Also when a new tensor has the address of one that went without being used. */
+/* Also called when a new tensor has the address of a freed one that was never used. */
 static void watch_forget(struct mpk_relax_vm *vm, const struct mpk_value *v)
 {
 	if (known(vm, v))
 		vm->fresh.items[find_fresh(vm, v->tensor)] = vm->fresh.items[--vm->fresh.count];
 }
 
-/* Addresses alone are kept, no references: a tensor that goes is forgotten when its address
- * comes again. */
+/* Keeps addresses without references: an entry is removed when its address is used again. */
 static bool watch_remember(struct mpk_relax_vm *vm, const struct mpk_tensor *t, bool is_heap)
 {
 	struct mpk_relax_fresh *f = &vm->fresh;
@@ -226,7 +224,7 @@ static struct mpk_place watch_place_of(const struct mpk_relax_operand *o)
 	return (struct mpk_place){ MPK_PLACE_NONE, 0 };
 }
 
-/* What is called, and from where. */
+/* Describes what is called, and from where. */
 static struct mpk_operator head(const struct mpk_relax_vm *vm, const struct mpk_relax_step *s)
 {
 	const struct mpk_frame *f = mpk_frames_top(&vm->frames);
@@ -241,7 +239,7 @@ static struct mpk_operator head(const struct mpk_relax_vm *vm, const struct mpk_
 	return op;
 }
 
-/* By name: its row may be of any file. */
+/* Compares names, because the builtin may be in any file. */
 static bool is_builtin(const struct mpk_relax_callee *c, const char *name)
 {
 	return c->action == MPK_ACTION_BUILTIN && strcmp(c->builtin->name, name) == 0;
@@ -261,7 +259,7 @@ static enum mpk_code describe_call(const struct mpk_relax_vm *vm, const struct m
 	const struct mpk_relax_callee *c = &vm->program->callees[s->callee];
 	const struct mpk_relax_operand *operands = &vm->program->operands[s->first];
 
-	/* call_tir_dyn only takes a shape apart for the kernel that is its first argument. */
+	/* call_tir_dyn only unpacks a shape for its first argument, the kernel. */
 	uint32_t skip = is_builtin(c, "vm.builtin.call_tir_dyn") && s->count &&
 			values[0].kind == MPK_VALUE_FUNCTION;
 
@@ -274,8 +272,7 @@ static enum mpk_code describe_call(const struct mpk_relax_vm *vm, const struct m
 			(struct mpk_operand){ .place = watch_place_of(&operands[i]),
 					      .value = values[i] };
 	if (op->kind == MPK_OPERATOR_KERNEL) {
-		/* What was allocated and not filled yet; else all that could be worked on in
-		 * place. */
+		/* Lists newly allocated tensors; if there are none, all tensors that may be changed in place. */
 		bool any = false;
 
 		for (size_t i = 0; i < op->count; i++)
@@ -302,7 +299,7 @@ static enum mpk_code note_call(struct mpk_relax_vm *vm, const struct mpk_relax_s
 		was_fresh = true;
 		watch_forget(vm, &op->operands[i].value);
 	}
-	/* a function that returns its result works on nothing in place */
+	/* a function that returns its result changes nothing in place */
 	for (size_t i = 0; i < op->count && !was_fresh; i++)
 		op->operands[i].is_result &= result->kind == MPK_VALUE_NONE;
 	watch_forget(vm, result);
@@ -356,7 +353,7 @@ static struct mpk_value register_value(const struct mpk_relax_vm *vm,
 		return vm->frames.stack[f->base + (size_t)o->value];
 	if (o->kind == MPK_OPERAND_INT)
 		return mpk_value_of_int(o->value);
-	/* a constant that was not made yet is made by the step itself */
+	/* the step makes a constant that does not exist yet */
 	if (o->kind == MPK_OPERAND_CONSTANT)
 		return vm->constants[o->value];
 	return (struct mpk_value){ 0 };

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* machine.c - runs a model whose tensors and memory are laid out
  *
- * The arguments of every call are laid out once; a run patches the addresses of what came from outside
- * and calls. Storages stay from run to run, but for those whose content the caller still holds:
- * results are his until he drops them. Nothing waits between steps, on no device.
- */
+ * The arguments of all steps are laid out once. A run patches the addresses of inputs and results,
+ * and calls the functions. Storages are reused in each run, except those of results that the caller
+ * still holds. A run does not wait for devices between steps. */
 #include "executor/static/internal/static.h"
 
 #include <stdlib.h>
@@ -17,37 +16,39 @@
 #include "runtime/observer.h"
 #include "runtime/stop.h"
 
-/* A storage of the program, here and now. */
+/* A storage of the program in this machine. */
 struct memory {
 	struct mpk_dldevice device;
 	struct mpk_allocator *allocator;
-	struct mpk_storage *own; /* NULL: not needed so far */
-	void *data;              /* what its tensors point to: own, the caller's, the file's */
+	struct mpk_storage *own; /* memory owned by the machine; NULL: not needed so far */
+	void *data;              /* address in its tensors: of own, or of memory of the caller or
+				  * the file */
 };
 
 /* A step of the program with its arguments. */
 struct call {
-	struct mpk_packed packed; /* host code */
-	struct mpk_value *values; /* other functions; the tensors are the machine's */
+	struct mpk_packed packed; /* for host code */
+	struct mpk_value *values; /* for other functions; the tensors are the machine's */
 };
 
 struct static_machine {
-	struct mpk_machine base;            /* first */
-	struct mpk_static_program *program; /* base.program */
+	struct mpk_machine base;            /* must be the first member */
+	struct mpk_static_program *program; /* the same as base.program */
 	struct mpk_devices *devices;
 	struct mpk_arena arena;
-	struct memory *memories;        /* of storages */
-	struct mpk_tensor **tensors;    /* what steps pass; only their addresses change */
-	struct call *calls;             /* of steps */
-	struct mpk_storage **contents;  /* of inputs that the file fills; NULL: not used so far */
-	const struct mpk_value **bound; /* of inputs, in the call under way */
-	bool is_ready;                  /* memory is there and the fills are done */
+	struct memory *memories;     /* one for each storage */
+	struct mpk_tensor **tensors; /* arguments of steps; only their addresses change */
+	struct call *calls;          /* one for each step */
+	struct mpk_storage *
+		*contents; /* for each input that the file fills; NULL: not used so far */
+	const struct mpk_value **bound; /* for each input: its value in the current call */
+	bool is_ready;                  /* memory is allocated and initial content is written */
 };
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-/* Where a storage goes: to the first device of its type that was named, or else to the first there
- * is. TVM would take the one where the model lives, whose memory the kernels then refuse. */
+/* Returns the device for a storage: the first one of its type that was named, else the first one.
+ * TVM would use the model's own device, whose memory the kernels would then refuse. */
 static struct mpk_dldevice device_for(int32_t type, const struct mpk_dldevice *devices,
 				      size_t count)
 {
@@ -74,8 +75,8 @@ static enum mpk_code machine_take_devices(struct static_machine *m,
 	return MPK_OK;
 }
 
-/* The arguments of a step: cells for code at an address, values for anything else. Both point to
- * the machine's tensors, whose addresses change from call to call. */
+/* Lays out the arguments of a step: cells for code at an address, values for other functions. Both
+ * point to the machine's tensors, whose addresses change from call to call. */
 static enum mpk_code lay_out(struct static_machine *m, size_t i, struct mpk_error *err)
 {
 	const struct mpk_static_step *s = &m->program->steps[i];
@@ -119,15 +120,16 @@ static enum mpk_code machine_start(struct mpk_machine *base, const struct mpk_dl
 		return mpk_fail_nomem(err);
 	MPK_TRY(machine_take_devices(m, devices, count, err));
 	for (size_t i = 0; i < p->tensor_count; i++) {
-		/* A tensor as functions receive it. Releases that the legacy convention is for say bool as one bit,
-		 * and have no strides when a tensor is compact. */
+		/* A tensor as functions expect it. Releases with the legacy calling convention have bool as one
+		 * bit, and NULL strides for compact tensors. */
 		static const struct mpk_dtype legacy_bool = { MPK_DTYPE_UINT, 1, 1 };
 		const struct mpk_static_tensor *t = &m->program->tensors[i];
 		struct mpk_dltensor dl = {
 			.device = m->memories[t->storage].device,
 			.ndim = (int32_t)t->ndim,
 			.dtype = t->dtype,
-			.shape = (int64_t *)(uintptr_t)t->shape, /* copied */
+			.shape = (int64_t *)(uintptr_t)t->shape, /* functions get a copy of the
+								  * DLTensor */
 		};
 
 		if (m->program->base.context.convention == MPK_CONV_LEGACY &&
@@ -162,7 +164,7 @@ static void set_data(struct static_machine *m, size_t storage, void *data)
 	const struct mpk_static_storage *s = &m->program->storages[storage];
 	const uint32_t *views = &m->program->views[s->first_view];
 
-	/* most storages stay where they are from call to call */
+	/* most storages keep their address from call to call */
 	if (m->memories[storage].data == data)
 		return;
 	m->memories[storage].data = data;
@@ -170,12 +172,12 @@ static void set_data(struct static_machine *m, size_t storage, void *data)
 		m->tensors[views[i]]->dl.data = data;
 }
 
-/* Lets a storage have memory of the machine's own. */
+/* Gives a storage memory that the machine owns. */
 static enum mpk_code use_own(struct static_machine *m, size_t storage, struct mpk_error *err)
 {
 	struct memory *memory = &m->memories[storage];
 
-	/* memory is taken at the first need: an input that is never copied has none */
+	/* allocated at the first need: an input that is never copied needs none */
 	if (!memory->own)
 		MPK_TRY(mpk_allocator_storage(
 			memory->allocator, m->program->storages[storage].bytes, &memory->own, err));
@@ -193,7 +195,7 @@ static enum mpk_code machine_fill(struct static_machine *m, const struct mpk_sta
 	return mpk_device_write(device, memory->own->data, f->offset, f->content, err);
 }
 
-/* What is needed before the first run, and stays. */
+/* Does once what all runs need. */
 static enum mpk_code machine_prepare(struct static_machine *m, struct mpk_error *err)
 {
 	const struct mpk_static_program *p = m->program;
@@ -211,8 +213,8 @@ static enum mpk_code machine_prepare(struct static_machine *m, struct mpk_error 
 
 /* --- inputs --------------------------------------------------------------------------------- */
 
-/* Whether functions can be given a tensor's own memory; *data is what to give them. Kernels want an
- * offset of 0; what a device calls its memory cannot have another added to it. */
+/* Whether functions can use a tensor's memory in place; *data is the address for them. Kernels need
+ * an offset of 0, and on some devices an offset cannot be added to the address. */
 static bool lies_well(const struct mpk_dltensor *t, struct mpk_dldevice device, void **data)
 {
 	if (!mpk_dltensor_is_compact(t) || !t->data)
@@ -225,7 +227,7 @@ static bool lies_well(const struct mpk_dltensor *t, struct mpk_dldevice device, 
 	return mpk_dldevice_equal(t->device, device) && t->byte_offset == 0;
 }
 
-/* A parameter as the file has it. */
+/* Places a parameter's content from the file. */
 static enum mpk_code place_content(struct static_machine *m, size_t i, struct mpk_error *err)
 {
 	static const struct mpk_dtype bytes = { MPK_DTYPE_UINT, 8, 1 };
@@ -262,7 +264,7 @@ static enum mpk_code place_input(struct static_machine *m, size_t i, struct mpk_
 		set_data(m, storage, data);
 		return MPK_OK;
 	}
-	/* the kernels cannot take it as it is, or write to where it belongs */
+	/* kernels cannot use the content in place, or they write to its storage */
 	MPK_TRY(use_own(m, storage, err));
 
 	const struct mpk_tensor *to = m->tensors[in->tensor];
@@ -282,7 +284,7 @@ static enum mpk_code place_input(struct static_machine *m, size_t i, struct mpk_
 
 /* --- results -------------------------------------------------------------------------------- */
 
-/* What the caller still has of the run before is his. */
+/* Gives a result new memory if the caller still holds the previous one. */
 static enum mpk_code refresh_result(struct static_machine *m, uint32_t tensor,
 				    struct mpk_error *err)
 {
@@ -293,7 +295,7 @@ static enum mpk_code refresh_result(struct static_machine *m, uint32_t tensor,
 		return MPK_OK;
 	mpk_storage_drop(memory->own);
 	memory->own = NULL;
-	m->is_ready = false; /* should there be no memory */
+	m->is_ready = false; /* in case the allocation fails */
 	MPK_TRY(use_own(m, storage, err));
 	m->is_ready = true;
 	return MPK_OK;
@@ -306,7 +308,7 @@ static enum mpk_code machine_make_result(struct static_machine *m, uint32_t tens
 	struct mpk_dltensor dl = m->tensors[tensor]->dl;
 	struct mpk_tensor *made;
 
-	/* the caller sees bool as the value grammar has it, not as the kernels */
+	/* callers see bool as 8 bits, kernels as their release has it */
 	dl.dtype = t->dtype;
 	MPK_TRY(mpk_tensor_wrap(&dl, m->memories[t->storage].own, &made, err));
 	*out = mpk_value_of_tensor(made);
@@ -348,7 +350,7 @@ static enum mpk_code run_step(struct static_machine *m, size_t i, struct mpk_err
 	return MPK_OK;
 }
 
-/* A step as observers see it. */
+/* Describes a step for observers. */
 static enum mpk_code machine_describe(const struct static_machine *m, size_t i,
 				      struct mpk_operator *op, struct mpk_error *err)
 {
@@ -405,7 +407,7 @@ static enum mpk_code invoke(struct mpk_machine *base, size_t function, const str
 	struct mpk_stop *stop = mpk_stop_get();
 	enum mpk_code code = MPK_OK;
 
-	(void)function; /* there is one */
+	(void)function; /* the model has only one function */
 	MPK_TRY(mpk_signature_bind(&p->model, args, m->bound, err));
 	MPK_TRY(machine_prepare(m, err));
 	for (size_t i = 0; i < p->result_count; i++)
@@ -421,8 +423,8 @@ static enum mpk_code invoke(struct mpk_machine *base, size_t function, const str
 	return make_results(m, result, err);
 }
 
-/* Calls within each other: none. A kernel that calls its own model would find the tensors of the call
- * under way changed. */
+/* Nested calls are refused: a kernel that calls its own model would change the tensors of the
+ * current call. */
 const struct mpk_machine_kind mpk_static_machine = {
 	.bytes = sizeof(struct static_machine),
 	.depth_max = 1,

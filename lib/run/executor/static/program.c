@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.c - builds a model whose tensors and memory are laid out, and finds what a run needs to know
+/* program.c - builds a model whose tensors and memory are laid out
  *
- * Graph and AOT executors add storages, tensors, steps and inputs (graph.c, aot.c). Which storages an
- * input may fill without a copy, and which results need memory of their own, follows from all steps
- * together and is found at the end.
- */
+ * Graph and AOT executors add storages, tensors, steps and inputs (graph.c, aot.c). At the end this
+ * file derives from all steps which inputs may be used without a copy, and which results need
+ * memory of their own. */
 #include "executor/static/internal/static.h"
 
 #include <inttypes.h>
@@ -36,7 +35,7 @@ enum mpk_code mpk_static_add_tensor(struct mpk_static_program *p, struct mpk_dty
 	struct mpk_static_storage *s = &p->storages[storage];
 	uint64_t bytes = 0;
 
-	/* the shape is the file's: what is no shape is damage, not a mistake of the caller */
+	/* the shape comes from the file, so an invalid one means a corrupt file */
 	if (mpk_tensor_bytes_of(dtype, shape, ndim, &bytes, err) != MPK_OK) {
 		if (err)
 			err->code = MPK_E_CORRUPT;
@@ -79,7 +78,7 @@ enum mpk_code mpk_static_add_step(struct mpk_static_program *p, const struct mpk
 		return mpk_fail(err, MPK_E_CORRUPT,
 				"a copy of %" PRIu64 " bytes into a tensor of %" PRIu64,
 				p->tensors[copy[0]].bytes, p->tensors[copy[1]].bytes);
-	/* workspace counts as written, too */
+	/* workspace counts as written */
 	for (size_t i = step->read_count; i < count; i++)
 		storage_of(p, copy[i])->is_written = true;
 	added = &p->steps[p->step_count++];
@@ -137,8 +136,8 @@ enum mpk_code mpk_static_add_result(struct mpk_static_program *p, uint32_t tenso
 
 /* --- the rest ------------------------------------------------------------------------------- */
 
-/* A result that lies where an input lies would show the caller his own memory, or the file's:
- * a copy of it is added as the last step. */
+/* A result in the storage of an input would share the caller's memory, or the file's: a final step
+ * copies it to new memory. */
 static enum mpk_code separate_result(struct mpk_static_program *p, uint32_t *result,
 				     struct mpk_error *err)
 {
@@ -172,13 +171,13 @@ static struct mpk_param typed(const struct mpk_static_program *p, uint32_t tenso
 enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk_span name,
 					struct mpk_error *err)
 {
-	/* this adds steps and storages, so that all else comes after it */
+	/* first, because this adds steps and storages */
 	for (size_t i = 0; i < p->result_count; i++)
 		MPK_TRY(separate_result(p, &p->results[i], err));
 	for (size_t i = 0; i < p->result_count; i++)
 		storage_of(p, p->results[i])->is_result = true;
 
-	/* Which tensors lie in which storage. */
+	/* Groups the tensors by storage. */
 	uint32_t *views = mpk_arena_array(&p->base.arena, p->tensor_count + 1, sizeof *views);
 	uint32_t next = 0;
 
@@ -186,7 +185,7 @@ enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < p->tensor_count; i++)
 		p->storages[p->tensors[i].storage].view_count++;
-	/* counted first, then given room in one list, then filled */
+	/* count, allocate one list, then fill it */
 	for (size_t i = 0; i < p->storage_count; i++) {
 		p->storages[i].first_view = next;
 		next += p->storages[i].view_count;
@@ -199,7 +198,7 @@ enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk
 	}
 	p->views = views;
 
-	/* A view that is larger than the input would lead past the end of the caller's memory. */
+	/* A view that is larger than the input would reach past the caller's memory. */
 	uint32_t *inputs = mpk_arena_array(&p->base.arena, p->storage_count + 1, sizeof *inputs);
 
 	if (!inputs)
@@ -238,10 +237,10 @@ enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk
 
 /* --- the node ------------------------------------------------------------------------------- */
 
-/* A factory whose program is built when the model is first looked up: listing what a library has must
- * not fail for kernels that are missing. */
+/* A factory whose program is built when the model is first looked up, because listing a library
+ * must not fail if kernels are missing. */
 struct static_model {
-	struct mpk_node_model base; /* first */
+	struct mpk_node_model base; /* must be the first member */
 	struct mpk_arena arena;
 	struct mpk_factory factory;
 	mpk_static_load_fn *load;
@@ -297,7 +296,7 @@ enum mpk_code mpk_static_open(struct mpk_node_module *node, mpk_static_load_fn *
 	return code;
 }
 
-/* The program borrows names from the factory, so it goes first. */
+/* The program is freed first, because it borrows names from the factory. */
 void mpk_static_close(struct mpk_node_module *node)
 {
 	struct mpk_arena arena = ((struct static_model *)node->state)->arena;
@@ -347,7 +346,7 @@ struct segment_search {
 	size_t room;
 };
 
-/* How many bytes of a segment begin at an address; 0 when it is not in it. */
+/* Returns how many bytes of a segment follow an address; 0 if the address is not in the segment. */
 static size_t room_in(const struct dl_phdr_info *object, size_t segment, uintptr_t address)
 {
 	const ElfW(Phdr) *s = &object->dlpi_phdr[segment];
@@ -359,7 +358,7 @@ static size_t room_in(const struct dl_phdr_info *object, size_t segment, uintptr
 	return s->p_memsz - (address - start);
 }
 
-/* Stops at the object that has the code: addresses of others say nothing. */
+/* Stops at the object that contains the code; other objects do not count. */
 static int segments_look_into(struct dl_phdr_info *object, size_t size, void *user)
 {
 	struct segment_search *s = user;
@@ -373,8 +372,7 @@ static int segments_look_into(struct dl_phdr_info *object, size_t size, void *us
 	return has_code;
 }
 
-/* The dynamic linker's list of segments is asked, as reading a pointer that leads nowhere ends the
- * process. */
+/* Uses the dynamic linker's list of segments, because reading an invalid pointer would crash. */
 size_t mpk_static_room(const void *code, const void *data)
 {
 	struct segment_search s = { (uintptr_t)code, (uintptr_t)data, 0 };

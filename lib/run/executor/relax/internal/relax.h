@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relax.h - what the files of this folder share, and nobody else includes */
+/* relax.h - declarations shared by the files of this folder */
 #ifndef MPK_EXECUTOR_RELAX_INTERNAL_RELAX_H
 #define MPK_EXECUTOR_RELAX_INTERNAL_RELAX_H
 
@@ -19,13 +19,12 @@
 #include "value/function.h"
 #include "value/value.h"
 
-/* An executable of the Relax VM, decoded once for running
+/* An executable of the Relax VM, decoded once
  *
- * Byte code becomes an array of small structures: operands are checked, callees are resolved to
- * an address or a builtin, constants are indices. The loop that runs it looks nothing up.
- * A program is shared by its machines and not changed after it was made, but for callees that were missing, which no
- * machine calls.
- */
+ * Byte code becomes an array of small structures: operands are checked, callees are resolved to an
+ * address or a builtin, constants are indexes. So the interpreter's loop looks nothing up. Machines
+ * share a program. It does not change after it was made, except for missing callees, which no
+ * machine calls. */
 
 enum mpk_relax_operand_kind {
 	MPK_OPERAND_REGISTER,
@@ -68,7 +67,8 @@ struct mpk_relax_step {
 struct mpk_relax_callee {
 	struct mpk_span name;
 	enum mpk_relax_action action;
-	struct mpk_function *function; /* held; for kernels, functions, compiled functions */
+	struct mpk_function *function; /* one reference; for kernels, functions and compiled
+				        * functions */
 	const struct mpk_relax_builtin *builtin;
 	/* for byte code and compiled functions */
 	uint32_t start, end;
@@ -91,16 +91,15 @@ struct mpk_relax_program {
 
 /* A machine: a program with its devices, constants and registers
  *
- * One machine runs one call at a time; calls of several threads wait for each other. Machines of
- * one program share nothing but the program.
- */
+ * A machine runs one call at a time; calls of several threads wait for each other. Machines of one
+ * program share only the program. */
 
 enum {
 	MPK_RELAX_DEVICES_MAX = 8,
-	MPK_RELAX_DEPTH_MAX = 2048,     /* calls through closures and compiled code */
-	MPK_RELAX_FRAMES_MAX = 1 << 18, /* calls in byte code */
-	MPK_RELAX_STACK_MAX = 1 << 22,  /* registers of all these calls */
-	MPK_RELAX_HEAP_MAX = 1 << 20,   /* symbolic extents of one function */
+	MPK_RELAX_DEPTH_MAX = 2048,     /* most nested calls through closures and compiled code */
+	MPK_RELAX_FRAMES_MAX = 1 << 18, /* most nested calls in byte code */
+	MPK_RELAX_STACK_MAX = 1 << 22,  /* most registers of all these calls */
+	MPK_RELAX_HEAP_MAX = 1 << 20,   /* most symbolic extents of one function */
 };
 
 struct mpk_any_list;
@@ -120,7 +119,7 @@ struct mpk_relax_fresh {
 
 struct mpk_relax_vm {
 	struct mpk_machine base;                            /* must be the first member */
-	struct mpk_relax_program *program;                  /* base.program */
+	struct mpk_relax_program *program;                  /* the same as base.program */
 	struct mpk_dldevice devices[MPK_RELAX_DEVICES_MAX]; /* the last is the CPU */
 	struct mpk_allocator *allocators[MPK_RELAX_DEVICES_MAX];
 	size_t device_count;
@@ -141,9 +140,9 @@ struct mpk_relax_vm {
 	struct mpk_relax_fresh fresh;   /* while the call is observed */
 };
 
-/* How executables of the Relax VM are loaded (program.c) and run (interp.c). Devices are as vm_initialization takes them: the
- * first is where tensors live; the CPU is appended unless it is the last. More than
- * MPK_RELAX_DEVICES_MAX fail with MPK_E_RANGE. */
+/* How executables of the Relax VM are loaded (program.c) and run (interp.c). Devices are those of
+ * vm_initialization: tensors live on the first; the CPU is appended unless it is the last. More
+ * than MPK_RELAX_DEVICES_MAX devices fail with MPK_E_RANGE. */
 extern const struct mpk_model_kind mpk_relax_kind;
 extern const struct mpk_machine_kind mpk_relax_machine_kind;
 
@@ -153,33 +152,35 @@ static inline size_t mpk_relax_vm_host(const struct mpk_relax_vm *vm)
 	return vm->device_count - 1;
 }
 
-/* mpk_relax_vm_constant - a constant, made at its first use: a tensor stays in the blob where it is aligned for kernels, else it
- * is copied; for a device it is copied to the device
+/* mpk_relax_vm_constant - get a constant, which is made at its first use
+ * A tensor on the host stays in the blob if it is aligned for kernels there, else it is copied; for
+ * another device it is copied to that device.
  * @out     borrowed from the machine
  * Returns  MPK_OK; MPK_E_NOMEM, MPK_E_DEVICE */
 enum mpk_code mpk_relax_vm_constant(struct mpk_relax_vm *vm, size_t index,
 				    const struct mpk_value **out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relax_vm_function - an entry of the function table as a value; what is byte code becomes a
+/* mpk_relax_vm_function - get an entry of the function table as a value; for byte code it is a
  * function that holds the machine
- * Returns  MPK_OK, one reference in *out; MPK_E_LOAD: nobody has it; MPK_E_NOMEM */
+ * Returns  MPK_OK, one reference in *out; MPK_E_LOAD: the function is missing; MPK_E_NOMEM */
 enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
 				    struct mpk_function **out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_relax_call_compiled - call a function of exec_mode="compiled"
- * Returns  MPK_OK; MPK_E_RAISED: what it raised, another number of arguments; MPK_E_DEVICE; MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_RAISED: an error of the function, or a wrong number of arguments;
+ *          MPK_E_DEVICE; MPK_E_NOMEM */
 enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
 				      const struct mpk_value *args, size_t count,
 				      struct mpk_value *result,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relax_compiled_fini - drop what the machine has for compiled functions, among which are functions that hold
- * the machine */
+/* mpk_relax_compiled_fini - drop the machine's lists for compiled functions, some of whose items
+ * hold the machine */
 void mpk_relax_compiled_fini(struct mpk_relax_vm *vm);
 
-/* Objects in the order in which a function asks for them. */
+/* Objects that a function requests, in the order of its requests. */
 struct mpk_relax_sites {
 	void **objects;
 	size_t count, cap;
@@ -188,12 +189,12 @@ struct mpk_relax_sites {
 
 /* What compiled functions keep for their next call (cells.c). */
 struct mpk_relax_kept {
-	uint64_t bytes;                     /* of the storages that are kept */
-	struct mpk_relax_sites *now;        /* of the running function; NULL: none runs */
+	uint64_t bytes;                     /* bytes of all storages that are kept */
+	struct mpk_relax_sites *now;        /* those of the running function; NULL: none runs */
 	struct mpk_relax_sites functions[]; /* one for each function of the machine */
 };
 
-/* mpk_relax_kept_destroy - NULL is fine */
+/* mpk_relax_kept_destroy - free everything that is kept; k may be NULL */
 void mpk_relax_kept_destroy(struct mpk_relax_kept *k, size_t functions);
 
 /* Builtins that take cells of tvm-ffi directly; their object is a handle of the builtin. A row without a name ends the list

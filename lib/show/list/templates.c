@@ -588,6 +588,17 @@ static void put_evidence(const struct place *p, struct mpk_strbuf *out)
 	}
 }
 
+/* Puts the name of a kernel, demangled before a long symbol is cut: the cut one is no symbol. */
+static void cell_kernel(struct mpk_table *table, struct mpk_span symbol)
+{
+	enum { KERNEL_WIDTH = 96 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
+
+	if (mpk_symbol_name(symbol, false, KERNEL_WIDTH, &name))
+		symbol = mpk_span_of(name.data, name.len);
+	mpk_table_cell(table, "%s", MPK_QUOTE(symbol));
+}
+
 static void put_spilling(const struct mpk_templates *t, const struct spilling *s,
 			 struct mpk_table *table)
 {
@@ -605,7 +616,7 @@ static void put_spilling(const struct mpk_templates *t, const struct spilling *s
 	put_evidence(s->worst, &evidence);
 	mpk_table_cell(table, "%s", mpk_strbuf_text(&evidence));
 	mpk_table_cell(table, "%s", mpk_strbuf_text(&devices));
-	mpk_table_cell(table, "%s", MPK_QUOTE(t->variants[s->worst->variant].name));
+	cell_kernel(table, t->variants[s->worst->variant].name);
 }
 
 /* Returns the next kernel's places, which are consecutive from *at on. */

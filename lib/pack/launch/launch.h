@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch.h - launch functions: a kernel and ten lines of TOML become a typed callable
+/* launch.h - launch functions: typed host functions that launch kernels, described by [[function]]
+ * in the manifest
  *
- * A [[function]] of the manifest is parsed and checked against the kernel tables here
- * (mpk_launch_resolve) and turned into host code that checks its arguments, computes
- * the launch extents and calls the kernels through the library's imports, in the ABI
- * of the package (mpk_launch_build), or into rows for the loader of a standalone library
- * (mpk_launch_put_rows). The language:
+ * mpk_launch_resolve parses each [[function]] and checks it against the kernel tables.
+ * mpk_launch_build generates host code that checks the arguments, computes the launch extents and
+ * calls the kernels through the library's imports, in the ABI of the package. For a standalone
+ * library mpk_launch_put_rows writes rows for its loader instead. The language:
  *
  *     param = NAME ":" { qualifier } DTYPE [ "[" dims "]" ]
  *     qualifier = "in" | "out" | "inout" | "optional" | "divisible" NUMBER
  *     dims  = "..." | [ expression { "," expression } ]
  *
- * A dimension that is a bare name binds that name (a shape variable) where it first
- * occurs in a parameter that is not optional; every other dimension is checked. Integer
- * scalar parameters are names in expressions too.
- */
+ * A dimension that is a bare name defines that name (a shape variable) at its first occurrence in a
+ * parameter that is not optional. Every other dimension is checked. Integer scalar parameters are
+ * names in expressions too. */
 #ifndef MPK_LAUNCH_LAUNCH_H
 #define MPK_LAUNCH_LAUNCH_H
 
@@ -63,23 +62,24 @@ struct mpk_expr {
 	int64_t value;        /* MPK_EXPR_NUMBER */
 	struct mpk_span name; /* MPK_EXPR_NAME; view into the text */
 	const struct mpk_expr *a, *b;
-	size_t at; /* byte of the text where it begins */
+	size_t at; /* offset in bytes of its beginning in the text */
 };
 
 /* A position in a text that is read from left to right. */
 struct mpk_scan {
 	struct mpk_span text;
 	size_t at;
-	uint32_t line, column; /* offset of text.data[0], for messages; 0: unknown */
+	uint32_t line, column; /* position of text.data[0], for messages; 0: unknown */
 };
 
-/* mpk_expr_scan - one expression; the scan is after it then; a piece of mpk_launch_resolve, for tests
- * Returns  MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_NOMEM.
- *          Nesting beyond 64 levels is refused. */
+/* mpk_expr_scan - parse one expression; the scan then stands after it
+ * Part of mpk_launch_resolve; public only for tests. Nesting beyond 64 levels is refused.
+ * Returns  MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_NOMEM */
 enum mpk_code mpk_expr_scan(struct mpk_scan *s, struct mpk_arena *arena,
 			    const struct mpk_expr **out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_expr_constant - true and the value when the expression has no names and no overflow */
+/* mpk_expr_constant - compute an expression that contains no names; false if it has names or
+ * overflows */
 bool mpk_expr_constant(const struct mpk_expr *e, int64_t *out);
 
 /* --- functions --- */
@@ -95,9 +95,9 @@ struct mpk_launch_param {
 	enum mpk_launch_direction direction;
 	bool optional; /* None may be passed; the kernel then gets a null pointer */
 	bool is_tensor;
-	bool any_shape;     /* "[...]": a tensor of any rank; no dims */
-	uint32_t divisible; /* an integer, or a tensor's address, must be a multiple of it; 0: no
-			    * rule */
+	bool any_shape;     /* "[...]": a tensor of any rank; it has no dims */
+	uint32_t divisible; /* an integer or a tensor's address must be a multiple of this number;
+			     * 0: no rule */
 	const struct mpk_expr *const *dims;
 	const struct mpk_span *dim_texts; /* each dimension as written, for messages */
 	size_t rank;
@@ -116,39 +116,39 @@ enum mpk_launch_arg_kind {
 	MPK_ARG_INT,
 	MPK_ARG_REAL,
 	MPK_ARG_LITERAL,
-	MPK_ARG_NULL, /* a missing buffer */
+	MPK_ARG_NULL, /* a null pointer for a missing buffer */
 };
 
 /* One argument of a kernel. */
 struct mpk_launch_arg {
 	enum mpk_launch_arg_kind kind;
-	size_t index;                /* PARAM (a tensor), REAL (a float scalar), TEMP */
+	size_t index;                /* index of the parameter (PARAM: a tensor; REAL: a float
+				      * scalar) or temporary (TEMP) */
 	const struct mpk_expr *expr; /* INT */
 	double literal;              /* LITERAL: a floating constant */
 	struct mpk_span text;        /* as written */
-	struct mpk_dtype dtype;      /* what the kernel takes */
+	struct mpk_dtype dtype;      /* type of the kernel's parameter */
 };
 
 struct mpk_launch_extent {
-	const struct mpk_expr *expr; /* NULL: not given, 1 */
+	const struct mpk_expr *expr; /* NULL: not given, so the extent is 1 */
 	struct mpk_span text;
 };
 
-/* What is done with the result of a C function. */
+/* Use of a C function's result. */
 enum mpk_launch_returns {
-	MPK_RETURNS_NOTHING, /* nothing: it has none, or it is ignored */
-	MPK_RETURNS_STATUS,  /* a status: every value but 0 is an error */
+	MPK_RETURNS_NOTHING, /* none: there is no result, or it is ignored */
+	MPK_RETURNS_STATUS,  /* it is a status: every value but 0 is an error */
 	MPK_RETURNS_VALUE,   /* it is the result of the launch function */
 };
 
 struct mpk_launch_step {
-	const struct mpk_cfunction
-		*callee; /* the C function to call instead of a kernel; NULL: none */
+	const struct mpk_cfunction *callee; /* C function to call instead of a kernel; NULL: none */
 	enum mpk_launch_returns returns;
-	const char *kernel; /* the kernel's key, or the C function's name */
-	const char *id;     /* the module that has the kernel */
-	size_t module, row; /* kernels: index of the module in the manifest, index of the row in
-			     * its table */
+	const char *kernel; /* key of the kernel, or name of the C function */
+	const char *id;     /* id of the module that contains the kernel */
+	size_t module, row; /* kernels: index of the module in the manifest, and of the row in its
+			     * table */
 	const struct mpk_launch_arg *args;
 	size_t arg_count;
 	struct mpk_launch_extent grid[3], block[3], cluster[3], shared;
@@ -159,16 +159,17 @@ struct mpk_launch_step {
 struct mpk_launch {
 	const char *name;
 	enum mpk_generation gen;
-	int32_t device_type; /* enum mpk_dl_device of the tensors */
-	bool on_host;        /* it calls C functions, and tensors are in host memory */
-	bool plain_pointers; /* data is an address that one may add to (all but OpenCL) */
+	int32_t device_type; /* enum mpk_dl_device, the device of its tensors */
+	bool on_host;        /* it calls C functions and its tensors are in host memory */
+	bool plain_pointers; /* data is an address to which an offset can be added (not so in
+			      * OpenCL) */
 	const struct mpk_launch_param *params, *temps;
 	size_t param_count, temp_count;
 	const struct mpk_launch_var *vars;
 	size_t var_count;
 	const struct mpk_launch_step *steps;
 	size_t step_count;
-	bool broken; /* invalid: not all of it is set */
+	bool broken; /* invalid: not all fields are set */
 };
 
 /* mpk_launch_resolve - parse and check every [[function]] of a manifest

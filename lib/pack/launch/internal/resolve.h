@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resolve.h - what the parts of mpk_launch_resolve share; for lib/pack/launch alone */
+/* resolve.h - declarations shared by the parts of mpk_launch_resolve */
 #ifndef MPK_LAUNCH_INTERNAL_RESOLVE_H
 #define MPK_LAUNCH_INTERNAL_RESOLVE_H
 
@@ -8,7 +8,7 @@
 
 struct mpk_kernel_index;
 
-/* What is being resolved; findings go to the report with the check's name. */
+/* State of resolving a manifest; findings go to the report under the check's name. */
 struct mpk_resolve {
 	const struct mpk_manifest *manifest;
 	const struct mpk_manifest_launch *source;
@@ -16,24 +16,24 @@ struct mpk_resolve {
 	struct mpk_report *report;
 	struct mpk_launch *launch;
 	struct mpk_kernel_index *index;
-	struct mpk_strmap params, temps, vars; /* of the function: names to indices */
+	struct mpk_strmap params, temps, vars; /* names of the current function, to indexes */
 	bool nomem;
-	bool incomplete; /* a parameter did not parse: what names it is no further mistake */
+	bool incomplete; /* a parameter did not parse, so an unknown name is not reported */
 };
 
-/* mpk_resolve_finding - report an error, with the function's name in front */
+/* mpk_resolve_finding - report an error, beginning with the function's name */
 void mpk_resolve_finding(struct mpk_resolve *r, struct mpk_error *err);
 
-/* mpk_resolve_array - count elements of the arena, at least one
- * Returns  NULL, and sets r->nomem, without memory */
+/* mpk_resolve_array - allocate count elements, at least one, in the arena
+ * Returns  NULL if there is no memory; r->nomem is then set */
 void *mpk_resolve_array(struct mpk_resolve *r, size_t count, size_t size);
 
 /* mpk_resolve_params - parse the parameters and temporaries of the function, and bind the variables of their shapes */
 void mpk_resolve_params(struct mpk_resolve *r);
 
-/* mpk_resolve_args - compare the arguments of a step with what its kernel or C function takes, and resolve the
- * extents and tags of a kernel; mistakes are reported
- * @kernel  NULL: it is not known, and only names are checked */
+/* mpk_resolve_args - check the arguments of a step against the parameters of its kernel or C
+ * function, and resolve the extents and tags of a kernel; mistakes are reported
+ * @kernel  NULL: it is unknown, and only names are checked */
 void mpk_resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 		      const struct mpk_manifest_function *kernel, struct mpk_launch_step *step);
 

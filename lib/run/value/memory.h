@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.h - the memory that a runtime takes for tensors: who gives it, how much it is, how much it may be
+/* memory.h - counts and limits the memory of a runtime's tensors
  *
- * A runtime has one for the host and one for its other devices. Whoever calls it says in his thread that host memory is
- * taken for it from now on: tensors are made in many places, and none of them knows of a runtime. What was taken is given
- * back to the same one, by any thread. Lists and names are not counted, nor is what lies mapped in a file.
- */
+ * A runtime has one struct mpk_memory for the host and one for its other devices. Tensors are made
+ * in many places that do not know the runtime. So a thread that works for a runtime first sets the
+ * memory to charge (mpk_memory_swap). Memory is credited to the same runtime when any thread frees
+ * it. Lists, names and mapped files are not counted. */
 #ifndef MPK_VALUE_MEMORY_H
 #define MPK_VALUE_MEMORY_H
 
@@ -15,56 +15,59 @@
 #include "base/error.h"
 #include "dtype/dtype.h"
 
-/* What memory is for. */
+/* Use of memory, for statistics. */
 enum mpk_purpose {
-	MPK_PURPOSE_SCRATCH, /* tensors of calls, and the workspaces of their functions */
+	MPK_PURPOSE_SCRATCH, /* tensors of calls, and workspaces of functions */
 	MPK_PURPOSE_WEIGHTS,
 	MPK_PURPOSE_CACHE, /* keys and values, recurrent states */
 	MPK_PURPOSE_COUNT
 };
 
-/* Zero: the system's memory, without a limit. */
+/* Where memory comes from. Zero: from the system, without a limit. */
 struct mpk_memory_source {
-	/* of the caller's; NULL: the system's or the driver's. allocate returns NULL where there is none */
+	/* Functions of the caller; NULL: the system's or the driver's. allocate returns NULL if there is no
+	 * memory. */
 	void *(*allocate)(void *user, struct mpk_dldevice device, uint64_t bytes, uint64_t align);
 	void (*release)(void *user, struct mpk_dldevice device, void *data, uint64_t bytes);
 	void *user;
-	uint64_t budget; /* bytes; 0: none */
+	uint64_t budget; /* limit in bytes; 0: no limit */
 };
 
-/* Any thread may count. */
+/* Counters; any thread may update them. */
 struct mpk_memory {
 	struct mpk_memory_source from;
-	/* gives back what is kept for later and nobody has; returns how many bytes that was. NULL: nothing is */
+	/* Frees memory that is kept for later use and returns its size in bytes. NULL: none is kept. */
 	uint64_t (*trim)(void *owner);
 	void *owner;
-	atomic_ullong used, most;            /* bytes, with those that are kept for later; ever */
-	atomic_ullong of[MPK_PURPOSE_COUNT]; /* of used, what somebody has */
-	atomic_bool was_refused; /* something was not given for the budget; who asks sets it back */
+	atomic_ullong used, most;            /* bytes now, including kept memory; highest value so
+					      * far */
+	atomic_ullong of[MPK_PURPOSE_COUNT]; /* the part of `used` that is in use, by purpose */
+	atomic_bool was_refused; /* a request failed because of the budget; the reader of the flag
+				  * clears it */
 };
 
-enum { MPK_MEMORY_ALIGN = 128 }; /* bytes; of what is asked for of a caller's allocate */
+enum { MPK_MEMORY_ALIGN = 128 }; /* alignment in bytes that a caller's allocate is asked for */
 
-/* mpk_memory_count - count bytes before they are taken
+/* mpk_memory_count - count bytes before they are allocated
  * @m       NULL: nothing is counted
- * Returns  MPK_OK; MPK_E_BUDGET, after what is kept was given back
- * mpk_memory_uncount - they were given back */
+ * Returns  MPK_OK; MPK_E_BUDGET, if freeing kept memory was not enough
+ * mpk_memory_uncount - undo it when the bytes are freed */
 enum mpk_code mpk_memory_count(struct mpk_memory *m, uint64_t bytes, enum mpk_purpose purpose,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_memory_uncount(struct mpk_memory *m, uint64_t bytes, enum mpk_purpose purpose);
 
-/* mpk_memory_keep - what somebody had is kept for later: it is still used
- * mpk_memory_lend - somebody has it again */
+/* mpk_memory_keep - memory is no longer in use but kept for later; it still counts as used
+ * mpk_memory_lend - kept memory is in use again */
 void mpk_memory_keep(struct mpk_memory *m, uint64_t bytes, enum mpk_purpose purpose);
 void mpk_memory_lend(struct mpk_memory *m, uint64_t bytes, enum mpk_purpose purpose);
 
-/* mpk_memory_fail - say that the budget was not enough
+/* mpk_memory_fail - report that the budget was exceeded
  * Returns  MPK_E_BUDGET */
 enum mpk_code mpk_memory_fail(const struct mpk_memory *m, struct mpk_error *err);
 
-/* mpk_memory_here, mpk_memory_swap - for whom this thread takes host memory; NULL: for nobody. Swap returns the one
- * before, to be set again afterwards
- * mpk_purpose_here, mpk_purpose_swap - what for; at first scratch */
+/* mpk_memory_here, mpk_memory_swap - get or set what this thread's host memory is charged to; NULL:
+ * nothing. Swap returns the previous value, which the caller must restore
+ * mpk_purpose_here, mpk_purpose_swap - get or set the purpose; initially scratch */
 struct mpk_memory *mpk_memory_here(void);
 struct mpk_memory *mpk_memory_swap(struct mpk_memory *m);
 enum mpk_purpose mpk_purpose_here(void);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor.h - typed, shaped views of a storage
+/* tensor.h - tensors: views of a storage with type and shape
  *
- * A tensor may begin anywhere in its storage and have strides; several may lie in one
- * storage. What prints, compares or saves elements wants a compact tensor in host memory:
- * mpk_tensor_compact makes one where it has to.
- */
+ * A tensor may begin anywhere in its storage and may have strides; several tensors may share a
+ * storage. Functions that print, compare or save elements need a compact tensor in host memory;
+ * mpk_tensor_compact makes one if necessary. */
 #ifndef MPK_VALUE_TENSOR_H
 #define MPK_VALUE_TENSOR_H
 
@@ -21,18 +20,19 @@
 /* --- the layouts of DLPack that compiled code shares with its caller: it reads these structures at fixed offsets,
  * nothing here may change --- */
 
-/* Exactly DLTensor. */
+/* Has exactly the layout of DLTensor. */
 struct mpk_dltensor {
 	void *data;
 	struct mpk_dldevice device;
 	int32_t ndim;
 	struct mpk_dtype dtype;
 	int64_t *shape;       /* ndim extents, outermost first */
-	int64_t *strides;     /* in elements; compact row-major when NULL */
-	uint64_t byte_offset; /* of the first element from data */
+	int64_t *strides;     /* strides in elements; NULL: compact, row-major */
+	uint64_t byte_offset; /* offset in bytes from data to the first element */
 };
 
-/* mpk_dltensor_is_compact - row-major without gaps; strides of extents 1 do not count */
+/* mpk_dltensor_is_compact - whether elements are row-major without gaps; strides of dimensions with
+ * extent 1 are ignored */
 bool mpk_dltensor_is_compact(const struct mpk_dltensor *t);
 
 /* mpk_dltensor_data - the first element of a tensor in host memory */
@@ -43,110 +43,108 @@ static inline void *mpk_dltensor_data(const struct mpk_dltensor *t)
 
 /* --- reference-counted memory that tensors are views of --------------------------------------- */
 
-/* A tensor holds its storage; whoever drops a storage while tensors of it live (the Relax
- * VM does so all the time) takes nothing away from them. Counts are atomic. */
+/* A tensor holds a reference to its storage, so the Relax VM may drop a storage while its tensors
+ * are in use. Reference counts are atomic. */
 
-/* What kernels of TVM take for granted of host memory, in bytes. */
+/* Alignment in bytes that TVM's kernels assume for host memory. */
 enum { MPK_STORAGE_ALIGN = 64 };
 
 struct mpk_storage {
 	atomic_uint refs;
 	struct mpk_dldevice device;
-	void *data;      /* host: an address; else what the device calls its memory */
-	uint64_t bytes;  /* usable from data on */
-	bool is_shared;  /* with children forked later */
-	uint8_t purpose; /* enum mpk_purpose, of what is counted */
-	/* Gives data back and frees the structure itself; called once, when the last reference
-	 * is gone. */
+	void *data;      /* host: an address; else the device's handle of the memory */
+	uint64_t bytes;  /* size in bytes, from data on */
+	bool is_shared;  /* shared with children that are forked later */
+	uint8_t purpose; /* enum mpk_purpose, for counted memory */
+	/* Frees data and the structure itself; called when the last reference is gone. */
 	void (*release)(struct mpk_storage *storage);
-	void *owner; /* for release */
+	void *owner; /* for use by release */
 };
 
 enum mpk_storage_memory {
-	MPK_STORAGE_PRIVATE, /* zeroed memory of this process */
-	MPK_STORAGE_SHARED, /* zeroed; from MPK_LARGE_BYTES on a child forked later writes to the same
-			      * pages (is_shared). Less is copied from process to process sooner
-			      * than it is mapped. */
+	MPK_STORAGE_PRIVATE, /* zeroed memory of this process only */
+	MPK_STORAGE_SHARED,  /* Zeroed. If it has MPK_LARGE_BYTES or more, children forked later
+			     * write to the same pages (is_shared). Smaller memory is private,
+			     * because copying it between processes is faster than mapping it. */
 };
 
-/* mpk_storage_create - zeroed host memory, aligned to MPK_STORAGE_ALIGN
- * It is taken for whom the thread says (memory.h), unless it is shared.
- * @bytes   0 is allowed: data is then an address nobody reads
+/* mpk_storage_create - allocate zeroed host memory, aligned to MPK_STORAGE_ALIGN
+ * Unless it is shared, it is charged to the thread's current memory (memory.h).
+ * @bytes   may be 0; then data must not be read
  * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM; MPK_E_BUDGET */
 enum mpk_code mpk_storage_create(uint64_t bytes, enum mpk_storage_memory memory,
 				 struct mpk_storage **out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_storage_wrap - memory that belongs to somebody else
- * @owner    what keeps the memory; @release gets it back when the last reference is gone;
- *           both NULL: the memory outlives every reference
- * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM, release not called */
+/* mpk_storage_wrap - make a storage of memory with another owner
+ * @owner    keeps the memory alive; @release is called with it when the last reference is gone.
+ *          Both may be NULL if the memory outlives every reference
+ * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM: release is not called */
 enum mpk_code mpk_storage_wrap(void *data, uint64_t bytes, struct mpk_dldevice device, void *owner,
 			       void (*release)(void *owner), struct mpk_storage **out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_storage_hold, mpk_storage_drop - count references; NULL is fine */
+/* mpk_storage_hold, mpk_storage_drop - add or drop a reference; storage may be NULL */
 struct mpk_storage *mpk_storage_hold(struct mpk_storage *storage);
 void mpk_storage_drop(struct mpk_storage *storage);
 
 enum { MPK_TENSOR_NDIM_MAX = 32 };
 
-/* dl.shape and dl.strides point into the same allocation; strides of a compact tensor are the
- * products of the extents after them, as TVM's own tensors have them (0 where a later
- * extent is 0). */
+/* dl.shape and dl.strides point into the same allocation. As in TVM, each stride of a compact
+ * tensor is the product of the later extents (0 if one of these is 0). */
 struct mpk_tensor {
 	struct mpk_dltensor dl;
-	uint64_t bytes;    /* of the elements: their number times the size of one */
-	const char *scope; /* static: the memory that it is to have on a device, "global.texture";
-			    * NULL: any */
+	uint64_t bytes;    /* number of elements times the size of one */
+	const char *scope; /* static string: required memory scope on a device, such as
+			    * "global.texture"; NULL: any */
 	atomic_uint refs;
-	struct mpk_storage *storage; /* held; NULL: memory borrowed for the time of a call */
-	int64_t extents[];           /* shape, then strides */
+	struct mpk_storage *storage; /* one reference; NULL: the memory is borrowed during a call */
+	int64_t extents[];           /* shape, followed by strides */
 };
 
-/* mpk_tensor_create - a compact tensor in host memory of its own, all zero
+/* mpk_tensor_create - make a compact tensor in new zeroed host memory
  * @shape   ndim extents >= 0, ndim <= MPK_TENSOR_NDIM_MAX
- * Returns  MPK_OK, one reference in *out; MPK_E_RANGE (an extent below 0, too many
- *          dimensions, a size beyond 2^63); MPK_E_NOMEM */
+ * Returns  MPK_OK, one reference in *out; MPK_E_RANGE (a negative extent, too many dimensions, a
+ *          size beyond 2^63); MPK_E_NOMEM */
 enum mpk_code mpk_tensor_create(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
 				enum mpk_storage_memory memory, struct mpk_tensor **out,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_tensor_view - a compact tensor in a storage, which it holds
- * @offset  bytes from the storage's beginning
- * Returns  MPK_OK, one reference in *out; MPK_E_RANGE as above, and when the elements end
- *          after the end of the storage; MPK_E_NOMEM */
+/* mpk_tensor_view - make a compact tensor in a storage, to which it holds a reference
+ * @offset  in bytes from the storage's beginning
+ * Returns  MPK_OK, one reference in *out; MPK_E_RANGE as above, and if the tensor does not fit into
+ *          the storage; MPK_E_NOMEM */
 enum mpk_code mpk_tensor_view(struct mpk_storage *storage, uint64_t offset, struct mpk_dtype dtype,
 			      const int64_t *shape, size_t ndim, struct mpk_tensor **out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_tensor_wrap - a tensor that somebody described with a DLTensor: the same memory, shape,
- * strides and offset; nothing is copied
- * @storage what keeps the memory, one more reference to it is taken; NULL: the memory is borrowed
- *          and the tensor must not outlive the call that brought it
+/* mpk_tensor_wrap - make a tensor from a DLTensor: it has the same memory, shape, strides and
+ * offset; nothing is copied
+ * @storage keeps the memory alive; one more reference is taken. NULL: the memory is borrowed, and
+ *          the tensor must not outlive the current call
  * Returns  MPK_OK, one reference in *out; MPK_E_RANGE (as above); MPK_E_NOMEM */
 enum mpk_code mpk_tensor_wrap(const struct mpk_dltensor *dl, struct mpk_storage *storage,
 			      struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_tensor_hold, mpk_tensor_drop - count references; NULL is fine */
+/* mpk_tensor_hold, mpk_tensor_drop - add or drop a reference; t may be NULL */
 struct mpk_tensor *mpk_tensor_hold(struct mpk_tensor *t);
 void mpk_tensor_drop(struct mpk_tensor *t);
 
-/* mpk_tensor_copy_from - fill a compact host tensor from any host DLTensor of the same dtype and
- * shape, whatever its strides and offset */
+/* mpk_tensor_copy_from - fill a compact host tensor from a host DLTensor of the same dtype and
+ * shape, with any strides and offset */
 void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from);
 
-/* mpk_tensor_copy_to - the same the other way: from a compact host tensor into any host DLTensor of its dtype
- * and shape */
+/* mpk_tensor_copy_to - copy a compact host tensor into a host DLTensor of the same dtype and shape,
+ * with any strides and offset */
 void mpk_tensor_copy_to(const struct mpk_tensor *from, const struct mpk_dltensor *to);
 
-/* mpk_tensor_compact - the tensor itself when it is compact, else a copy that is
+/* mpk_tensor_compact - the tensor itself if it is compact, else a compact copy
  * @t       in host memory
  * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM */
 enum mpk_code mpk_tensor_compact(struct mpk_tensor *t, struct mpk_tensor **out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_tensor_bytes_of - bytes of a tensor with this type and shape
- * Returns  MPK_OK; MPK_E_RANGE as mpk_tensor_create says */
+/* mpk_tensor_bytes_of - size in bytes of a tensor with this type and shape
+ * Returns  MPK_OK; MPK_E_RANGE as mpk_tensor_create */
 enum mpk_code mpk_tensor_bytes_of(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
 				  uint64_t *out, struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -68,11 +68,14 @@ static enum mpk_code weights_read_npz(struct mpk_span file, struct mpk_arena *ar
 	MPK_TRY_ALLOC(shard, err);
 	MPK_TRY(mpk_npz_list(file, arena, &members, &count, err));
 	MPK_TRY_ARRAY(items, arena, count + 1, err);
-	for (size_t i = 0; i < count; i++)
-		if (read_array(file, &members[i], arena, &items[i], err) != MPK_OK) {
+	for (size_t i = 0; i < count; i++) {
+		enum mpk_code code = read_array(file, &members[i], arena, &items[i], err);
+
+		if (code != MPK_OK) {
 			mpk_error_prefix(err, "array '%s': ", MPK_QUOTE(members[i].name));
-			return mpk_failed(err->code);
+			return code;
 		}
+	}
 	*shard = (struct mpk_weight_shard){ .has_bytes = true, .bytes = file.len };
 	out->items = items;
 	out->count = count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_compiled - a library as one with compiled functions of the Relax VM: what its code is read back as
+/* fuzz_compiled - a library as one with compiled functions of the Relax VM: what its code is read back as; and the
+ * global functions that its initializers register
  *
  * Each function of the library is taken for a compiled one, so that its blob, which has a target of its own, does not
  * matter here. */
@@ -8,6 +9,7 @@
 #include "elf/wants.h"
 #include "fuzz.h"
 #include "hostcode/compiled.h"
+#include "hostcode/registered.h"
 #include "program/model.h"
 
 enum { FUNCTIONS = 16, PREFIX_BYTES = 9 }; /* "__vmtir__" */
@@ -73,6 +75,20 @@ static void read_compiled_functions(const struct mpk_image *image, const struct 
 		(void)!mpk_relax_signatures(&read, arena, signatures, &count, NULL);
 }
 
+static void read_registered_functions(const struct mpk_elf *elf, struct mpk_arena *arena)
+{
+	struct mpk_global_names names;
+
+	if (mpk_registered_read(elf, arena, &names, NULL) != MPK_OK)
+		return;
+	for (size_t i = 0; i < names.count; i++) {
+		FUZZ_REQUIRE(names.names[i].len > 0);
+		fuzz_touch(names.names[i]);
+		for (size_t k = 0; k < i && i < 64; k++)
+			FUZZ_REQUIRE(!mpk_span_equal(names.names[i], names.names[k]));
+	}
+}
+
 void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
@@ -81,9 +97,10 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 
 	decode_all_instructions(bytes);
 	if (mpk_image_open(bytes, NULL, arena, &image, NULL) != MPK_OK ||
-	    image.container != MPK_CONTAINER_ELF_SO ||
-	    mpk_elf_open(bytes, 0, &elf, NULL) != MPK_OK ||
-	    mpk_wants_read(&elf, &wants, NULL) != MPK_OK)
+	    image.container != MPK_CONTAINER_ELF_SO || mpk_elf_open(bytes, 0, &elf, NULL) != MPK_OK)
+		return;
+	read_registered_functions(&elf, arena);
+	if (mpk_wants_read(&elf, &wants, NULL) != MPK_OK)
 		return;
 	for (size_t i = 0; i < wants.reach.count; i++)
 		decode_all_instructions(mpk_reach_code(&wants.reach, i));

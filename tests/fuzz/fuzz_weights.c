@@ -1,7 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_weights - a file of weights of any format; tensors that it says lie in it do */
+/* fuzz_weights - a file of weights of any format; tensors that it says lie in it do, and their elements can be read */
 #include "fuzz.h"
+#include "value/param_file.h"
+#include "weightfile/weightfile.h"
 #include "weights/weights.h"
+
+enum { ELEMENTS_MAX = 1 << 16 }; /* of a tensor: others may be in the same bytes */
+
+static void read_elements(const struct mpk_weight_set *set, const struct mpk_weight *w)
+{
+	struct mpk_weight_values values;
+	struct mpk_weight_groups groups;
+	double run[MPK_WEIGHT_RUN];
+
+	if (mpk_weight_values_open(set, w, &values))
+		for (uint64_t i = 0; i < values.count && i < ELEMENTS_MAX; i += MPK_WEIGHT_RUN)
+			FUZZ_REQUIRE(mpk_weight_values_read(&values, i, run) > 0);
+	if (mpk_weight_groups_of(set, w, &groups))
+		for (uint64_t i = 0; i < groups.words.len / 4 && i < ELEMENTS_MAX; i++)
+			mpk_weight_groups_read(&groups, i, 1, run);
+}
+
+static void read_set(struct mpk_span bytes, struct mpk_arena *arena)
+{
+	struct mpk_weight_set set = { 0 };
+
+	/* there are no shards in that folder */
+	if (mpk_weight_set_open(bytes, "/dev/null/weights", arena, &set, NULL) == MPK_OK)
+		for (size_t i = 0; i < set.weights.count && i < 64; i++)
+			read_elements(&set, &set.weights.items[i]);
+	mpk_weight_set_close(&set);
+}
 
 void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
@@ -27,4 +56,5 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 		fuzz_touch(data);
 	}
 	mpk_report_fini(&report);
+	read_set(bytes, arena);
 }

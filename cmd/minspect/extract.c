@@ -11,6 +11,7 @@
 #include "io/digest.h"
 #include "io/output.h"
 #include "minspect/document.h"
+#include "model/device_code.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
@@ -110,12 +111,21 @@ static enum mpk_code write_file(struct mpk_directory *d, struct minspect_look *l
 	return MPK_OK;
 }
 
+/* A container is unpacked once for all of its images, and freed before the next one. */
 static enum mpk_code write_files(struct mpk_directory *d, struct minspect_look *l,
 				 struct mpk_extract *plan, struct mpk_error *err)
 {
-	for (size_t i = 0; i < plan->count; i++)
-		MPK_TRY(write_file(d, l, plan, plan->files[i], err));
-	return MPK_OK;
+	enum mpk_code code = mpk_device_keep(l->view, UINT64_MAX, err);
+
+	for (size_t i = 0; code == MPK_OK && i < plan->count; i++) {
+		size_t container = plan->files[i]->container;
+
+		code = write_file(d, l, plan, plan->files[i], err);
+		if (i + 1 == plan->count || plan->files[i + 1]->container != container)
+			mpk_device_release(l->view, container);
+	}
+	mpk_device_forget(l->view);
+	return code;
 }
 
 /* The state of writing index.json piece by piece, since it grows with the number of files. */

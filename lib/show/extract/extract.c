@@ -33,8 +33,8 @@ static bool lies_in(struct mpk_span inner, struct mpk_span outer)
 
 /* --- content of an image that is packed --------------------------------------------------- */
 
-/* Unpacks the container again for one image: the plan keeps no unpacked images, as together they
- * would not fit in memory. */
+/* Unpacks the container again, unless it is kept: the plan keeps no unpacked images, as together
+ * they would not fit in memory. */
 static enum mpk_code extract_make(const struct mpk_view *view, struct mpk_extract_file *file,
 				  struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -58,14 +58,13 @@ static enum mpk_code extract_make(const struct mpk_view *view, struct mpk_extrac
 static enum mpk_code make_ptx(const struct mpk_view *view, struct mpk_extract_file *file,
 			      struct mpk_arena *arena, struct mpk_error *err)
 {
-	const struct mpk_image_device *d = &view->image->devices[file->container];
 	const struct mpk_code_info *image;
-	struct mpk_code_info code;
+	const struct mpk_view_code *c;
 	size_t len = 0;
 	uint8_t *text;
 
-	MPK_TRY(mpk_code_info_read(d->bytes, d->off, NULL, arena, &code, err));
-	image = file->image < code.image_count ? &code.images[file->image] : &code;
+	MPK_TRY(mpk_device_borrow(view, file->container, arena, &c, err));
+	image = file->image < c->code.image_count ? &c->code.images[file->image] : &c->code;
 	text = mpk_arena_alloc(arena, image->debug_ptx.len + 1);
 	MPK_TRY_ALLOC(text, err);
 	for (size_t i = 0; i < image->debug_ptx.len; i++)

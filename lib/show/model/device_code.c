@@ -304,6 +304,14 @@ void mpk_device_forget(struct mpk_view *view)
 	view->kept = NULL;
 }
 
+void mpk_device_release(const struct mpk_view *view, size_t index)
+{
+	if (!view->kept)
+		return;
+	mpk_arena_fini(&view->kept->items[index].arena);
+	view->kept->items[index] = (struct kept_container){ 0 };
+}
+
 enum mpk_code mpk_device_borrow(const struct mpk_view *view, size_t index, struct mpk_arena *arena,
 				const struct mpk_view_code **out, struct mpk_error *err)
 {

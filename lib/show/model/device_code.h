@@ -76,6 +76,9 @@ enum mpk_code mpk_device_keep(struct mpk_view *view, uint64_t most_bytes,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_device_forget(struct mpk_view *view);
 
+/* mpk_device_release - free one kept container, which nobody reads any more; nothing if it is not kept */
+void mpk_device_release(const struct mpk_view *view, size_t index);
+
 /* mpk_device_borrow - get a container by index: a kept one, else read it into arena as
  * mpk_device_container does
  * @out     valid as long as both arena and the kept containers

@@ -6,6 +6,9 @@ printf 'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\
 printf 'GGUF\3\0\0\0' >m.gguf
 printf '\10\0\0\0\0\0\0\0{"a":{}} ' >m.safetensors
 printf '\10\10\22\7pytorch\32\3001.0:xxxxxxx' >m.onnx
+# they begin like one: what follows is no field of it, or a text that ends beyond the file
+printf '\10\10\60\7pytorch\32\3001.0:xxxxxxx' >other.bin
+printf '\10\10\22\177pytorch\32\3001.0:xxxxxxx' >cut.bin
 printf '\34\0\0\0TFL3\0\0\0\0' >m.tflite
 printf '\34\0\0\0ET12eh00' >m.pte
 # as coremltools and iree-compile 3.13 write them

@@ -108,12 +108,13 @@ static enum mpk_code start_driver(struct mpk_error *err)
 }
 
 static const char *const cuda_names[] = { "libcuda.so.1", NULL };
-static struct mpk_driver cuda_driver = { .names = cuda_names,
-					 .symbols = cuda_symbols,
-					 .table = &cuda_api,
-					 .start = start_driver,
-					 .without = "no CUDA here: ",
-					 .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct mpk_driver_result driver_result = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static const struct mpk_driver cuda_driver = { .names = cuda_names,
+					       .symbols = cuda_symbols,
+					       .table = &cuda_api,
+					       .start = start_driver,
+					       .without = "no CUDA here: ",
+					       .result = &driver_result };
 
 /* For each status: its usual cause, and the kind of failure (no device, code that cannot be loaded,
  * or a failed call). */

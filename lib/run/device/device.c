@@ -340,19 +340,21 @@ static enum mpk_code open_and_start(const struct mpk_driver *driver, struct mpk_
 }
 
 /* After the first call only the lock is taken: the result does not change while the process runs. */
-enum mpk_code mpk_driver_get(struct mpk_driver *driver, struct mpk_error *err)
+enum mpk_code mpk_driver_get(const struct mpk_driver *driver, struct mpk_error *err)
 {
-	(void)pthread_mutex_lock(&driver->lock);
-	if (!driver->tried) {
-		driver->tried = true;
-		driver->code = open_and_start(driver, &driver->error);
-		if (driver->code != MPK_OK)
-			mpk_error_prefix(&driver->error, "%s", driver->without);
+	struct mpk_driver_result *r = driver->result;
+
+	(void)pthread_mutex_lock(&r->lock);
+	if (!r->tried) {
+		r->tried = true;
+		r->code = open_and_start(driver, &r->error);
+		if (r->code != MPK_OK)
+			mpk_error_prefix(&r->error, "%s", driver->without);
 	}
-	(void)pthread_mutex_unlock(&driver->lock);
-	if (driver->code == MPK_OK)
+	(void)pthread_mutex_unlock(&r->lock);
+	if (r->code == MPK_OK)
 		return MPK_OK;
 	if (err)
-		*err = driver->error;
-	return mpk_failed(driver->code);
+		*err = r->error;
+	return mpk_failed(r->code);
 }

@@ -70,12 +70,13 @@ static const char *const names[] = {
 	"/usr/local/cuda/lib64/libnvrtc.so",
 	NULL,
 };
-static struct mpk_driver driver = {
+static struct mpk_driver_result driver_result = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static const struct mpk_driver driver = {
 	.names = names,
 	.symbols = symbols,
 	.table = &api,
 	.without = "the kernels are CUDA source, which needs NVIDIA's run-time compiler: ",
-	.lock = PTHREAD_MUTEX_INITIALIZER
+	.result = &driver_result
 };
 
 /* --- what a source finds around it ------------------------------------------------------------ */

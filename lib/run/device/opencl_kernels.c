@@ -192,13 +192,14 @@ static const struct mpk_driver_symbol symbols[] = {
 
 static const char *const names[] = { "libOpenCL.so.1", "libOpenCL.so", NULL };
 
-static struct mpk_driver driver = {
+static struct mpk_driver_result driver_result = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static const struct mpk_driver driver = {
 	.names = names,
 	.symbols = symbols,
 	.table = &api,
 	.without = "no OpenCL here: ",
 	.install = "; install OpenCL's loader (Debian: ocl-icd-libopencl1)",
-	.lock = PTHREAD_MUTEX_INITIALIZER
+	.result = &driver_result
 };
 
 enum mpk_code mpk_opencl_api_get(const struct mpk_opencl_api **out, struct mpk_error *err)

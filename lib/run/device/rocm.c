@@ -147,12 +147,13 @@ static enum mpk_code start_driver(struct mpk_error *err)
 
 static const char *const hip_names[] = { "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
 					 NULL };
-static struct mpk_driver hip_driver = { .names = hip_names,
-					.symbols = hip_symbols,
-					.table = &hip_api,
-					.start = start_driver,
-					.without = "no HIP here: ",
-					.lock = PTHREAD_MUTEX_INITIALIZER };
+static struct mpk_driver_result driver_result = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static const struct mpk_driver hip_driver = { .names = hip_names,
+					      .symbols = hip_symbols,
+					      .table = &hip_api,
+					      .start = start_driver,
+					      .without = "no HIP here: ",
+					      .result = &driver_result };
 
 static const struct mpk_device_status hip_statuses[] = {
 	{ MPK_CU_INVALID_VALUE, NULL, "an argument the driver refuses", MPK_E_RAISED },

@@ -37,6 +37,15 @@ struct mpk_driver_symbol {
 /* A row for a member of the struct of function pointers. */
 #define MPK_DRIVER_SYMBOL(table, member, name, need) { name, need, offsetof(table, member) },
 
+/* How opening a library went: what mpk_driver_get keeps for later calls. It lies apart from the rows of
+ * struct mpk_driver, since zeros of static storage take no room in the file. */
+struct mpk_driver_result {
+	pthread_mutex_t lock; /* init with PTHREAD_MUTEX_INITIALIZER */
+	bool tried;
+	enum mpk_code code;
+	struct mpk_error error;
+};
+
 /* One library; static storage, one for each. */
 struct mpk_driver {
 	const char *const *names; /* ended by NULL; sonames or paths, the first that exists */
@@ -46,17 +55,13 @@ struct mpk_driver {
 	const char *without;                           /* begins messages: "no CUDA here: " */
 	const char *
 		install; /* ends the message where the library is not there: "; install ..."; may be NULL */
-	/* of mpk_driver_get; init lock with PTHREAD_MUTEX_INITIALIZER */
-	pthread_mutex_t lock;
-	bool tried;
-	enum mpk_code code;
-	struct mpk_error error;
+	struct mpk_driver_result *result; /* static storage, one for each */
 };
 
 /* mpk_driver_get - open the library, fill the table and start it, once; later calls say again
  * how that went. Safe from several threads.
  * Returns  MPK_OK; MPK_E_DEVICE naming the library, the dynamic linker's reason or the missing
  *          symbol; what start returns. An opened library is never closed: drivers keep threads. */
-enum mpk_code mpk_driver_get(struct mpk_driver *driver, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_driver_get(const struct mpk_driver *driver, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

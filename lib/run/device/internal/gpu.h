@@ -29,7 +29,7 @@ struct mpk_gpu_maker {
 	const char *name;      /* of its devices: "cuda" */
 	const char *interface; /* of the driver: "CUDA" */
 	const struct mpk_device_ops *ops;
-	struct mpk_driver *driver;
+	const struct mpk_driver *driver;
 	const struct mpk_cuda_api
 		*api; /* filled by driver; members that it does not list are NULL */
 	const struct mpk_device_status *statuses; /* with a cause of their own */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - the inputs of a call against what a model takes, before anything runs
+/* check.c - checks the inputs of a call against a model's signature, before anything runs
  *
- * Values are put to inputs by their names first, the rest by position. Then each is held against the
- * type of its input. A symbolic extent is what it was where its name came first, so that two inputs
- * of n rows that have 3 and 4 are refused here and not by a kernel in the middle of the model.
- */
+ * Values with names are matched first, the rest by position. Then each value is compared with the
+ * type of its input. A symbolic extent gets its value at the first occurrence of its name. So if
+ * two inputs of n rows have 3 and 4 rows, the call is refused here and not by a kernel in the
+ * middle of the model. */
 #include "executor/machine.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "signature/signature.h"
 #include "text/escape.h"
 
-enum { NEST_MAX = 16 }; /* tuples within tuples */
+enum { NEST_MAX = 16 }; /* most levels of nested tuples */
 
 /* --- what is said --------------------------------------------------------------------------- */
 
@@ -48,7 +48,7 @@ static void executor_check_put_value(const struct mpk_value *v, unsigned depth,
 	mpk_type_text(&t, out);
 }
 
-/* With the sentence that is in *said. */
+/* Refuses the call with the sentence in *said. */
 static enum mpk_code executor_check_refuse(const struct mpk_signature *m, struct mpk_strbuf *said,
 					   struct mpk_error *err)
 {
@@ -64,7 +64,7 @@ static enum mpk_code executor_check_refuse(const struct mpk_signature *m, struct
 
 /* --- by name -------------------------------------------------------------------------------- */
 
-/* Inputs and parameters are numbered in one row, inputs first. */
+/* Returns input or parameter number i: inputs are numbered first, then parameters. */
 static const struct mpk_param *executor_check_place(const struct mpk_signature *m, size_t i)
 {
 	return i < m->input_count ? &m->inputs[i] : &m->params[i - m->input_count];
@@ -112,8 +112,7 @@ static enum mpk_code bind_positional(const struct mpk_signature *m, const struct
 		while (at < m->input_count && bound[at])
 			at++;
 		if (at == m->input_count) {
-			/* Names what is missing by number alone: without names there is no
-			 * telling which value is too many. */
+			/* Gives only the number of missing values: without names, one cannot tell which value is too many. */
 			size_t came = args->count;
 			struct mpk_strbuf said = { 0 };
 
@@ -127,7 +126,7 @@ static enum mpk_code bind_positional(const struct mpk_signature *m, const struct
 	for (at = 0; at < m->input_count; at++)
 		/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Branch): the same */
 		if (!bound[at]) {
-			/* The first input that got no value, with its type, which tells what to pass. */
+			/* Names the first input without a value, with its type, so that the user knows what to pass. */
 			struct mpk_strbuf said = { 0 };
 
 			mpk_strbuf_puts(&said, "input '");
@@ -143,15 +142,15 @@ static enum mpk_code bind_positional(const struct mpk_signature *m, const struct
 
 enum { SIZES_MAX = 16 };
 
-/* What symbolic extents are in this call: each the size that it had where its name came first. */
+/* The sizes of symbolic extents in this call, set at the first occurrence of each name. */
 struct sizes {
 	struct mpk_extent_value *items;
 	size_t count;
-	struct mpk_strbuf *said; /* receives ", n being 5" of those that do not fit */
+	struct mpk_strbuf *said; /* receives ", n being 5" for extents that do not match */
 };
 
-/* Beyond the first few, symbols are left to the model's own checks, and so are expressions of names that
- * are not known yet. */
+/* Only the first few symbols are checked here; others, and expressions of unknown names, are left
+ * to the model's own checks. */
 static bool extent_fits(struct sizes *sizes, struct mpk_span symbol, int64_t came)
 {
 	const struct mpk_extent_values known = { sizes->items, sizes->count, 0 };
@@ -193,16 +192,15 @@ static bool extents_fit(struct sizes *sizes, const struct mpk_type *want, const 
 static bool tensor_fits(struct sizes *sizes, const struct mpk_type *want,
 			const struct mpk_dltensor *came)
 {
-	/* a check that leaves the type open has no bits; bool is uint1 up to TVM 0.22, and bool
-	 * of 8 bits since */
+	/* bits is 0 if the type is open; bool is uint1 up to TVM 0.22, and bool of 8 bits later */
 	bool same = !want->dtype.bits || mpk_dtype_equal(want->dtype, came->dtype) ||
 		    (mpk_dtype_is_bool(want->dtype) && mpk_dtype_is_bool(came->dtype));
 
 	return same && extents_fit(sizes, want, came->shape, (size_t)came->ndim);
 }
 
-/* What may be passed where a number is wanted: integers go for floats, as in Python, not the
- * other way round. */
+/* Whether a value is accepted as a number: as in Python, an integer is accepted for a float, but
+ * not the reverse. */
 static bool scalar_fits(const struct mpk_type *want, enum mpk_value_kind came)
 {
 	if (came == MPK_VALUE_INT || came == MPK_VALUE_BOOL || want->dtype.code == MPK_DTYPE_HANDLE)
@@ -229,7 +227,7 @@ static bool executor_check_fits(struct sizes *sizes, const struct mpk_type *want
 		return came->kind == MPK_VALUE_FUNCTION;
 	case MPK_TYPE_STRING:
 		return came->kind == MPK_VALUE_STR;
-	case MPK_TYPE_NAMED: /* what its title means is the function's to say */
+	case MPK_TYPE_NAMED: /* the function itself must interpret the type's name */
 		return true;
 	case MPK_TYPE_TUPLE:
 		break;
@@ -247,8 +245,7 @@ static bool executor_check_fits(struct sizes *sizes, const struct mpk_type *want
 enum mpk_code mpk_signature_bind(const struct mpk_signature *m, const struct mpk_args *args,
 				 const struct mpk_value **bound, struct mpk_error *err)
 {
-	/* collects what the symbols of the input that does not fit were bound to, for the
-	 * message */
+	/* collects the values of the symbols in the input that does not fit, for the message */
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf symbols = { 0 };
 	struct mpk_extent_value items[SIZES_MAX];
 	struct sizes sizes = { .items = items, .said = &symbols };

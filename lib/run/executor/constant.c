@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* constant.c - content of a library as memory for kernels, copied only where it must be
+/* constant.c - makes a library's constants available to kernels, with as few copies as possible
  *
- * A model may have gigabytes of constants. Where they are aligned in the mapped file and in the order of
- * this machine, kernels read the file's own pages, and loading them costs nothing. They are copied
- * where the blob left them unaligned, and the file's pages given back, turned on machines of the other byte order,
- * and sent to devices straight from the mapping.
- */
+ * A model may have gigabytes of constants. If they are aligned in the mapped file and have the
+ * machine's byte order, kernels use the file's pages, and loading costs nothing. Constants that are
+ * not aligned are copied, and the file's pages are then released. On big-endian machines the copies
+ * are reversed. For devices, constants are sent directly from the mapping. */
 #include "executor/machine.h"
 
 #include <fcntl.h>
@@ -18,36 +17,36 @@
 #include "runtime/parallel.h"
 
 enum {
-	COPY_TASKS = 4,        /* more do not copy faster: memory is the limit */
-	COPY_LEAST = 4 << 20,  /* bytes from which on threads are worth their start */
-	GIVE_LEAST = 1 << 18,  /* and from which on pages of the file are given back */
-	PIECE_BYTES = 1 << 20, /* before they are */
+	COPY_TASKS = 4,        /* more threads do not copy faster, because memory is the limit */
+	COPY_LEAST = 4 << 20,  /* from this many bytes on, starting threads pays */
+	GIVE_LEAST = 1 << 18,  /* from this many bytes on, pages of the file are released */
+	PIECE_BYTES = 1 << 20, /* bytes that are copied before pages are released */
 	PAGE_LEAST = 4096,
 };
 
-/* Of a page's 64 bits in /proc/self/pagemap. */
+/* Bits of a page's entry in /proc/self/pagemap. */
 #define PAGE_PRESENT (UINT64_C(1) << 63)
 #define PAGE_SWAPPED (UINT64_C(1) << 62)
-#define PAGE_OF_FILE (UINT64_C(1) << 61) /* or shared, which it stays in memory for */
+#define PAGE_OF_FILE (UINT64_C(1) << 61) /* the page belongs to a file or is shared */
 
 static void release_host(void *host)
 {
 	mpk_host_drop(host);
 }
 
-/* A constant that is copied, by several threads where that is worth it. */
+/* A constant that is being copied, by several threads if it is large. */
 struct copy {
 	uint8_t *to;
 	struct mpk_span from;
-	size_t each; /* bytes, of all tasks but the last */
-	int count;   /* of tasks */
-	int pages;   /* /proc/self/pagemap; -1: pages are not given back */
+	size_t each; /* bytes of each task except the last */
+	int count;   /* number of tasks */
+	int pages;   /* descriptor of /proc/self/pagemap; -1: pages are not released */
 };
 
-/* Pages of the file that were copied need not stay in memory beside the copy: they are read again where they are wanted
- * again. That is so where each is the file's own, which the system tells of every page, and not where the content
- * is in memory of this process. Those that have something else in them stay, to which somebody may write just now,
- * and the last one, if there is more to copy of it. */
+/* Releases pages of the file after they were copied, so that the content is not in memory twice; they
+ * are read again when needed. Only pages that the kernel reports as the file's own are released, so
+ * memory of this process is not affected. A first page with other data stays, because another
+ * thread may be writing to it; so does a last page that is not copied completely. */
 static void give_pages_back(const struct copy *c, const uint8_t *begin, const uint8_t *end)
 {
 	uint64_t known[PIECE_BYTES / PAGE_LEAST + 1];
@@ -85,7 +84,7 @@ static int copy_task(int task, struct mpk_parallel_env *env, void *data)
 	return 0;
 }
 
-/* By the threads that the caller lets the runtime have. */
+/* Copies with the threads that the caller allows the runtime. */
 static void copy_all(struct copy *c, const struct mpk_runtime_options *options)
 {
 	unsigned threads = options->threads ? options->threads : mpk_parallel_cores();
@@ -102,14 +101,13 @@ static void copy_all(struct copy *c, const struct mpk_runtime_options *options)
 	copy_part(c, 0);
 }
 
-/* Private memory with the content in the machine's byte order. */
+/* Returns private memory with the content in the machine's byte order. */
 static enum mpk_code copied(const struct mpk_runtime *runtime, struct mpk_span content, size_t unit,
 			    struct mpk_storage **out, struct mpk_error *err)
 {
 	MPK_TRY(mpk_storage_create(content.len, MPK_STORAGE_PRIVATE, out, err));
 	if (content.len) {
-		/* Most of the time goes into the first touch of pages, here and there: cores
-		 * share it. */
+		/* Most time is spent in page faults of source and copy, which several cores share. */
 		struct copy c = { .to = (*out)->data, .from = content, .pages = -1 };
 
 		if (content.len >= GIVE_LEAST)
@@ -143,7 +141,7 @@ static enum mpk_code sent(struct mpk_devices *devices, struct mpk_span content,
 	return MPK_OK;
 }
 
-/* To a device of a big-endian machine, which has the machine's order. */
+/* Sends content to a device of a big-endian machine, which has the machine's byte order. */
 static enum mpk_code sent_turned(struct mpk_runtime *runtime, struct mpk_span content, size_t unit,
 				 struct mpk_dldevice where, struct mpk_storage **out,
 				 struct mpk_error *err)
@@ -158,7 +156,7 @@ static enum mpk_code sent_turned(struct mpk_runtime *runtime, struct mpk_span co
 	return code;
 }
 
-/* The cheapest way that is right: in place, sent, or copied. */
+/* Chooses the cheapest correct way: in place, sent, or copied. */
 static enum mpk_code constant_load(struct mpk_host *host, struct mpk_span content, size_t unit,
 				   struct mpk_dldevice where, struct mpk_storage **out,
 				   struct mpk_error *err)
@@ -170,8 +168,7 @@ static enum mpk_code constant_load(struct mpk_host *host, struct mpk_span conten
 	if (!mpk_dldevice_is_host(where))
 		return sent(mpk_runtime_devices(host->runtime), content, where, out, err);
 	if (is_native && content.len && (uintptr_t)content.data % MPK_STORAGE_ALIGN == 0) {
-		/* A storage over the mapped file itself, which the host keeps open as long as
-		 * the storage lives. */
+		/* A storage over the mapped file, which the host keeps open as long as the storage lives. */
 		struct mpk_host *owner = mpk_host_hold(host);
 		enum mpk_code code = mpk_storage_wrap((void *)(uintptr_t)content.data, content.len,
 						      (struct mpk_dldevice){ MPK_DL_CPU, 0 }, owner,

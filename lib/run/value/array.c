@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* array.c - tensors from and to the elements of NumPy's files
+/* array.c - converts between tensors and the elements of NumPy files
  *
- * Files are little-endian unless they say otherwise, have a byte for each element of less, and call what NumPy does not
- * know "V" and its size.
- */
+ * Elements in files are little-endian unless the file says otherwise. An element of less than a
+ * byte takes a whole byte. NumPy writes types that it does not know as "V" and their size. */
 #include "value/param_file.h"
 
 #include <string.h>
@@ -11,8 +10,8 @@
 #include "base/native.h"
 #include "value/element.h"
 
-/* NumPy writes types that it does not know as "V" and their size. Of two bytes there is one in
- * use. */
+/* NumPy writes unknown types as "V" and their size. The only such type of two bytes in use is
+ * bfloat16. */
 enum mpk_code mpk_array_settle(struct mpk_npy *npy, struct mpk_error *err)
 {
 	if (!npy->is_opaque)
@@ -25,7 +24,7 @@ enum mpk_code mpk_array_settle(struct mpk_npy *npy, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* From an element a byte. */
+/* Packs elements that take a byte each. */
 static void pack_elements(struct mpk_tensor *t, const uint8_t *from)
 {
 	struct mpk_scalars s = mpk_scalars_of(&t->dl);
@@ -34,7 +33,7 @@ static void pack_elements(struct mpk_tensor *t, const uint8_t *from)
 		mpk_scalar_put(&s, i, from + i);
 }
 
-/* Turned in place, number by number, where the file has the other byte order. */
+/* If the file has the other byte order, each number is reversed in place. */
 enum mpk_code mpk_array_copy(const struct mpk_npy *npy, struct mpk_tensor **out,
 			     struct mpk_error *err)
 {
@@ -61,7 +60,7 @@ enum mpk_code mpk_array_write(const struct mpk_tensor *t, struct mpk_rope *rope,
 	struct mpk_scalars s = mpk_scalars_of(&t->dl);
 
 	if (mpk_dtype_is_packed(s.dtype) && mpk_element_class(s.dtype) != MPK_ELEMENT_NONE) {
-		/* An element a byte, as ml_dtypes has them in memory. */
+		/* one byte for each element, as in memory of ml_dtypes */
 		static const struct mpk_dtype byte = { MPK_DTYPE_HANDLE, 8, 1 };
 		uint8_t *bytes = mpk_arena_alloc(rope->arena, (size_t)s.count + 1),
 			raw[MPK_SCALAR_MAX];
@@ -75,8 +74,8 @@ enum mpk_code mpk_array_write(const struct mpk_tensor *t, struct mpk_rope *rope,
 	}
 	MPK_TRY(mpk_npy_write_header(rope, s.dtype, s.shape, (size_t)s.ndim, err));
 
-	/* The elements of a compact host tensor as files have them: little-endian. On a big-
-	 * endian machine they are turned in memory of the rope's arena. */
+	/* The elements of a compact host tensor in the byte order of files, little-endian. On a big-endian
+	 * machine they are reversed in memory of the rope's arena. */
 	struct mpk_span numbers = mpk_tensor_span(t);
 
 	if (MPK_BIG_ENDIAN && numbers.len && mpk_dtype_number_bytes(t->dl.dtype) > 1) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare.c - whether a value is the expected one, and what to say when it is not
+/* compare.c - compares a value with the expected one, and describes differences
  *
- * The rule for floats is NumPy's allclose: |got - want| <= atol + rtol * |want|, NaN equal to NaN.
- * Without a tolerance of the caller's it follows from the type, as half precision cannot meet what
- * single precision does. Types without numbers are compared bit by bit.
- */
+ * The rule for floats is that of NumPy's allclose: |got - want| <= atol + rtol * |want|, and NaN
+ * equals NaN. The default tolerance depends on the type, because half precision is less exact than
+ * single precision. Types without numbers are compared bit by bit. */
 #include "value/value.h"
 
 #include <inttypes.h>
@@ -14,8 +13,8 @@
 #include "value/element.h"
 #include "value/parse.h"
 
-/* By the bits of the fraction: 10 of float16, 7 of bfloat16, 23 of float32. Integers and floats
- * of 8 bits and less are compared exactly. */
+/* The default follows from the number of fraction bits: 10 in float16, 7 in bfloat16, 23 in
+ * float32. Integers, and floats of 8 bits or less, are compared exactly. */
 static struct mpk_tolerance tolerance_default(struct mpk_dtype t)
 {
 	if (mpk_element_class(t) != MPK_ELEMENT_FLOAT || mpk_dtype_is_narrow(t))
@@ -25,7 +24,7 @@ static struct mpk_tolerance tolerance_default(struct mpk_dtype t)
 	return (struct mpk_tolerance){ t.bits == 16 ? 1e-3 : 1e-4, 1e-5 };
 }
 
-/* What the caller leaves open (negative) follows from the type. */
+/* Replaces negative tolerances by the defaults of the type. */
 static struct mpk_tolerance value_compare_resolve(struct mpk_tolerance asked, struct mpk_dtype t)
 {
 	struct mpk_tolerance by_type = tolerance_default(t);
@@ -36,7 +35,7 @@ static struct mpk_tolerance value_compare_resolve(struct mpk_tolerance asked, st
 	};
 }
 
-/* By the member that holds the number; doubles would hide differences of integers beyond 2^53. */
+/* Compares the member that holds the number: as doubles, integers beyond 2^53 could seem equal. */
 static bool is_exact(struct mpk_element a, struct mpk_element b)
 {
 	if (a.class != b.class)
@@ -55,7 +54,7 @@ static bool is_exact(struct mpk_element a, struct mpk_element b)
 	return a.f == b.f || (isnan(a.f) && isnan(b.f));
 }
 
-/* Compares two numbers and keeps account of the errors. */
+/* Compares two numbers and updates the largest errors. */
 static bool is_close(struct mpk_element got, struct mpk_element want, struct mpk_tolerance tol,
 		     struct mpk_comparison *c)
 {
@@ -69,7 +68,7 @@ static bool is_close(struct mpk_element got, struct mpk_element want, struct mpk
 	relative = w != 0 ? error / fabs(w) : INFINITY;
 	c->max_abs = fmax(c->max_abs, error);
 	c->max_rel = fmax(c->max_rel, relative);
-	/* integers beyond 2^53 may differ where their doubles do not */
+	/* integers beyond 2^53 may differ although their doubles are equal */
 	return (tol.atol > 0 || tol.rtol > 0) && error <= tol.atol + tol.rtol * fabs(w);
 }
 
@@ -82,7 +81,7 @@ static bool is_same_type(const struct mpk_dltensor *a, const struct mpk_dltensor
 	       (!a->ndim || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0);
 }
 
-/* Counts all that differ and keeps the first, for the message. */
+/* Counts the elements that differ, and notes the first for the message. */
 static void compare_elements(const struct mpk_tensor *got, const struct mpk_tensor *want,
 			     struct mpk_tolerance tol, struct mpk_comparison *c)
 {
@@ -120,7 +119,7 @@ static void compare_tensors(const struct mpk_tensor *got, const struct mpk_tenso
 
 			mpk_strbuf_puts(why, "element ");
 
-			/* The place of a scalar, "[1,2]". */
+			/* Prints the position of a scalar: "[1,2]". */
 			uint64_t index = c->first;
 			uint64_t position[MPK_TENSOR_NDIM_MAX + 1];
 
@@ -175,7 +174,7 @@ static bool is_same_shape(const struct mpk_shape *a, const struct mpk_shape *b)
 	       (!a->ndim || memcmp(a->extents, b->extents, a->ndim * sizeof a->extents[0]) == 0);
 }
 
-/* Values of one kind; a function or a pointer is equal to nothing that a user could write. */
+/* Compares values of the same kind; a function or a pointer equals no value that a user can write. */
 static enum mpk_code compare_plain(const struct mpk_value *got, const struct mpk_value *want,
 				   bool *same, struct mpk_error *err)
 {
@@ -200,7 +199,7 @@ static enum mpk_code compare_plain(const struct mpk_value *got, const struct mpk
 		*same = mpk_dldevice_equal(got->device, want->device);
 		return MPK_OK;
 	case MPK_VALUE_ARRAY:
-		return MPK_OK; /* of another length */
+		return MPK_OK; /* the lengths differ */
 	case MPK_VALUE_BOOL:
 	case MPK_VALUE_INT:
 	case MPK_VALUE_FLOAT:
@@ -226,7 +225,8 @@ static enum mpk_code compare_value(const struct mpk_value *got, const struct mpk
 				   struct mpk_comparison *out, struct mpk_strbuf *why,
 				   struct mpk_error *err);
 
-/* Item by item; the caller gets the sum of all, and the words of the first that differs. */
+/* Compares item by item. The caller gets the sums over all items, and the message for the first
+ * that differs. */
 static enum mpk_code compare_arrays(const struct mpk_array *got, const struct mpk_array *want,
 				    struct mpk_tolerance tolerance, unsigned depth,
 				    struct mpk_comparison *c, struct mpk_strbuf *why,

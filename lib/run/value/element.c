@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* element.c - the numbers of a tensor: found among its bytes, parsed and printed
+/* element.c - finds the numbers in a tensor's bytes, parses them and prints them
  *
- * Text is exact: what is printed parses to the same number again, with as few digits as that takes.
- */
+ * Printed text parses to exactly the same number, and has as few digits as that needs. */
 #include "value/element.h"
 
 #include <inttypes.h>
@@ -27,7 +26,7 @@ static enum mpk_element_parsed parse_bool(struct mpk_span text, struct mpk_eleme
 	return MPK_ELEMENT_NO_NUMBER;
 }
 
-/* Why an integer did not parse: a number too large, or none. */
+/* Tells why an integer did not parse: it is too large, or not a number. */
 static enum mpk_element_parsed reason(struct mpk_span text)
 {
 	size_t i = text.len && (text.data[0] == '-' || text.data[0] == '+');
@@ -64,7 +63,7 @@ static void store_float(struct mpk_dtype t, double value, void *p)
 	mpk_element_store(t, (struct mpk_element){ .class = MPK_ELEMENT_FLOAT, .f = value }, p);
 }
 
-/* Parsed as a double and rounded to the type; the element is what the type holds of it. */
+/* Parses a double and rounds it to the type. */
 static enum mpk_element_parsed parse_float(struct mpk_dtype t, struct mpk_span text,
 					   struct mpk_element *e)
 {
@@ -78,7 +77,7 @@ static enum mpk_element_parsed parse_float(struct mpk_dtype t, struct mpk_span t
 	store_float(t, value, raw);
 	e->f = mpk_element_load(t, raw).f;
 	if (isinf(e->f) && (!isinf(value) || !memchr(text.data, 'n', text.len)))
-		return MPK_ELEMENT_NO_FIT; /* a finite number that became infinite */
+		return MPK_ELEMENT_NO_FIT; /* the number is finite, but rounding made it infinite */
 	return MPK_ELEMENT_OK;
 }
 
@@ -111,7 +110,7 @@ static enum mpk_element_parsed parse_by_class(struct mpk_dtype t, struct mpk_spa
 
 enum { DIGITS_MAX = 17, SINGLE_DIGITS_MAX = 9, PLAIN_DIGITS_MAX = 9 };
 
-/* Whether a text gives the same bits again. */
+/* Whether a text parses to the same bits. */
 static bool survives(struct mpk_dtype t, const char *text, const void *p)
 {
 	double value = strtod(text, NULL);
@@ -123,15 +122,15 @@ static bool survives(struct mpk_dtype t, const char *text, const void *p)
 	return memcmp(raw, p, mpk_dtype_bytes(t)) == 0;
 }
 
-/* Where one digit is not enough: with more of them a text is no further from the value, so that half of the numbers left
- * go with each try. That is not so next to a power of two, which has neighbours at two distances, nor for narrow
- * types, which a text has to hit. */
+/* Binary search for the number of digits: a text with more digits is not further from the value.
+ * This does not hold next to a power of two, whose neighbours are at different distances, nor for
+ * narrow types, where the text must match exactly. */
 static int least_digits(struct mpk_dtype t, double value, const void *p)
 {
 	bool is_single = t.bits == 32;
 	int exponent, low = 1, high = is_single ? SINGLE_DIGITS_MAX : DIGITS_MAX;
 	bool may_halve = (is_single || t.bits == 64) && fabs(frexp(value, &exponent)) != 0.5;
-	char text[320]; /* of any precision, which compilers expect */
+	char text[320]; /* large enough for any precision, to avoid warnings of compilers */
 
 	while (high - low > 1) {
 		int digits = may_halve ? low + (high - low) / 2 : low + 1;
@@ -148,7 +147,7 @@ static int least_digits(struct mpk_dtype t, double value, const void *p)
 	return high;
 }
 
-/* The fewest digits that survive, 17 at most, which every double does. */
+/* Uses the fewest digits that give the same bits; 17 are enough for every double. */
 static void print_float(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p)
 {
 	double value = mpk_element_load(t, p).f;
@@ -164,7 +163,7 @@ static void print_float(struct mpk_strbuf *buf, struct mpk_dtype t, const void *
 		digits = least_digits(t, value, p);
 		(void)snprintf(text, sizeof text, "%.*g", digits, value);
 	}
-	/* 100, not 1e+02: as many digits as the integer part has are never wrong */
+	/* prints 100 instead of 1e+02: at least as many digits as the integer part has */
 	double magnitude = fabs(value);
 	if (magnitude >= 1 && magnitude < 1e9) {
 		int whole = 1 + (int)floor(log10(magnitude));
@@ -175,8 +174,8 @@ static void print_float(struct mpk_strbuf *buf, struct mpk_dtype t, const void *
 	mpk_strbuf_puts(buf, text);
 }
 
-/* The place of the i-th byte of an element, from its lowest bits on: lane after lane, each in this
- * machine's order. */
+/* Returns the offset of an element's i-th byte, counted from its lowest bits: lane after lane, each
+ * in the machine's byte order. */
 static size_t element_place_of(struct mpk_dtype t, size_t i)
 {
 	if (!MPK_BIG_ENDIAN)
@@ -187,7 +186,7 @@ static size_t element_place_of(struct mpk_dtype t, size_t i)
 	return i / lane * lane + (lane - 1 - i % lane);
 }
 
-/* From the highest byte on, as one number. */
+/* Prints the bits as one number, from the highest byte. */
 static void print_bits(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p)
 {
 	const uint8_t *bytes = p;
@@ -211,9 +210,8 @@ enum mpk_element_parsed mpk_element_parse(struct mpk_dtype t, struct mpk_span te
 	struct mpk_element e;
 
 	if (mpk_element_class(t) == MPK_ELEMENT_NONE) {
-		/* Digits are taken from the last one on, so that leading zeros may be left out
-		 * or be too many. Bits beyond the type in its last byte are a number that does
-		 * not fit. */
+		/* Reads digits from the last one, so that there may be too few or too many leading zeros. Bits in
+		 * the last byte beyond the type mean that the number does not fit. */
 		size_t bytes = mpk_dtype_bytes(t);
 		unsigned top = t.lanes == 1 && t.bits % 8 ? t.bits % 8 : 8;
 		uint8_t *to = out;
@@ -265,27 +263,27 @@ void mpk_element_print(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p
 
 /* --- all numbers of a tensor ----------------------------------------------------------------- */
 
-/* uint1 is a bool of a byte in tensors of TVM up to 0.22: its vectors are left whole. */
+/* In tensors of TVM up to 0.22 uint1 is a bool of one byte; its vectors are not split into lanes. */
 static bool has_lanes(struct mpk_dtype t)
 {
 	return t.lanes > 1 && t.lanes < 0x8000 && !(t.code == MPK_DTYPE_UINT && t.bits == 1);
 }
 
-/* As DLPack has it since 1.0; bool has a byte of its own. */
+/* As in DLPack since 1.0, where bool takes a whole byte. */
 bool mpk_dtype_is_packed(struct mpk_dtype t)
 {
 	return t.bits % 8 && !mpk_dtype_is_bool(t) && (t.lanes == 1 || has_lanes(t));
 }
 
-/* Eight elements of n bits are n bytes: counted so, the number of bits cannot overflow before
- * that of bytes does. */
+/* Counts groups of eight elements, whose size in bytes equals the bits of one element, so that the
+ * number of bits cannot overflow. */
 bool mpk_dtype_size(struct mpk_dtype t, uint64_t count, uint64_t *bytes)
 {
 	uint64_t bits = (uint64_t)t.bits * (has_lanes(t) ? t.lanes : 1);
 
 	if (!mpk_dtype_is_packed(t))
 		return mpk_mul_u64(count, mpk_dtype_bytes(t), bytes);
-	/* eight elements fill their bytes */
+	/* a group of eight elements ends at a byte boundary */
 	if (!mpk_mul_u64(count / 8, bits, bytes))
 		return false;
 	*bytes += (count % 8 * bits + 7) / 8;
@@ -305,13 +303,14 @@ struct mpk_scalars mpk_scalars_of(const struct mpk_dltensor *dl)
 		s.dtype.lanes = 1;
 		s.shape[s.ndim++] = dl->dtype.lanes;
 	}
-	s.count = mpk_dtype_bytes(dl->dtype) != 0; /* no bytes, nothing to look at */
+	s.count = mpk_dtype_bytes(dl->dtype) !=
+		  0; /* elements without bytes have no content to read */
 	for (int32_t i = 0; i < s.ndim; i++)
 		s.count *= (uint64_t)s.shape[i];
 	return s;
 }
 
-/* Moves bits between a place that begins anywhere and one that begins with a byte. */
+/* Copies bits from any bit position to the beginning of a byte. */
 static void get_bits(const uint8_t *from, uint64_t at, unsigned bits, uint8_t *to)
 {
 	memset(to, 0, MPK_SCALAR_MAX);
@@ -329,7 +328,7 @@ static void put_bits(uint8_t *to, uint64_t at, unsigned bits, const uint8_t *fro
 	}
 }
 
-/* Where elements have whole bytes, no copy is made. */
+/* Elements of whole bytes are not copied. */
 const void *mpk_scalar_at(const struct mpk_scalars *s, uint64_t index, uint8_t raw[MPK_SCALAR_MAX])
 {
 	if (!mpk_dtype_is_packed(s->dtype))

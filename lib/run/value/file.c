@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c - tensors out of files. Apart from param_file.c, since applications link no zlib. */
+/* file.c - reads tensors from files. Separate from param_file.c, because applications must not link
+ * zlib. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +13,11 @@
 #include "value/param_file.h"
 #include "value/parse.h"
 
-/* What a file says it holds. */
+/* The content of a file. */
 struct content {
 	struct mpk_npy npy;
-	bool is_raw;      /* bytes only; npy.data is all of them */
-	bool is_unpacked; /* npy.data is not in the file but in arena */
+	bool is_raw;      /* the file has no type: npy.data is the whole file */
+	bool is_unpacked; /* npy.data is in arena, not in the file */
 	struct mpk_arena arena;
 };
 
@@ -31,15 +32,14 @@ static void release_mapping(void *mapping)
 	free(mapping);
 }
 
-/* Code may write into its inputs: the pages become private to us, copied on first
- * write. */
+/* Code may write to its inputs, so the pages become a private copy at the first write. */
 static bool make_writable(const struct mpk_mapping *m)
 {
 	return m->mapped && mprotect((void *)(uintptr_t)m->bytes.data, m->bytes.len,
 				     PROT_READ | PROT_WRITE) == 0;
 }
 
-/* The content where it lies in the file; the mapping moves into the tensor. */
+/* Makes a tensor of content in the mapped file; the tensor takes over the mapping. */
 static enum mpk_code adopt(struct mpk_mapping *m, const struct mpk_npy *npy,
 			   struct mpk_tensor **out, struct mpk_error *err)
 {
@@ -62,8 +62,8 @@ static enum mpk_code adopt(struct mpk_mapping *m, const struct mpk_npy *npy,
 	return rc;
 }
 
-/* Opaque elements are what was asked for, if they are as wide; a vector's lanes are the innermost
- * dimension in NumPy. */
+/* Gives opaque elements the wanted type if the sizes match. In NumPy a vector's lanes are the
+ * innermost dimension. */
 static void take_type(struct mpk_npy *npy, const struct mpk_dltensor *want)
 {
 	struct mpk_scalars s = mpk_scalars_of(want);
@@ -82,12 +82,12 @@ static void take_type(struct mpk_npy *npy, const struct mpk_dltensor *want)
 	}
 }
 
-/* Make the content what was asked for, or say why it is not. */
+/* Converts the content to the wanted type and shape, or reports why that is not possible. */
 static enum mpk_code fit(struct content *c, const struct mpk_dltensor *want, struct mpk_error *err)
 {
 	struct mpk_npy *npy = &c->npy;
 
-	if (c->is_raw && want) { /* raw bytes are read only where somebody says what they are */
+	if (c->is_raw && want) { /* raw bytes can be read only if the caller gives a type */
 		uint64_t bytes;
 
 		MPK_TRY(mpk_tensor_bytes_of(want->dtype, want->shape, (size_t)want->ndim, &bytes,
@@ -148,7 +148,8 @@ static enum mpk_code file_read_content(struct mpk_span bytes, const char *key, b
 	return MPK_OK;
 }
 
-/* "PATH.npz:KEY" - a file of the whole name comes first, a colon may be part of it */
+/* Splits "PATH.npz:KEY". A file whose name is the whole text comes first, because names may contain
+ * a colon. */
 static char *split_key(char *path)
 {
 	char *colon = strrchr(path, ':');
@@ -180,7 +181,7 @@ enum mpk_code mpk_tensor_load_file(const char *spec, const struct mpk_dltensor *
 	if (rc == MPK_OK)
 		rc = fit(&content, want, err);
 	if (rc == MPK_OK) {
-		/* Large content stays where it is when it is aligned as kernels want it. */
+		/* Large content that is aligned for kernels is used in place. */
 		const struct mpk_npy *npy = &content.npy;
 		bool is_unlike =
 			(npy->is_big != MPK_BIG_ENDIAN && mpk_dtype_number_bytes(npy->dtype) > 1) ||

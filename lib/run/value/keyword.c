@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keyword.c - values that begin with a word: str=hello, shape=2,3, bytes=00ff, dtype=f32, device=cuda:0
+/* keyword.c - values that begin with a word: str=hello, shape=2,3, bytes=00ff, dtype=f32,
+ * device=cuda:0
  *
- * A row a word. What follows it, to the end of the text, is the value.
- */
+ * The table has a row for each word. The value extends to the end of the text. */
 #include "value/internal/spec.h"
 
 #include <ctype.h>
@@ -37,7 +37,7 @@ static enum mpk_code parse_shape(struct mpk_spec_source *s, struct mpk_value *ou
 	return MPK_OK;
 }
 
-/* Half of the text's length is allocated, then each pair of digits fills a byte. */
+/* Allocates half of the text's length, then converts each pair of digits to a byte. */
 static enum mpk_code parse_bytes(struct mpk_spec_source *s, struct mpk_value *out,
 				 struct mpk_error *err)
 {

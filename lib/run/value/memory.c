@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - the memory of a runtime, counted */
+/* memory.c - counts the memory of a runtime */
 #include "value/memory.h"
 
 #include <stddef.h>
@@ -37,7 +37,7 @@ enum mpk_purpose mpk_purpose_swap(enum mpk_purpose purpose)
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-/* Counts are of one word each, and what they say together is of no moment. */
+/* Each counter is atomic by itself; the counters need not be consistent with each other. */
 static void add(atomic_ullong *to, uint64_t bytes)
 {
 	atomic_fetch_add_explicit(to, bytes, memory_order_relaxed);
@@ -48,7 +48,8 @@ static void take_away(atomic_ullong *from, uint64_t bytes)
 	atomic_fetch_sub_explicit(from, bytes, memory_order_relaxed);
 }
 
-/* Two threads that each have room for what they want may not have it for both. */
+/* Checks and counts in one atomic step: two threads may each have room for their request, but not
+ * for both. */
 static bool has_room(struct mpk_memory *m, uint64_t bytes)
 {
 	unsigned long long used = atomic_load_explicit(&m->used, memory_order_relaxed), most;

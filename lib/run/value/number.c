@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* number.c - one number of a tensor: its class, from its bytes, to its bytes
+/* number.c - converts single numbers of tensors: their class, loading and storing
  *
- * Every type has one of four classes of numbers (element.h), or none: then its elements are bits. What
- * fills, prints or compares tensors needs no other distinction.
+ * The numbers of a type have one of four classes (element.h), or none: then elements are only bits.
+ * Code that fills, prints or compares tensors needs no other distinction.
  *
- * Floats of 4, 6 and 8 bits are a row a format, with one conversion for all. A format is its number of exponent and
- * fraction bits, its bias, and what the patterns at the top of its range mean. The codes, and the order of the rows, are
- * those of DLDataTypeCode in DLPack 1.1; the values are those of ml_dtypes, which TVM and JAX use.
- */
+ * Floats of 4, 6 and 8 bits are described by a table with a row for each format, and one conversion
+ * serves all. A row has the numbers of exponent and fraction bits, the bias, and the meaning of the
+ * highest bit patterns. Codes and the order of rows are those of DLDataTypeCode in DLPack 1.1;
+ * values are those of ml_dtypes, which TVM and JAX use. */
 #include "value/element.h"
 
 #include <math.h>
@@ -19,18 +19,18 @@
 
 /* --- floats of less than 16 bits ----------------------------------------------------------------- */
 
-/* What the bit patterns at the top of the range mean. */
+/* Meaning of the highest bit patterns. */
 enum special {
-	IEEE,   /* the largest exponent: infinity and NaNs */
-	FN,     /* no infinity; all ones: NaN */
-	FNUZ,   /* no infinity, no negative zero: its pattern is the one NaN */
-	FINITE, /* numbers only */
-	SCALE,  /* powers of two: no sign, no fraction, no zero; all ones: NaN */
+	IEEE,   /* the largest exponent is infinity and NaNs */
+	FN,     /* no infinity; the pattern of all ones is NaN */
+	FNUZ,   /* no infinity and no negative zero, whose pattern is the only NaN */
+	FINITE, /* only finite numbers */
+	SCALE,  /* powers of two without sign, fraction or zero; all ones is NaN */
 };
 
 struct format {
 	uint8_t code, bits;
-	uint8_t exponent, fraction; /* bits of */
+	uint8_t exponent, fraction; /* number of bits */
 	uint8_t bias;
 	enum special special;
 };
@@ -51,10 +51,10 @@ static const struct format formats[] = {
 	{ 17, 4, 2, 1, 1, FINITE },  /* float4_e2m1fn */
 };
 
-/* The row by its code; NULL for all other types. */
+/* Returns the row for a type's code; NULL for other types. */
 static const struct format *narrow_format_of(struct mpk_dtype t)
 {
-	size_t row = (size_t)t.code - FIRST; /* a lower code wraps */
+	size_t row = (size_t)t.code - FIRST; /* a lower code wraps to a large number */
 
 	if (row >= MPK_ARRAY_COUNT(formats) || t.bits != formats[row].bits || t.lanes != 1)
 		return NULL;
@@ -66,13 +66,13 @@ bool mpk_dtype_is_narrow(struct mpk_dtype t)
 	return narrow_format_of(t) != NULL;
 }
 
-/* The bit that is set for negative numbers; a scale has none. */
+/* Returns the sign bit; a scale has none. */
 static unsigned sign_of(const struct format *f)
 {
 	return f->special == SCALE ? 0 : 1u << (f->bits - 1);
 }
 
-/* The magnitude's bits of the smallest pattern that is no number. */
+/* Returns the lowest pattern, without the sign, that is not a number. */
 static unsigned end_of_numbers(const struct format *f)
 {
 	unsigned magnitudes = 1u << (f->exponent + f->fraction);
@@ -105,7 +105,7 @@ static double narrow_number(const struct format *f, unsigned magnitude)
 
 	if (f->special == SCALE)
 		return ldexp(1, exponent - f->bias);
-	/* subnormal numbers have the exponent of the smallest normal ones and no hidden bit */
+	/* subnormal numbers have the exponent of the smallest normal number, and no hidden bit */
 	if (exponent)
 		fraction |= 1u << f->fraction;
 	else
@@ -113,7 +113,7 @@ static double narrow_number(const struct format *f, unsigned magnitude)
 	return ldexp(fraction, exponent - f->bias - f->fraction);
 }
 
-/* A double has room for the exponents of all of them, 2^-127 to 2^127 (float8_e8m0fnu). */
+/* A double can represent all exponents, 2^-127 to 2^127 (float8_e8m0fnu). */
 static double narrow_to_f64(struct mpk_dtype t, uint8_t bits)
 {
 	const struct format *f = narrow_format_of(t);
@@ -127,8 +127,8 @@ static double narrow_to_f64(struct mpk_dtype t, uint8_t bits)
 	return sign ? -value : value;
 }
 
-/* The magnitude's bits of the nearest number to a finite value > 0, as if there were no largest one;
- * a value far beyond gives the pattern after all others. */
+/* Rounds a finite value > 0 to the nearest pattern, as if the format had no largest number; a value
+ * far above gives the pattern after all others. */
 static unsigned round_magnitude(const struct format *f, double value)
 {
 	unsigned behind = 1u << (f->exponent + f->fraction);
@@ -137,47 +137,47 @@ static unsigned round_magnitude(const struct format *f, double value)
 	if (f->special == SCALE) {
 		double fraction = frexp(value, &exponent) * 2;
 
-		/* ml_dtypes takes the next power for all that is subnormal as a float */
+		/* ml_dtypes rounds up every value that is subnormal as a float */
 		if (value < 0x1p-126)
 			return value > 0x1p-127;
-		/* halfway up, and no zero below */
+		/* rounds up from the middle between two powers; there is no zero */
 
 		exponent += f->bias - 1 + (fraction >= 1.5);
 		return exponent < 0 ? 0 : exponent < (int)behind ? (unsigned)exponent : behind;
 	}
 	(void)frexp(value, &exponent);
-	exponent += f->bias - 1; /* as it is stored */
+	exponent += f->bias - 1; /* biased exponent */
 	if (exponent >= 1 << f->exponent)
 		return behind;
 	if (exponent < 1)
 		exponent = 1;
-	/* in units of the last bit, of which nearbyint's rounding mode is not ours to know */
+	/* in units of the last bit; does not use nearbyint, because the caller sets its rounding mode */
 	double units = ldexp(value, f->fraction + f->bias - exponent);
 	double whole = floor(units), rest = units - whole;
 	unsigned magnitude = (unsigned)whole;
 
 	magnitude += rest > 0.5 || (rest == 0.5 && (magnitude & 1));
-	/* the hidden bit adds one to the exponent, as does a carry out of the fraction */
+	/* the hidden bit adds one to the exponent, and so does a carry from the fraction */
 	return ((unsigned)(exponent - 1) << f->fraction) + magnitude;
 }
 
 static uint8_t nan_of(const struct format *f, unsigned sign)
 {
 	switch (f->special) {
-	case IEEE: /* quiet */
+	case IEEE: /* a quiet NaN */
 		return (uint8_t)(sign | end_of_numbers(f) | 1u << (f->fraction - 1));
 	case FN:
 	case SCALE:
 		return (uint8_t)(sign | end_of_numbers(f));
 	case FNUZ:
 		return (uint8_t)sign_of(f);
-	case FINITE: /* as ml_dtypes has it: a zero, of the other sign */
+	case FINITE: /* as in ml_dtypes: a zero with the opposite sign */
 		break;
 	}
 	return (uint8_t)(sign ^ sign_of(f));
 }
 
-/* Infinity is rounded like a number beyond the largest, as ml_dtypes does it. */
+/* Infinity is rounded like a number above the largest, as in ml_dtypes. */
 static uint8_t narrow_from_f64(struct mpk_dtype t, double value)
 {
 	const struct format *f = narrow_format_of(t);
@@ -198,7 +198,7 @@ static uint8_t narrow_from_f64(struct mpk_dtype t, double value)
 	return f->special == FINITE ? (uint8_t)(sign | (end - 1)) : nan_of(f, sign);
 }
 
-/* After rounding: 448.1 fits float8_e4m3fn, whose largest number is 448. */
+/* Tests after rounding: 448.1 fits float8_e4m3fn, whose largest number is 448. */
 bool mpk_narrow_fits(struct mpk_dtype t, double value)
 {
 	const struct format *f = narrow_format_of(t);
@@ -219,20 +219,20 @@ static bool is_byte_size(unsigned bits)
 	return bits == 8 || bits == 16 || bits == 32 || bits == 64;
 }
 
-/* Narrower integers: theirs are the lowest bits of a byte. */
+/* Integers narrower than a byte are in the lowest bits of a byte. */
 static bool is_sub_byte(unsigned bits)
 {
 	return bits > 0 && bits < 8;
 }
 
-/* NumPy has these types itself; others need ml_dtypes or are packed. */
+/* Plain NumPy has these types; others need ml_dtypes or are packed. */
 bool mpk_element_is_plain(struct mpk_dtype t)
 {
 	return mpk_element_class(t) != MPK_ELEMENT_NONE && !mpk_dtype_is_narrow(t) &&
 	       (t.bits >= 8 || mpk_dtype_is_bool(t));
 }
 
-/* Vectors have no class: their lanes are looked at one by one. */
+/* Vectors have no class; their lanes are handled one by one. */
 enum mpk_element_class mpk_element_class(struct mpk_dtype t)
 {
 	if (t.lanes != 1)
@@ -253,7 +253,7 @@ enum mpk_element_class mpk_element_class(struct mpk_dtype t)
 	return MPK_ELEMENT_NONE;
 }
 
-/* Sign-extended from the highest of the bits. */
+/* Loads an integer with sign extension from its highest bit. */
 static int64_t load_int(unsigned bits, const void *p)
 {
 	uint64_t raw = mpk_native_load(p, (bits + 7) / 8);
@@ -266,7 +266,7 @@ static int64_t load_int(unsigned bits, const void *p)
 	return (int64_t)((raw ^ sign) - sign);
 }
 
-/* A double holds every number of the smaller types exactly. */
+/* A double represents every number of the smaller types exactly. */
 static double load_float(struct mpk_dtype t, const void *p)
 {
 	uint16_t half;
@@ -311,7 +311,7 @@ struct mpk_element mpk_element_load(struct mpk_dtype t, const void *p)
 	return e;
 }
 
-/* Rounded once, from the double: over a float first it would be twice. */
+/* Rounds once, directly from the double; going through a float would round twice. */
 static void store_float(struct mpk_dtype t, double value, void *p)
 {
 	float single = (float)value;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile.h - which back ends, executors and families of global functions are compiled in
+/* profile.h - the back ends, executors and families of global functions that are compiled in
  *
- * minspect has all of them. A library for one model needs few: what is defined as 0 on the compiler's command line,
- * as in -DMPK_RUN_CUDA=0, is in no row here, and nothing else reaches its objects. A device or a model of that kind is
- * then refused like one that nobody knows.
+ * minspect has all of them. A library for one model needs few: those defined as 0 on the compiler's
+ * command line, such as -DMPK_RUN_CUDA=0, are left out of these lists, and nothing else refers to
+ * their objects. Devices and models of such a kind are then refused as unknown.
  *
- * The lists are expanded by the two tables that are filled from them, in device.c and in executor/executor.c. They
- * stand in the lowest room of the two.
- */
+ * The lists are expanded in two tables, in device.c and in executor/executor.c. They are in this
+ * folder because it is the lower of the two. */
 #ifndef MPK_DEVICE_PROFILE_H
 #define MPK_DEVICE_PROFILE_H
 
@@ -72,14 +71,14 @@
 #define MPK_PROFILE_CONTRIB(X)
 #endif
 
-/* X(name, dlpack): mpk_<name>_ops, of devices whose number is MPK_DEVICE_<dlpack> */
+/* X(name, dlpack): mpk_<name>_ops for devices of the type MPK_DEVICE_<dlpack> */
 #define MPK_PROFILE_BACK_ENDS(X)                                                                   \
 	X(cpu, CPU) MPK_PROFILE_OPENCL(X) MPK_PROFILE_CUDA(X) MPK_PROFILE_ROCM(X)
 
-/* X(name): mpk_<name>_executor, a loader */
+/* X(name): the loader mpk_<name>_executor */
 #define MPK_PROFILE_EXECUTORS(X) MPK_PROFILE_STATIC(X) MPK_PROFILE_RELAX(X) MPK_PROFILE_RELAY(X)
 
-/* X(name): mpk_<name>_add_globals, which gives a runtime functions that models call by name */
+/* X(name): mpk_<name>_add_globals, which adds functions to a runtime that models call by name */
 #define MPK_PROFILE_GLOBALS(X) MPK_PROFILE_CONTRIB(X) MPK_PROFILE_RELAX(X)
 
 #endif

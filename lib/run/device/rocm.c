@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rocm.c - AMD's GPUs: the HIP runtime, which code objects run where, and what it is asked to load
+/* rocm.c - AMD GPUs: calls of the HIP runtime, checks which code objects a GPU can run, and the
+ * images to load
  *
- * Of a bundle the image for the device is chosen here, by the rule of `minspect --check`, and loaded alone: runtimes
- * differ in the identifiers that they accept. A compressed bundle goes to the driver as it is, which unpacks it from
- * ROCm 6 on, as this room is linked into applications that have neither zlib nor zstd.
- */
+ * From a bundle the image for the device is chosen here, by the same rule as in `minspect --check`,
+ * and only that image is loaded, because runtimes accept different identifiers. A compressed bundle
+ * is passed to the driver, which decompresses it from ROCm 6 on: this folder is linked into
+ * applications without zlib and zstd. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ struct object {
 	struct mpk_span code;
 };
 
-/* A code object is for what its header says; the identifier beside it in a bundle says the same in text. */
+/* The header of a code object gives its target; the identifier in a bundle gives the same as text. */
 static bool take_object(struct mpk_span code, struct object *out)
 {
 	struct mpk_amdgpu head;
@@ -35,7 +36,8 @@ static bool take_object(struct mpk_span code, struct object *out)
 	return true;
 }
 
-/* The code objects of a payload; none where the bytes are neither one nor a bundle that reads. */
+/* Lists the code objects of a payload; none if the bytes are neither a code object nor a readable
+ * bundle. */
 static enum mpk_code list_objects(struct mpk_span code, struct mpk_arena *arena,
 				  struct object **out, size_t *count, struct mpk_error *err)
 {
@@ -54,8 +56,8 @@ static enum mpk_code list_objects(struct mpk_span code, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* The first that runs on the device, one for its very processor before one for a generic target, which runs
- * slower; count: none does. */
+/* Returns the first object that the device can run. One for exactly its processor is preferred to
+ * one for a generic target, which is slower. Returns count if there is none. */
 static size_t choose(const struct object *objects, size_t count, const char *arch)
 {
 	size_t found = count;
@@ -91,7 +93,8 @@ static const char *rocm_describe_code(struct mpk_span code, char out[MPK_GPU_COD
 	return out;
 }
 
-/* Bytes that nobody here understands are left to the driver, and all where it does not say what the device is. */
+/* Passes bytes that are not understood to the driver, and all bytes if the device's architecture is
+ * unknown. */
 static enum mpk_code rocm_choose_image(struct mpk_span code, const struct mpk_device_info *info,
 				       struct mpk_span *out, struct mpk_error *err)
 {
@@ -186,8 +189,8 @@ static const char *hip_status_name(unsigned status)
 
 /* --- devices --------------------------------------------------------------------------------- */
 
-/* hipDriverGetVersion gives 10000000 * major + 100000 * minor + patch. The target with its features is nowhere but
- * in the struct of properties. */
+/* hipDriverGetVersion gives 10000000 * major + 100000 * minor + patch. The target with its features
+ * is only in the struct of properties. */
 static void rocm_describe(int id, struct mpk_device_info *info)
 {
 	char properties[MPK_HIP_PROPERTIES_BYTES] = { 0 };
@@ -215,7 +218,7 @@ static unsigned rocm_start(struct mpk_gpu_device *device)
 	return rocm_enter(device);
 }
 
-/* Nothing was retained: what a process has of a device lives as long as the process. */
+/* There is nothing to release: a device's state lives as long as the process. */
 static void rocm_stop(struct mpk_gpu_device *device)
 {
 	(void)device;
@@ -233,7 +236,8 @@ static enum mpk_code rocm_get_image(const struct mpk_gpu_device *device,
 	return mpk_gpu_copy_image(image, out, err);
 }
 
-/* What the compiler noted of all kernels, read when the first is bound; without kernels where it does not read. */
+/* Returns the compiler's notes about all kernels, which are read when the first kernel is bound; no
+ * kernels if they cannot be read. */
 static const struct mpk_amdgpu *notes_of(struct mpk_gpu_module *module)
 {
 	const struct mpk_span image = mpk_span_of(module->image.bytes, module->image.len);
@@ -249,7 +253,7 @@ static const struct mpk_amdgpu *notes_of(struct mpk_gpu_module *module)
 	return notes;
 }
 
-/* The driver reads as many arguments as the notes list, whatever it is given. */
+/* The driver reads as many arguments as the notes list, so their number is checked. */
 static bool rocm_param_bytes(const struct mpk_gpu_kernel *kernel, size_t i, size_t *bytes)
 {
 	const struct mpk_amdgpu *notes = notes_of((struct mpk_gpu_module *)kernel->base.module);
@@ -293,7 +297,7 @@ static enum mpk_code rocm_launch_extended(const struct mpk_gpu_kernel *kernel,
 
 /* --- the tables ------------------------------------------------------------------------------ */
 
-/* TVM stores code objects as "hsaco", and takes "hip" for the same (rocm_module.cc). */
+/* TVM stores code objects as "hsaco", and accepts "hip" as another name (rocm_module.cc). */
 static const char *const rocm_formats[] = { "hsaco", "hip", NULL };
 
 static const struct mpk_gpu_maker rocm = {

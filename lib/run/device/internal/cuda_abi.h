@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_abi.h - the part of the CUDA driver's binary interface that is called here
+/* cuda_abi.h - the part of the CUDA driver's binary interface that is used here
  *
- * Declared here so that neither building nor running needs NVIDIA's toolkit. Enums are
- * unsigned as in the driver's C interface; handles are pointers to structs nobody knows. A
- * test compares every row with <cudaTypedefs.h> where that header is installed.
- */
+ * It is declared here so that neither building nor running needs NVIDIA's toolkit. Enums are
+ * unsigned as in the driver's C interface; handles are pointers to opaque structs. A test compares
+ * all declarations with <cudaTypedefs.h> if that header is installed. */
 #ifndef MPK_DEVICE_INTERNAL_CUDA_ABI_H
 #define MPK_DEVICE_INTERNAL_CUDA_ABI_H
 
@@ -18,7 +17,7 @@ struct mpk_cu_module;
 struct mpk_cu_function;
 struct mpk_cu_stream;
 
-/* CUlaunchAttribute: the value is a union of 64 bytes. */
+/* CUlaunchAttribute, whose value is a union of 64 bytes. */
 struct mpk_cu_launch_attribute {
 	unsigned id; /* enum mpk_cu_launch_attribute_id */
 	char pad[4];
@@ -26,8 +25,8 @@ struct mpk_cu_launch_attribute {
 		char bytes[64];
 		struct {
 			unsigned x, y, z;
-		} dims;   /* both cluster attributes */
-		int flag; /* cooperative, programmatic */
+		} dims;   /* for both cluster attributes */
+		int flag; /* for the cooperative and programmatic attributes */
 	} value;
 };
 
@@ -39,7 +38,7 @@ struct mpk_cu_launch_config {
 	unsigned attribute_count;
 };
 
-/* The type that cuLaunchKernelEx takes; the test puts the toolkit's in its place. */
+/* The type that cuLaunchKernelEx takes; the test replaces it by the toolkit's. */
 #ifndef MPK_CU_LAUNCH_CONFIG
 #define MPK_CU_LAUNCH_CONFIG struct mpk_cu_launch_config
 #endif
@@ -53,8 +52,8 @@ enum mpk_cu_launch_attribute_id {
 
 enum mpk_cu_device_attribute {
 	MPK_CU_MAX_THREADS_PER_BLOCK = 1,
-	MPK_CU_MAX_BLOCK_X = 2, /* y and z follow */
-	MPK_CU_MAX_GRID_X = 5,  /* y and z follow */
+	MPK_CU_MAX_BLOCK_X = 2, /* y and z are the next numbers */
+	MPK_CU_MAX_GRID_X = 5,  /* y and z are the next numbers */
 	MPK_CU_MAX_SHARED_PER_BLOCK = 8,
 	MPK_CU_MULTIPROCESSORS = 16,
 	MPK_CU_CAPABILITY_MAJOR = 75,
@@ -76,7 +75,7 @@ enum mpk_cu_jit_option {
 	MPK_CU_JIT_ERROR_LOG_BYTES = 6,
 };
 
-/* Statuses that have a cause of their own here; the driver names the others itself. */
+/* Statuses for which the cause is explained here; the driver names all others. */
 enum mpk_cu_status {
 	MPK_CU_SUCCESS = 0,
 	MPK_CU_INVALID_VALUE = 1,

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.h - a driver library opened at first use, its functions in a table; private to lib/run/device
+/* driver.h - opens a driver library at first use and fills a table of its functions; private to
+ * lib/run/device
  *
- * A back end lists what it calls of its library once, in a macro with a row a symbol:
+ * A back end lists the functions that it calls in a macro, with a row for each symbol:
  *
  *   #define ACME_SYMBOLS(X)  \
  *       X(alloc, "acmeAlloc_v2", MPK_DRIVER_NEEDS, (void **data, size_t bytes))  \
  *       X(free, "acmeFree", MPK_DRIVER_NEEDS, (void *data))
  *
- * that is where the function is stored, the name that the library exports, whether that may be
- * absent, and what the back end needs to declare the member. From it follow the struct of function
- * pointers (an X that declares a member) and the rows that fill it (an X that is MPK_DRIVER_SYMBOL). A
- * struct mpk_driver then names the library's files, the rows and the struct. CUDA, HIP, NVRTC and
- * OpenCL each have such a list; one more needs nothing here.
- */
+ * A row has the member that stores the function, the exported name, whether the symbol may be
+ * absent, and what the back end needs to declare the member. The macro gives both the struct of
+ * function pointers (with an X that declares a member) and the rows that fill it (with
+ * MPK_DRIVER_SYMBOL as X). A struct mpk_driver then has the library's file names, the rows and the
+ * struct. CUDA, HIP, NVRTC and OpenCL each have such a list; another driver needs no change here. */
 #ifndef MPK_DEVICE_INTERNAL_DRIVER_H
 #define MPK_DEVICE_INTERNAL_DRIVER_H
 
@@ -22,16 +22,17 @@
 
 #include "base/error.h"
 
-/* Whether a library without a symbol can be used. */
+/* Whether a library may lack a symbol. */
 enum mpk_driver_need {
-	MPK_DRIVER_NEEDS,    /* it is too old: mpk_driver_get fails and names the symbol */
-	MPK_DRIVER_MAY_LACK, /* the pointer is NULL, and callers ask for that */
+	MPK_DRIVER_NEEDS,    /* a library without it is too old: mpk_driver_get fails and names the
+			      * symbol */
+	MPK_DRIVER_MAY_LACK, /* the pointer is then NULL, and callers test for that */
 };
 
 struct mpk_driver_symbol {
-	const char *name; /* as exported, with a version: "cuMemAlloc_v2" */
+	const char *name; /* exported name, with its version: "cuMemAlloc_v2" */
 	enum mpk_driver_need need;
-	unsigned offset; /* of the pointer within the struct of function pointers */
+	unsigned offset; /* offset of the pointer in the struct of function pointers */
 };
 
 /* A row for a member of the struct of function pointers. */
@@ -46,22 +47,26 @@ struct mpk_driver_result {
 	struct mpk_error error;
 };
 
-/* One library; static storage, one for each. */
+/* One driver library; in static storage. */
 struct mpk_driver {
-	const char *const *names; /* ended by NULL; sonames or paths, the first that exists */
-	const struct mpk_driver_symbol *symbols; /* ended by a row with name NULL */
-	void *table; /* the struct of function pointers; optional ones that are absent are NULL */
-	enum mpk_code (*start)(struct mpk_error *err); /* run when it is filled; may be NULL */
-	const char *without;                           /* begins messages: "no CUDA here: " */
-	const char *
-		install; /* ends the message where the library is not there: "; install ..."; may be NULL */
+	const char *const *names; /* sonames or paths, of which the first that exists is opened; the
+				   * last is NULL */
+	const struct mpk_driver_symbol *symbols; /* the last row has name NULL */
+	void *table; /* the struct of function pointers; absent optional functions are NULL */
+	enum mpk_code (*start)(struct mpk_error *err); /* called when the table is filled; may be
+						        * NULL */
+	const char *without;                           /* beginning of messages: "no CUDA here: " */
+	const char
+		*install; /* end of the message if the library is missing: "; install ..."; may be
+			  * NULL */
 	struct mpk_driver_result *result; /* static storage, one for each */
 };
 
-/* mpk_driver_get - open the library, fill the table and start it, once; later calls say again
- * how that went. Safe from several threads.
- * Returns  MPK_OK; MPK_E_DEVICE naming the library, the dynamic linker's reason or the missing
- *          symbol; what start returns. An opened library is never closed: drivers keep threads. */
+/* mpk_driver_get - open the library, fill its table and call start, once; later calls return the
+ * same result. Thread-safe.
+ * Returns  MPK_OK; MPK_E_DEVICE with the library's name and the dynamic linker's reason or the
+ *          missing symbol; errors of start. An open library is never closed, because drivers have
+ *          threads. */
 enum mpk_code mpk_driver_get(const struct mpk_driver *driver, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hip_abi.h - the part of HIP's binary interface that is called here
+/* hip_abi.h - the part of HIP's binary interface that is used here
  *
- * Facts of ROCm's headers hip/hip_runtime_api.h and hip/driver_types.h, which are the same from HIP 5.2 to 6.4 but for
- * the struct of properties; a test compares every row with that header where it is installed. Most functions have
- * the parameters of CUDA's, and their pointers are members of the same struct: hipDeviceptr_t is a pointer and
- * CUdeviceptr a 64-bit number, which all 64-bit ABIs pass alike.
- */
+ * The facts are those of ROCm's headers hip/hip_runtime_api.h and hip/driver_types.h. They are the
+ * same from HIP 5.2 to 6.4, except for the struct of properties; a test compares all of them with
+ * the header if it is installed. Most functions have the same parameters as CUDA's, and their
+ * pointers are members of the same struct: hipDeviceptr_t is a pointer and CUdeviceptr a 64-bit
+ * number, which all 64-bit ABIs pass in the same way. */
 #ifndef MPK_DEVICE_INTERNAL_HIP_ABI_H
 #define MPK_DEVICE_INTERNAL_HIP_ABI_H
 
@@ -32,7 +32,7 @@
 	X(cuFuncGetAttribute, hipFuncGetAttribute)                                                 \
 	X(cuLaunchKernel, hipModuleLaunchKernel)
 
-/* X(name, need, what it returns, parameters) - functions that CUDA has not, or has otherwise */
+/* X(name, need, result, parameters) - functions that CUDA does not have, or has in another form */
 #define MPK_HIP_OWN_SYMBOLS(X)                                                                     \
 	X(hipGetErrorName, MPK_DRIVER_NEEDS, const char *, (unsigned status))                      \
 	X(hipSetDevice, MPK_DRIVER_NEEDS, unsigned, (int device))                                  \
@@ -51,25 +51,26 @@ struct mpk_hip_api {
 #undef MPK_HIP_MEMBER
 };
 
-/* hipDeviceAttribute_t; of functions hipFunction_attribute, whose numbers are CUDA's */
+/* hipDeviceAttribute_t. For attributes of functions, hipFunction_attribute has CUDA's numbers. */
 enum mpk_hip_device_attribute {
-	MPK_HIP_MAX_BLOCK_X = 26, /* y and z follow */
-	MPK_HIP_MAX_GRID_X = 29,  /* y and z follow */
+	MPK_HIP_MAX_BLOCK_X = 26, /* y and z are the next numbers */
+	MPK_HIP_MAX_GRID_X = 29,  /* y and z are the next numbers */
 	MPK_HIP_MAX_THREADS_PER_BLOCK = 56,
 	MPK_HIP_MULTIPROCESSORS = 63,
 	MPK_HIP_MAX_SHARED_PER_BLOCK = 74,
 };
 
-/* hipDeviceProp_t, bytes: where char gcnArchName[256] is. hipGetDevicePropertiesR0600 fills the layout of HIP 6,
- * hipGetDeviceProperties for ever the one before. */
+/* Byte offset of char gcnArchName[256] in hipDeviceProp_t. hipGetDevicePropertiesR0600 fills the
+ * layout of HIP 6, hipGetDeviceProperties always the older one. */
 enum {
-	MPK_HIP_PROPERTIES_BYTES = 4096, /* room for either, and for what later releases add */
+	MPK_HIP_PROPERTIES_BYTES = 4096, /* large enough for both, and for additions of later
+					  * releases */
 	MPK_HIP_ARCH_OFF_R0600 = 1160,
 	MPK_HIP_ARCH_OFF_OLD = 396,
 	MPK_HIP_ARCH_BYTES = 256,
 };
 
-/* hipError_t; those that CUDA has, too, have its numbers. */
+/* hipError_t; errors that CUDA has too have CUDA's numbers. */
 enum mpk_hip_status {
 	MPK_HIP_INSUFFICIENT_DRIVER = 35,
 	MPK_HIP_INVALID_DEVICE_FUNCTION = 98,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opencl.h - the OpenCL back end among its own files; private to lib/run/device */
+/* opencl.h - declarations shared by the files of the OpenCL back end; private to lib/run/device */
 #ifndef MPK_DEVICE_INTERNAL_OPENCL_H
 #define MPK_DEVICE_INTERNAL_OPENCL_H
 
@@ -10,8 +10,8 @@
 #include "device/internal/backend.h"
 #include "device/internal/driver.h"
 
-/* X(member, exported name, need) - all that is called, as driver.h describes; the types come from
- * the OpenCL headers */
+/* X(member, exported name, need) - the functions that are called, as driver.h describes; the types
+ * come from the OpenCL headers */
 #define MPK_OPENCL_SYMBOLS(X)                                                                      \
 	X(clGetPlatformIDs, "clGetPlatformIDs", MPK_DRIVER_NEEDS)                                  \
 	X(clGetPlatformInfo, "clGetPlatformInfo", MPK_DRIVER_NEEDS)                                \
@@ -53,12 +53,13 @@ struct mpk_opencl_api {
 #undef MPK_OPENCL_MEMBER
 };
 
-/* mpk_opencl_api_get - the loader's functions, opened at the first call
- * Returns  MPK_OK; MPK_E_DEVICE. Safe from several threads. */
+/* mpk_opencl_api_get - get the functions of the OpenCL loader, which is opened at the first call.
+ * Thread-safe.
+ * Returns  MPK_OK; MPK_E_DEVICE */
 enum mpk_code mpk_opencl_api_get(const struct mpk_opencl_api **out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_opencl_fail - "<what>: CL_NAME (likely cause)" with the code that fits the status */
+/* mpk_opencl_fail - report "<what>: CL_NAME (likely cause)" with the code for that status */
 enum mpk_code mpk_opencl_fail(struct mpk_error *err, cl_int status, const char *fmt, ...)
 	MPK_PRINTF(3, 4);
 #define mpk_opencl_fail(...) mpk_failed(mpk_opencl_fail(__VA_ARGS__))
@@ -72,17 +73,17 @@ struct mpk_opencl_device {
 	uint64_t item_limits[3]; /* CL_DEVICE_MAX_WORK_ITEM_SIZES */
 };
 
-/* What DLTensor.data points to: TVM's kernels read the cl_mem out of its first field. */
+/* The descriptor that DLTensor.data points to: TVM's kernels read the cl_mem from its first field. */
 struct mpk_opencl_memory {
 	cl_mem mem;
-	uint64_t bytes; /* of an image: of all its pixels */
+	uint64_t bytes; /* for an image: bytes of all its pixels */
 	bool is_image, is_array;
-	size_t region[3]; /* of an image: width, height, layers */
+	size_t region[3]; /* for an image: width, height, layers */
 };
 
-/* One compiled program: a kernel's own source, or the whole payload. */
+/* A program to compile: one kernel's source, or the whole payload. */
 struct mpk_opencl_program {
-	struct mpk_span name; /* of the kernel; empty: the program has all of them */
+	struct mpk_span name; /* name of its kernel; empty: the program contains all kernels */
 	struct mpk_span code; /* source text, SPIR-V words or a device binary */
 	cl_program program;   /* NULL: not built yet */
 };
@@ -94,7 +95,7 @@ struct mpk_opencl_module {
 	size_t program_count;
 };
 
-/* What the source says that an argument is; drivers crash on what it is not. */
+/* Kind of memory that the source declares for an argument; drivers crash if another kind is passed. */
 enum mpk_opencl_memory_form {
 	MPK_OPENCL_ANY,
 	MPK_OPENCL_BUFFER,
@@ -105,8 +106,8 @@ enum mpk_opencl_memory_form {
 struct mpk_opencl_kernel {
 	struct mpk_device_kernel base;
 	cl_kernel kernel;
-	uint64_t group_limit;                     /* work items in one group of this kernel */
-	const enum mpk_opencl_memory_form *forms; /* of each argument */
+	uint64_t group_limit;                     /* most work items in a group of this kernel */
+	const enum mpk_opencl_memory_form *forms; /* one for each argument */
 };
 
 static inline struct mpk_opencl_device *mpk_opencl_device_of(struct mpk_device *device)
@@ -114,11 +115,11 @@ static inline struct mpk_opencl_device *mpk_opencl_device_of(struct mpk_device *
 	return (struct mpk_opencl_device *)device;
 }
 
-extern const struct mpk_device_code_ops mpk_opencl_code_ops; /* opencl_kernels.c */
+extern const struct mpk_device_code_ops mpk_opencl_code_ops; /* defined in opencl_kernels.c */
 
-/* mpk_opencl_program_for - the built program that holds a kernel
- * @source  receives its text; empty when it was made of something else
- * Returns  MPK_OK; MPK_E_LOAD: the payload has no code for it, or the build log */
+/* mpk_opencl_program_for - get the program that contains a kernel, and build it if necessary
+ * @source  receives the source text; empty if the program was not made from source
+ * Returns  MPK_OK; MPK_E_LOAD: the payload has no code for the kernel, or the build log */
 enum mpk_code mpk_opencl_program_for(const struct mpk_device_kernel *kernel, cl_program *out,
 				     struct mpk_span *source, struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blas.c - products of matrices by plain loops
+/* blas.c - matrix products by plain loops
  *
- * Models that were compiled for a BLAS library call it by these names. They are to run without the
- * library, if slowly. Rows of the result are summed up in double precision, whatever the type, so that
- * results are at least as exact as the library's. The innermost loop runs along rows of b, which
- * compilers make vectors of where b is not transposed.
- */
+ * Models that were compiled for a BLAS library call it by these names; they run without the
+ * library, but slowly. Sums are computed in double precision for all types, so results are at least
+ * as exact as the library's. The innermost loop runs along rows of b, so compilers can vectorise it
+ * if b is not transposed. */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "executor/contrib/contrib.h"
 
-/* A batch of matrices; steps in elements. */
+/* A batch of matrices; strides are in elements. */
 struct matrices {
 	void *data;
 	int64_t count, rows, columns;
-	int64_t next, row, column; /* from one to the next of each */
+	int64_t next, row, column; /* stride to the next matrix, row and column */
 };
 
 /* A tensor without strides is compact: the last dimension is contiguous. */
@@ -30,11 +29,11 @@ static int64_t stride_of(const struct mpk_dltensor *dl, int32_t axis)
 	return stride;
 }
 
-/* Argument i as matrices; all arguments have one type, which the first one sets. */
+/* Reads argument i as matrices. All arguments must have the type of the first. */
 static enum mpk_code blas_take(const struct mpk_contrib_args *a, size_t i, int32_t ndim,
 			       struct matrices *out, struct mpk_dtype *type, struct mpk_error *err)
 {
-	static double nothing; /* the address of a matrix without elements */
+	static double nothing; /* address for a matrix without elements */
 	const struct mpk_dltensor *dl;
 	struct mpk_tensor *t;
 	char name[MPK_DTYPE_TEXT];
@@ -60,7 +59,7 @@ static enum mpk_code blas_take(const struct mpk_contrib_args *a, size_t i, int32
 	return MPK_OK;
 }
 
-/* Rows and columns change places, and so do the steps between them: nothing is moved. */
+/* Exchanges rows and columns and their strides; no element is moved. */
 static void transpose(struct matrices *m)
 {
 	struct matrices was = *m;
@@ -76,10 +75,10 @@ struct product {
 	struct matrices a, b, c;
 	double alpha, beta;
 	struct mpk_dtype type;
-	double *sums; /* a row of c */
+	double *sums; /* one row of c */
 };
 
-/* Both types are read as double: sums of many float32 would lose digits. */
+/* Loads either type as double, because sums of many float32 would lose digits. */
 static double blas_load(const struct product *p, const struct matrices *m, int64_t at)
 {
 	return p->type.bits == 64 ? ((const double *)m->data)[at]
@@ -88,7 +87,7 @@ static double blas_load(const struct product *p, const struct matrices *m, int64
 
 static void store(const struct product *p, int64_t at, double sum)
 {
-	/* what is not wanted is not read: it may be anything */
+	/* if beta is 0, c is not read, because it may be uninitialised */
 	double value = p->alpha * sum + (p->beta != 0 ? p->beta * blas_load(p, &p->c, at) : 0);
 
 	if (p->type.bits == 64)
@@ -97,7 +96,7 @@ static void store(const struct product *p, int64_t at, double sum)
 		((float *)p->c.data)[at] = (float)value;
 }
 
-/* sums += x * a row of b */
+/* Adds x times a row of b to sums. */
 static void blas_add_row(const struct product *p, int64_t row, double x)
 {
 	const float *singles = (const float *)p->b.data + (p->type.bits == 32 ? row : 0);
@@ -115,7 +114,7 @@ static void blas_add_row(const struct product *p, int64_t row, double x)
 			p->sums[j] += x * doubles[j * step];
 }
 
-/* Matrix i of the batch; a batch of one goes with every other. */
+/* Multiplies matrix i of the batch; a batch of one is used for every i. */
 static void multiply(const struct product *p, int64_t i)
 {
 	int64_t a = p->a.count == 1 ? 0 : i * p->a.next, b = p->b.count == 1 ? 0 : i * p->b.next;

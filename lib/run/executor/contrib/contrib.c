@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contrib.c - what these functions share: their arguments, how they raise, and elements in order
+/* contrib.c - shared code of these functions: arguments, errors, and sorting
  *
- * Compiled code passes whatever the model says, so each argument is checked for its kind before it is
- * used. Errors begin with the name of a Python exception, as those of TVM's own functions do.
- */
+ * Compiled code passes arguments from the model, so each argument's kind is checked. Errors begin
+ * with the name of a Python exception, like those of TVM's own functions. */
 #include "executor/contrib/contrib.h"
 
 #include <math.h>
@@ -83,29 +82,28 @@ enum mpk_code mpk_contrib_tensor(const struct mpk_contrib_args *a, size_t i,
 
 /* --- elements in order: keys, merge sort, and a heap ------------------------------------------- */
 
-/* TVM's sorting functions are stable, and NaN may not end anywhere, or results would differ from run to
- * run. So every element becomes a key of 64 bits whose order is that of the numbers, with the place
- * in the list as a tie-breaker: then one comparison of integers serves all types. */
+/* TVM's sorting functions are stable, and NaN must have a fixed place, or results would differ
+ * between runs. So every element becomes a 64-bit key in the order of the numbers, with the index
+ * as a tie-breaker. Then one comparison of integers serves all types. */
 
 uint64_t mpk_order_key(struct mpk_dtype t, const void *element, bool descending)
 {
 	static const uint64_t sign = UINT64_C(1) << 63;
 	struct mpk_element e = mpk_element_load(t, element);
-	double number = e.f == 0 ? 0 : e.f; /* without a sign */
+	double number = e.f == 0 ? 0 : e.f; /* makes -0 a 0 */
 	uint64_t key = e.u;
 
 	switch (e.class) {
 	case MPK_ELEMENT_BOOL:
 	case MPK_ELEMENT_INT:
-		/* two's complement with the sign turned: -1 comes before 0 */
+		/* two's complement with the sign bit inverted: -1 comes before 0 */
 		key = (uint64_t)e.i ^ sign;
 		break;
 	case MPK_ELEMENT_FLOAT:
 		if (isnan(number))
 			return UINT64_MAX;
 		memcpy(&key, &number, sizeof key);
-		/* IEEE 754 orders as sign and magnitude: negative numbers are turned round,
-		 * positive ones put above them */
+		/* IEEE 754 is sign and magnitude: inverts negative numbers, and sets the top bit of others */
 		key = key & sign ? ~key : key | sign;
 		break;
 	case MPK_ELEMENT_UINT:
@@ -122,7 +120,7 @@ static bool is_before(const struct mpk_order_item *a, const struct mpk_order_ite
 
 /* --- all ----------------------------------------------------------------------------------- */
 
-/* Runs of so many are sorted by insertion, which is faster for few; then they are merged. */
+/* Runs of this length are sorted by insertion, which is faster for short lists, and then merged. */
 enum { RUN = 16 };
 
 static void insert_all(struct mpk_order_item *items, size_t count)
@@ -137,7 +135,7 @@ static void insert_all(struct mpk_order_item *items, size_t count)
 	}
 }
 
-/* Two sorted lists, the second directly after the first, into out. */
+/* Merges two sorted lists, the second directly after the first, into out. */
 static void merge(const struct mpk_order_item *a, size_t a_count, size_t b_count,
 		  struct mpk_order_item *out)
 {
@@ -151,7 +149,7 @@ static void merge(const struct mpk_order_item *a, size_t a_count, size_t b_count
 		*out++ = *b++;
 }
 
-/* Runs are merged back and forth between the two arrays. */
+/* Merges runs from one array into the other and back. */
 static void sort_all(struct mpk_order_item *items, struct mpk_order_item *scratch, size_t count)
 {
 	struct mpk_order_item *from = items, *to = scratch;
@@ -175,7 +173,8 @@ static void sort_all(struct mpk_order_item *items, struct mpk_order_item *scratc
 
 /* --- the first few ------------------------------------------------------------------------- */
 
-/* Lets the item at `at` sink until none below it comes later: the root is the last of all. */
+/* Moves the item at `at` down until all items below it sort before it: the root is the last in
+ * order. */
 static void sink(struct mpk_order_item *heap, size_t count, size_t at)
 {
 	struct mpk_order_item item = heap[at];
@@ -194,12 +193,12 @@ static void sink(struct mpk_order_item *heap, size_t count, size_t at)
 void mpk_order_sort(struct mpk_order_item *items, struct mpk_order_item *scratch, size_t count,
 		    size_t some)
 {
-	if (some > count / 8) { /* a heap gains nothing over sorting */
+	if (some > count / 8) { /* a heap is not faster than sorting then */
 		sort_all(items, scratch, count);
 		return;
 	}
-	/* the first `some` become a heap with the last of them at its root; each later item that
-	 * comes before the root takes its place */
+	/* makes a heap of the first `some` items with the last in order at its root; each later item that
+	 * sorts before the root replaces it */
 	for (size_t at = some / 2; at-- > 0;)
 		sink(items, some, at);
 	for (size_t i = some; some && i < count; i++)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random.c - random numbers: SplitMix64, one stream a runtime
+/* random.c - random numbers from SplitMix64, with one stream for each runtime
  *
- * Results are to be the same in each run of the program, so a stream begins with seed 0 and not with the
- * time. SplitMix64 (Steele, Lea, Flood 2014) needs no more state than one word, which makes a call
- * with seeds of its own cheap: it has a stream for itself.
- */
+ * Results must be the same in each run of a program, so a stream begins with seed 0 and not with
+ * the time. The state of SplitMix64 (Steele, Lea, Flood 2014) is one word, so a call with its own
+ * seeds can cheaply have its own stream. */
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -16,22 +15,22 @@
 #include "runtime/devices.h"
 #include "value/element.h"
 
-/* The state of a runtime's stream; its functions hold it. */
+/* State of a runtime's stream; its functions hold references. */
 struct engine {
 	atomic_uint refs;
 	pthread_mutex_t lock;
 	uint64_t state;
 };
 
-/* A call while it draws. */
+/* State of one call. */
 struct drawing {
 	struct mpk_contrib_args args;
 	struct mpk_runtime *runtime;
-	uint64_t *state; /* the stream's, or own */
+	uint64_t *state; /* state of the runtime's stream, or the call's own */
 	uint64_t own;
-	double a, b;   /* of reals: from a below b; mean a, deviation b */
-	int64_t low;   /* of integers: from low on */
-	uint64_t span; /* so many */
+	double a, b;   /* for floats: the range from a to b, or mean a and deviation b */
+	int64_t low;   /* for integers: the lowest number */
+	uint64_t span; /* for integers: how many numbers */
 };
 
 typedef enum mpk_code random_fn(struct drawing *d, struct mpk_error *err);
@@ -43,7 +42,8 @@ struct random_function {
 	random_fn *fn;
 };
 
-/* The finalizer of SplitMix64: every bit of the input changes half of those of the output. */
+/* The finalizer of SplitMix64: changing any input bit changes each output bit with probability one
+ * half. */
 static uint64_t mix(uint64_t z)
 {
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -51,13 +51,13 @@ static uint64_t mix(uint64_t z)
 	return z ^ z >> 31;
 }
 
-/* The state counts up by the golden ratio of 2^64, the number is its mix. */
+/* Adds the golden ratio of 2^64 to the state, and mixes the state to a number. */
 static uint64_t draw(struct drawing *d)
 {
 	return mix(*d->state += UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* 53 bits make a double in [0, 1). */
+/* Makes a double in [0, 1) from 53 bits. */
 static double draw_real(struct drawing *d)
 {
 	return (double)(draw(d) >> 11) * 0x1p-53;
@@ -100,7 +100,7 @@ static enum mpk_code random_wrong_type(const struct drawing *d, const struct mpk
 				 mpk_dtype_print(out->dl.dtype, type));
 }
 
-/* An output on a device is filled by way of the host. */
+/* Fills an output; for a device the numbers are made on the host and copied. */
 static enum mpk_code fill_output(struct drawing *d, struct mpk_tensor *out, number_fn *number,
 				 struct mpk_error *err)
 {
@@ -122,7 +122,7 @@ static enum mpk_code fill_output(struct drawing *d, struct mpk_tensor *out, numb
 
 /* --- the functions ------------------------------------------------------------------------- */
 
-/* [seed, seed2,] a, b, output of real numbers: since 0.24 the seeds may come first. */
+/* Arguments: [seed, seed2,] a, b, output of floats. The seeds are allowed since 0.24. */
 static enum mpk_code draw_reals(struct drawing *d, number_fn *number, struct mpk_error *err)
 {
 	enum mpk_element_class class;
@@ -156,10 +156,10 @@ static enum mpk_code uniform(struct drawing *d, struct mpk_error *err)
 	return draw_reals(d, uniform_number, err);
 }
 
-/* Box and Muller: a radius and an angle; of the two numbers that they make, one. */
+/* The method of Box and Muller makes two numbers from a radius and an angle; uses one of them. */
 static void normal_number(struct drawing *d, struct mpk_element *e)
 {
-	/* 1 - x is in (0, 1]: the logarithm of 0 is not needed */
+	/* 1 - x is in (0, 1], which avoids the logarithm of 0 */
 	double radius = sqrt(-2 * log(1 - draw_real(d)));
 
 	e->f = d->a + d->b * radius * cos(6.283185307179586 * draw_real(d));
@@ -176,7 +176,7 @@ static void integer_number(struct drawing *d, struct mpk_element *e)
 	e->i = (int64_t)e->u;
 }
 
-/* Whether an integer type has a value. */
+/* Whether an integer type can represent a value. */
 static bool random_fits(struct mpk_dtype t, int64_t value)
 {
 	if (t.code == MPK_DTYPE_UINT)
@@ -202,12 +202,12 @@ static enum mpk_code randint(struct drawing *d, struct mpk_error *err)
 		return mpk_contrib_raise(
 			&d->args, err, "ValueError",
 			"the output has no integers from %" PRId64 " below %" PRId64, d->low, high);
-	/* in unsigned numbers: high - low may be more than 2^63 */
+	/* unsigned, because high - low may exceed 2^63 */
 	d->span = (uint64_t)high - (uint64_t)d->low;
 	return fill_output(d, out, integer_number, err);
 }
 
-/* From 1 to 10, so that nothing divides by zero: to measure kernels with. */
+/* Makes numbers from 1 to 10 for measuring kernels, so that nothing divides by zero. */
 static void any_number(struct drawing *d, struct mpk_element *e)
 {
 	e->f = 1 + 9 * draw_real(d);
@@ -257,7 +257,7 @@ static enum mpk_code random_call(struct mpk_function *self, const struct mpk_arg
 	return code;
 }
 
-/* The functions of a runtime share the engine and may outlive one another. */
+/* The functions of a runtime share the engine, and the last one frees it. */
 static void engine_drop(struct engine *e)
 {
 	if (mpk_refs_drop(&e->refs))
@@ -306,7 +306,7 @@ static enum mpk_code random_add_all(struct mpk_runtime *runtime, struct engine *
 
 /* --- all families of tvm.contrib.*, added to a runtime ---------------------------------------- */
 
-/* Rows of a table; random numbers have a state and are added apart. */
+/* Families of functions; those of random numbers have a state and are added below. */
 static const struct mpk_contrib_globals *const contribs[] = { &mpk_contrib_sort,
 							      &mpk_contrib_blas };
 
@@ -316,7 +316,7 @@ enum mpk_code mpk_contrib_add_globals(struct mpk_runtime *runtime, struct mpk_er
 		MPK_TRY(mpk_runtime_add_globals(runtime, contribs[i]->rows, contribs[i]->count,
 						err));
 
-	/* These functions share one stream of numbers, so they are made together. */
+	/* the functions share one stream, so they are created together */
 	struct engine *engine = calloc(1, sizeof *engine);
 	enum mpk_code code;
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sort.c - lists along an axis of a tensor, sorted: tvm.contrib.sort.*
+/* sort.c - sorts lists along an axis of a tensor: tvm.contrib.sort.*
  *
- * The elements of a list lie `after` elements apart. Each list is read into items, which are sorted by
- * keys, and then written, as values or as indices, to outputs whose axis may be shorter.
- */
+ * Elements of a list are `after` elements apart. Each list is read into items, sorted by key, and
+ * written as values or indexes to outputs, whose axis may be shorter. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,18 +10,18 @@
 #include "executor/contrib/contrib.h"
 #include "value/element.h"
 
-/* The lists along an axis: element k of list (i, j) is number (i * length + k) * after + j. */
+/* The lists along an axis: element k of list (i, j) has the index (i * length + k) * after + j. */
 struct lists {
 	size_t before, length, after;
 };
 
-/* One call while it works on its lists, one after the other. */
+/* State of a call, which sorts one list after the other. */
 struct sorting {
 	struct mpk_contrib_args args;
 	struct mpk_tensor *in;
 	struct lists lists;
 	bool descending;
-	struct mpk_order_item *items, *scratch; /* lists.length */
+	struct mpk_order_item *items, *scratch; /* lists.length elements each */
 };
 
 static void sorting_fini(struct sorting *s)
@@ -53,13 +52,13 @@ static enum mpk_code take_axis(struct sorting *s, size_t i, struct mpk_error *er
 	if (axis < 0)
 		axis += dl->ndim;
 	if (!s->in->bytes)
-		return MPK_OK; /* no lists; their number might be anything */
+		return MPK_OK; /* there are no lists; their length may be any number */
 	s->lists = (struct lists){ product(dl->shape, axis), (size_t)dl->shape[axis],
 				   product(dl->shape + axis + 1, dl->ndim - axis - 1) };
 	return MPK_OK;
 }
 
-/* A compact tensor in host memory, whose elements are numbers. */
+/* Gets an argument that must be a compact numeric tensor in host memory. */
 static enum mpk_code numbers_arg(const struct mpk_contrib_args *a, size_t i,
 				 struct mpk_tensor **out, struct mpk_error *err)
 {
@@ -80,8 +79,8 @@ static enum mpk_code numbers_arg(const struct mpk_contrib_args *a, size_t i,
 	return MPK_OK;
 }
 
-/* The input, which comes first, the axis, which `following` arguments follow, and the direction, which is
- * the last of them. */
+/* Reads the first argument, the input; then the axis; and the direction, which is the last of the
+ * `following` arguments after the axis. */
 static enum mpk_code sort_begin(struct sorting *s, const char *name, const struct mpk_args *args,
 				size_t axis, size_t following, struct mpk_error *err)
 {
@@ -101,7 +100,7 @@ static enum mpk_code sort_begin(struct sorting *s, const char *name, const struc
 	return MPK_OK;
 }
 
-/* An output like the input, but for the extent of the axis, which may be another. */
+/* Gets an output, which has the input's shape except for the extent of the axis. */
 static enum mpk_code take_output(const struct sorting *s, size_t i, struct mpk_tensor **out,
 				 struct mpk_error *err)
 {
@@ -113,7 +112,7 @@ static enum mpk_code take_output(const struct sorting *s, size_t i, struct mpk_t
 				 mpk_tensor_count(*out), mpk_tensor_count(s->in));
 }
 
-/* Element k of list (i, j). */
+/* Returns element k of list (i, j). */
 static const uint8_t *element(const struct sorting *s, size_t i, size_t k, size_t j)
 {
 	size_t at = (i * s->lists.length + k) * s->lists.after + j;
@@ -135,7 +134,7 @@ static void *sort_place(const struct mpk_tensor *out, size_t at)
 	return (uint8_t *)mpk_dltensor_data(&out->dl) + at * mpk_dtype_bytes(out->dl.dtype);
 }
 
-/* Indices go into an output of any type of numbers: models ask for int32, int64 and float32. */
+/* Stores an index in an output of any numeric type: models use int32, int64 and float32. */
 static void store_index(const struct mpk_tensor *out, size_t at, uint64_t index)
 {
 	struct mpk_element e = { .class = mpk_element_class(out->dl.dtype),
@@ -146,7 +145,7 @@ static void store_index(const struct mpk_tensor *out, size_t at, uint64_t index)
 	mpk_element_store(out->dl.dtype, e, sort_place(out, at));
 }
 
-/* Item k of the sorted list (i, j) to element `at` of the outputs; NULL: not wanted. */
+/* Stores item k of the sorted list (i, j) as element `at` of the outputs; an output may be NULL. */
 static void store_item(const struct sorting *s, const struct mpk_tensor *values,
 		       const struct mpk_tensor *indices, const size_t list[2], size_t k, size_t at)
 {

@@ -244,6 +244,50 @@ START_TEST(words_of_ptx)
 }
 END_TEST
 
+/* The SPIR-V of kernel.spv with one more instruction, before its first one. */
+static struct mpk_canon_rows spirv_with(uint32_t op, uint32_t words)
+{
+	const struct mpk_span file = robust_load(&arena, DEVICE "kernel.spv");
+	const size_t header = 5 * sizeof(uint32_t), more = words * sizeof(uint32_t);
+	uint8_t *bytes = mpk_arena_alloc(&arena, file.len + more);
+
+	ck_assert_ptr_nonnull(bytes);
+	memcpy(bytes, file.data, header);
+	memset(bytes + header, 0, more);
+	for (size_t i = 0; i < more && i < 4; i++)
+		bytes[header + i] = (uint8_t)((words << 16 | op) >> 8 * i);
+	memcpy(bytes + header + more, file.data + header, file.len - header);
+	return digests(mpk_span_of(bytes, file.len + more));
+}
+
+START_TEST(spirv_without_what_only_describes)
+{
+	static const struct {
+		uint32_t op, words;
+		bool is_noise;
+	} rows[] = {
+		{ 2, 2, true },   /* OpSourceContinued */
+		{ 3, 3, true },   /* OpSource */
+		{ 4, 2, true },   /* OpSourceExtension */
+		{ 7, 3, true },   /* OpString */
+		{ 8, 4, true },   /* OpLine */
+		{ 317, 1, true }, /* OpNoLine */
+		{ 330, 2, true }, /* OpModuleProcessed */
+		{ 0, 1, false },  /* OpNop */
+		{ 1, 3, false },  /* OpUndef */
+		{ 10, 2, false }, /* OpExtension */
+	};
+	const struct mpk_canon_rows plain = spirv_with(0, 0);
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		struct mpk_canon_rows with = spirv_with(rows[i].op, rows[i].words);
+
+		ck_assert_msg(same_image(&plain, &with) == rows[i].is_noise, "operation %u",
+			      rows[i].op);
+	}
+}
+END_TEST
+
 /* The first attribute of an entry's parameters, of 12 bytes, made one that lists the functions outside which a kernel
  * calls: numbers of symbols, whose names count and not the numbers.
  * Returns  its data */
@@ -393,6 +437,7 @@ int main(void)
 	tcase_add_test(t, graphs_take_linear_time);
 	tcase_add_test(t, line_tables_are_noise);
 	tcase_add_test(t, words_of_ptx);
+	tcase_add_test(t, spirv_without_what_only_describes);
 	tcase_add_test(t, externs_are_symbols);
 	tcase_add_loop_test(t, damage, 0, MPK_ARRAY_COUNT(files));
 	tcase_add_loop_test(t, each_bit_of_code_counts, 0, MPK_ARRAY_COUNT(machine));

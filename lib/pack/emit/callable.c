@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* callable.c - whether a function of the output can be called, and if not, which one was probably meant
+/* callable.c - tells whether loaders can call a function of the output, and if not, which one was
+ * probably meant
  *
- * C++ functions without extern "C", names without the prefix of TVM 0.22, functions that are not exported: one of them
- * is reported, the one that says most about what went wrong. */
+ * Probable mistakes are C++ functions without extern "C", names without the prefix of TVM 0.22, and
+ * functions that are not exported. The most likely one is reported. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,23 +13,24 @@
 #include "emit/emit.h"
 #include "text/escape.h"
 
-/* A function that was meant to be callable, in a library without any. */
+/* A probable mistake in a library without any callable function. */
 enum miss_kind {
-	MISS_NONE,    /* nothing looks like one */
+	MISS_NONE,    /* no function looks like a mistake */
 	MISS_MANGLED, /* a C++ name: extern "C" is missing */
-	MISS_SPELLED, /* the prefix is another */
+	MISS_SPELLED, /* the prefix is misspelt */
 	MISS_HIDDEN,  /* the name is right, but it is not exported */
-	MISS_PLAIN,   /* a function without the prefix; where there is none, it is callable */
+	MISS_PLAIN,   /* a function without the prefix; in generations without a prefix it is
+		       * callable */
 };
 
 struct miss {
 	enum miss_kind kind;
-	const char *symbol; /* as it is there */
-	const char *wanted; /* the name that it would be called by */
+	const char *symbol; /* the symbol in the file */
+	const char *wanted; /* the name that loaders would call */
 };
 
-/* Where functions have no prefix, C++ names are callable as they are, which is what launch
- * functions of C++ kernels want. Nobody who wrote functions in C++ does. */
+/* In generations without a prefix C++ names are callable. Launch functions call C++ kernels in that
+ * way, but a user who writes C++ functions does not mean it. */
 static bool is_left_mangled(const struct mpk_image *image, const struct mpk_emit *e)
 {
 	bool cxx = false;
@@ -43,7 +45,7 @@ static bool is_left_mangled(const struct mpk_image *image, const struct mpk_emit
 	return cxx;
 }
 
-/* "add_one" of "_Z7add_onePv", or the whole of it when it is no plain function. */
+/* Returns "add_one" for "_Z7add_onePv"; the whole symbol if it is not a plain function. */
 static const char *unmangled(struct mpk_arena *arena, const char *symbol)
 {
 	char *end;
@@ -54,7 +56,7 @@ static const char *unmangled(struct mpk_arena *arena, const char *symbol)
 	return mpk_arena_copy(arena, end, len);
 }
 
-/* What follows a prefix that is nearly the right one; NULL: nothing like it. */
+/* Returns the text after a prefix that is similar to the right one; NULL if there is none. */
 static const char *behind_prefix(const char *name)
 {
 	static const char word[] = "tvm_ffi_";
@@ -67,7 +69,7 @@ static const char *behind_prefix(const char *name)
 	return *at ? at : NULL;
 }
 
-/* Functions that the C runtime adds to every library. */
+/* Whether the C runtime adds the function to every library. */
 static bool is_runtime(const char *name)
 {
 	return strcmp(name, "_init") == 0 || strcmp(name, "_fini") == 0 ||
@@ -100,8 +102,8 @@ static enum mpk_code miss_judge(const struct mpk_symbol *s, enum mpk_generation 
 	} else if (is_runtime(s->name)) {
 		return MPK_OK;
 	}
-	/* The first of a kind, and the kind that says most: a helper may be plain, too. Where there
-	 * is no prefix, a plain name is none to miss. */
+	/* Reports the first function of the most telling kind, because a plain function may also be a
+	 * helper. In generations without a prefix a plain name is not a mistake. */
 	const unsigned says[] = { [MISS_PLAIN] = *prefix ? 1 : 5,
 				  [MISS_MANGLED] = 2,
 				  [MISS_HIDDEN] = 3,
@@ -113,7 +115,7 @@ static enum mpk_code miss_judge(const struct mpk_symbol *s, enum mpk_generation 
 	return out->symbol && out->wanted ? MPK_OK : mpk_fail_nomem(err);
 }
 
-/* The nearest miss among the functions of an ELF file; what is none has none. */
+/* Finds the most likely mistake among the functions of an ELF file; other files have none. */
 static enum mpk_code miss_find(struct mpk_span bytes, enum mpk_generation gen,
 			       struct mpk_arena *arena, struct miss *out, struct mpk_error *err)
 {
@@ -141,7 +143,7 @@ static enum mpk_code miss_find(struct mpk_span bytes, enum mpk_generation gen,
 	return MPK_OK;
 }
 
-/* A file that cannot be read back is judged elsewhere, so nothing is said of it here. */
+/* An unreadable file is reported elsewhere. */
 void mpk_emit_judge(const struct mpk_emit *e, struct mpk_span bytes, struct mpk_strbuf *why)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arguments.c - what a launch function takes and what its steps pass on
+/* arguments.c - parameters of launch functions, and the arguments that their steps pass on
  *
- * Parameters and the variables of their shapes, expressions of these, the arguments of kernels and of C functions; and how
- * a kernel is launched: grid, block, cluster, shared memory, and the tags that carry them. */
+ * It resolves parameters and their shape variables, expressions, the arguments of kernels and C
+ * functions, and how a kernel is launched: grid, block, cluster, shared memory, and the tags that
+ * pass them. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 static enum mpk_code parse_expr(const struct mpk_toml_str *text, struct mpk_arena *arena,
 				const struct mpk_expr **out, struct mpk_error *err)
 {
-	/* Integers of the manifest are kept as text and have no quote before them. */
+	/* Integers of the manifest are stored as text, without a quote before them. */
 	bool quoted = text->len == 0 || strspn(text->text, "-0123456789") < text->len;
 	struct mpk_scan s = { .text = mpk_toml_str_span(*text),
 			      .line = text->pos.line,
@@ -31,12 +32,11 @@ static enum mpk_code parse_expr(const struct mpk_toml_str *text, struct mpk_aren
 	return MPK_OK;
 }
 
-/* Returns false when a name in it is unknown (reported). */
+/* Returns false after reporting an unknown name in the expression. */
 static bool resolve_names(struct mpk_resolve *r, const struct mpk_expr *e, struct mpk_pos pos)
 {
 	struct mpk_span names[64];
-	/* 64 names are enough to find the one that was meant; a program wrote a function with
-	 * more. */
+	/* 64 names are enough for a suggestion; a function with more was written by a program */
 	size_t ignored, count = r->launch->var_count < 64 ? r->launch->var_count : 64;
 
 	bool a = !e->a || resolve_names(r, e->a, pos), b = !e->b || resolve_names(r, e->b, pos);
@@ -60,9 +60,9 @@ static bool resolve_names(struct mpk_resolve *r, const struct mpk_expr *e, struc
 	return false;
 }
 
-/* Reads a text of the manifest as an expression over the names of a function; sets out also when
- * a name is unknown.
- * Returns  false: it is not an expression (reported) */
+/* Parses a text of the manifest as an expression over the names of a function; also sets out if a
+ * name is unknown.
+ * Returns  false after reporting that it is not an expression */
 static bool resolve_expr(struct mpk_resolve *r, const struct mpk_toml_str *text,
 			 const struct mpk_expr **out)
 {
@@ -76,7 +76,7 @@ static bool resolve_expr(struct mpk_resolve *r, const struct mpk_toml_str *text,
 
 /* --- parameters and variables ------------------------------------------------------ */
 
-/* The keys are views of the manifest's text, which outlives the map. */
+/* The keys point into the manifest's text, which lives longer than the map. */
 static void resolve_add_name(struct mpk_resolve *r, struct mpk_strmap *names, struct mpk_span name,
 			     size_t i)
 {
@@ -85,8 +85,7 @@ static void resolve_add_name(struct mpk_resolve *r, struct mpk_strmap *names, st
 	r->nomem |= mpk_strmap_put(names, name, i, &ignored) < 0;
 }
 
-/* A parameter that does not parse still reserves its name, so that uses of it are no further
- * findings. */
+/* A parameter that does not parse still reserves its name, so that its uses are not reported too. */
 static struct mpk_launch_param *parse_list(struct mpk_resolve *r, const struct mpk_toml_list *list,
 					   bool temps, size_t *count)
 {
@@ -118,8 +117,8 @@ static struct mpk_launch_param *parse_list(struct mpk_resolve *r, const struct m
 	return params;
 }
 
-/* The first dimension that binds a name gives its value; the generated code compares each later
- * one with it. */
+/* The first dimension with a name sets its value; the generated code compares each later one with
+ * it. */
 static void bind(struct mpk_resolve *r, struct mpk_launch_var *vars, struct mpk_span name,
 		 size_t param, size_t dim)
 {
@@ -132,7 +131,7 @@ static void bind(struct mpk_resolve *r, struct mpk_launch_var *vars, struct mpk_
 	vars[l->var_count++] = (struct mpk_launch_var){ name, param, dim };
 }
 
-/* Scalars first: they are the plainest source of a value. */
+/* Scalars first, because their values are available without a tensor. */
 static void bind_all(struct mpk_resolve *r)
 {
 	struct mpk_launch *l = r->launch;
@@ -215,8 +214,8 @@ static bool named_arg(struct mpk_resolve *r, struct mpk_launch_arg *a, struct mp
 	return true;
 }
 
-/* A driver copies as many bytes as the kernel declares: a tensor in place of a number would be a
- * pointer that it computes with. */
+/* A driver copies as many bytes as the kernel declares: a tensor passed for a number would make the
+ * kernel compute with an address. */
 static void check_arg_type(struct mpk_resolve *r, const struct mpk_launch_arg *a,
 			   struct mpk_pos pos, const struct mpk_launch_step *step)
 {
@@ -229,7 +228,7 @@ static void check_arg_type(struct mpk_resolve *r, const struct mpk_launch_arg *a
 	if (tensor == handle && real == (!handle && mpk_dtype_is_real(a->dtype)))
 		return;
 	if (a->kind == MPK_ARG_INT && mpk_dtype_is_real(a->dtype))
-		return; /* an integer is a valid real number */
+		return; /* an integer may be passed as a floating-point number */
 	MPK_COMPLAIN(r, pos, "'%s' is a%s, but %s '%s' takes %s there", MPK_QUOTE(a->text),
 		     a->kind == MPK_ARG_NULL ? " null pointer"
 		     : tensor                ? " tensor"
@@ -253,14 +252,14 @@ static struct mpk_span bare_name(struct mpk_span text)
 	return text;
 }
 
-/* A handle without a tensor: scratch memory that a kernel takes and does not use. */
+/* Whether the argument is a handle without a tensor, for memory that the kernel does not use. */
 static bool is_null(const struct mpk_launch_arg *a)
 {
 	return mpk_span_is(a->text, "none") ||
 	       (a->dtype.code == MPK_DTYPE_HANDLE && mpk_span_is(a->text, "0"));
 }
 
-/* Returns false when the argument is unknown (reported). */
+/* Returns false after reporting an unknown argument. */
 static bool resolve_arg(struct mpk_resolve *r, const struct mpk_toml_str *text,
 			struct mpk_launch_arg *a)
 {

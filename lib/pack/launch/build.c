@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build.c - launch functions as host code: the frame of each, its checks of shapes, its calls of kernels
+/* build.c - generates host code of launch functions: each function's frame, checks of shapes, and
+ * kernel calls
  *
- * Every argument is checked before any is used: the count, each argument by itself (gen.c), then
- * shapes, which relate tensors to each other. */
+ * A function checks all arguments before it uses any: their number, each argument by itself
+ * (gen.c), then the shapes, which relate tensors to each other. */
 #include <inttypes.h>
 
 #include "base/strmap.h"
@@ -14,8 +15,8 @@
 /* --- Generated code that allocates temporaries, calls kernels and C functions, and handles their
  * results.
  *
- * Every failure after the first allocation leaves through one exit that frees what is there.
- */
+ * After the first allocation, every failure leaves through one exit, which frees what was
+ * allocated. */
 
 /* --- calling what the environment provides --------------------------------------------- */
 
@@ -38,7 +39,7 @@ static void look_up(struct mpk_gen *g, const char *cache, const char *name, int 
 
 	int ctx = mpk_host_load(g->f, MPK_MEM_PTR, mpk_host_global(g->f, g->ctx), 0);
 	int fn = mpk_gen_runtime(g, MPK_GEN_LOOKUP);
-	if (g->runtime[MPK_GEN_LOOKUP_OLD]) { /* TVM 0.22 - 0.25 provide the older name */
+	if (g->runtime[MPK_GEN_LOOKUP_OLD]) { /* TVM 0.22 to 0.25 provide the older name */
 		int old = mpk_gen_runtime(g, MPK_GEN_LOOKUP_OLD);
 		fn = mpk_host_select(g->f, mpk_gen_is_null(g, fn), old, fn, MPK_HOST_PTR);
 	}
@@ -62,7 +63,7 @@ struct packed {
 	size_t count;
 };
 
-/* Room for the arguments of one call, in the layout of the convention. */
+/* Reserves space for the arguments of one call, in the layout of the calling convention. */
 static struct packed packed_begin(struct mpk_gen *g, size_t most)
 {
 	struct packed p = { .codes = -1, .result_code = -1 };
@@ -96,7 +97,7 @@ static void packed_int(struct mpk_gen *g, struct packed *p, int value)
 	packed_add(g, p, mpk_host_const(g->f, g->abi->integer), MPK_MEM_I64, value);
 }
 
-/* A failed call has raised an error itself: this code only leaves. */
+/* A failed call has already raised an error, so this code only leaves. */
 static void packed_call(struct mpk_gen *g, const struct packed *p, int slot)
 {
 	int done = mpk_host_label(g->f);
@@ -275,7 +276,7 @@ static struct extents step_extents(struct mpk_gen *g, const struct mpk_launch_st
 	return e;
 }
 
-/* Gives 1 when there is nothing to do: an empty grid, or every tensor of the step is empty. */
+/* Generates 1 if there is nothing to do: the grid is empty, or every tensor of the step is. */
 static int nothing_to_do(struct mpk_gen *g, const struct mpk_launch_step *s,
 			 const struct extents *e)
 {
@@ -324,7 +325,7 @@ static void add_extents(struct mpk_gen *g, const struct mpk_launch_step *s, cons
 				   s->shared.expr ? extent(g, &s->shared, "shared", 0, INT32_MAX)
 						  : mpk_host_const(g->f, 0));
 		else if (mpk_launch_tag_takes_argument(tag))
-			packed_int(g, p, mpk_host_const(g->f, 1)); /* clusters */
+			packed_int(g, p, mpk_host_const(g->f, 1)); /* number of clusters */
 	}
 }
 
@@ -350,7 +351,7 @@ static void launch_step(struct mpk_gen *g, size_t i, int slot)
 
 /* --- C functions ------------------------------------------------------------------------ */
 
-/* The letter of a number's type in a call (hostcode.h). */
+/* Returns the letter of a number's type in a call (hostcode.h). */
 static char call_letter(struct mpk_dtype t)
 {
 	const char *letters = t.code == MPK_DTYPE_INT ? "bhil" : "BHIL";
@@ -400,7 +401,7 @@ static int call_argument(struct mpk_gen *g, const struct mpk_launch_step *s,
 	return value;
 }
 
-/* Results go where callers of the convention look for them. */
+/* Stores the result where callers of the convention expect it. */
 static void call_give(struct mpk_gen *g, struct mpk_dtype t, int value)
 {
 	bool real = mpk_dtype_is_real(t), boolean = mpk_dtype_is_bool(t) && !g->abi->legacy;
@@ -453,7 +454,7 @@ static void gen_call(struct mpk_gen *g, const struct mpk_launch_step *s)
 		call_give(g, result->dtype, value);
 }
 
-/* Temporaries and kernel calls */
+/* Generates the allocation of temporaries and the kernel calls. */
 static void gen_steps(struct mpk_gen *g)
 {
 	int slot = mpk_host_slot(g->f, 16);
@@ -528,8 +529,7 @@ static void build_metadata_body(struct mpk_gen *g, const char *string_from_bytes
 	host_return(g, -1);
 }
 
-/* Type indices and codes by value (tvm-blob(5), Conventions); the last name is for
- * all others. */
+/* Type indexes and codes by value (tvm-blob(5), Conventions); the last name stands for all others. */
 static const char *const ffi_names[] = { MPK_SA_FFI_NAMES };
 static const char *const legacy_names[] = { MPK_SA_LEGACY_NAMES };
 
@@ -570,7 +570,7 @@ static const char *const runtime_names[MPK_GENERATION_COUNT][MPK_GEN_RUNTIME_COU
 			      "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace" },
 };
 
-/* makes a string; only metadata calls it */
+/* makes a string; only metadata functions call it */
 static const char string_from_bytes[] = "TVMFFIStringFromByteArray";
 
 /* State that the functions of one unit share. */
@@ -592,7 +592,7 @@ static void unit_fini(struct unit *u)
 	mpk_strmap_fini(&u->callees);
 }
 
-/* Joins three texts in the arena; "" when memory is out, which is noted. */
+/* Joins three texts in the arena; returns "" and sets a flag if there is no memory. */
 static const char *text(struct unit *u, const char *a, const char *b, const char *c)
 {
 	const char *t = mpk_arena_printf(u->arena, "%s%s%s", a, b, c);
@@ -606,8 +606,8 @@ static void add_global(struct unit *u, const char *name, bool weak)
 	u->globals[u->global_count++] = (struct mpk_host_global){ .name = name, .weak = weak };
 }
 
-/* Whether the runtime's function of this name is called: a pointer to it looks like a call to
- * anybody who inspects the library, and plain tvm-ffi has no workspace. */
+/* Whether the runtime's function of this name is called. Unused functions are not declared: an
+ * inspector would take the pointer for a call, and plain tvm-ffi has no workspace functions. */
 static bool is_called(const struct mpk_launch *launches, size_t count, unsigned name)
 {
 	bool of_temps = name == MPK_GEN_ALLOC || name == MPK_GEN_FREE;
@@ -638,7 +638,7 @@ static void shared_names(struct unit *u, const struct mpk_launch *launches, size
 	for (unsigned i = 0; i < MPK_GEN_RUNTIME_COUNT; i++) {
 		const char *name = runtime_names[gen][i];
 
-		/* A linked program has one release of TVM, so no older name. */
+		/* A linked program contains one release of TVM, so it has no older name. */
 		if (!name || (i == MPK_GEN_LOOKUP_OLD && !imports) ||
 		    !is_called(launches, count, i))
 			continue;
@@ -701,7 +701,7 @@ static int *numbers(struct mpk_gen *g, size_t count)
 	return n;
 }
 
-/* Makes everything that both exits need before the first jump. */
+/* Generates the values that both exits use, before the first jump. */
 static void open_function(struct mpk_gen *g)
 {
 	const struct mpk_launch *l = g->launch;
@@ -737,7 +737,7 @@ static void release_temp(struct mpk_gen *g, int slot)
 	mpk_host_set_label(g->f, none);
 }
 
-/* On both ways out. */
+/* Generates the release of temporaries, for both exits. */
 static void gen_release(struct mpk_gen *g)
 {
 	for (size_t i = g->launch->temp_count; i-- > 0;)
@@ -850,7 +850,7 @@ static void build_function(struct unit *u, const struct mpk_launch *l, size_t in
 	check_arguments(&g);
 	gen_steps(&g);
 
-	/* Two ways out. */
+	/* the two exits: success and failure */
 	gen_release(&g);
 	host_return(&g, 0);
 	mpk_host_set_label(g.f, g.raise_label);
@@ -884,7 +884,7 @@ static bool has_metadata(const struct mpk_launch *l, enum mpk_launch_mode mode)
 	return l->gen == MPK_GEN_CURRENT && mode != MPK_LAUNCH_SYSTEM_LIB;
 }
 
-/* A function of its own beside each launch function. */
+/* Generates a separate metadata function for a launch function. */
 static void build_metadata(struct unit *u, const struct mpk_launch *l, struct mpk_hostfn *f)
 {
 	struct mpk_gen g = { .f = f, .launch = l, .arena = u->arena, .mode = u->mode };

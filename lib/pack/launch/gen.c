@@ -25,7 +25,7 @@ const char *mpk_gen_literal(struct mpk_gen *g, struct mpk_span text)
 	return out;
 }
 
-/* Cut to the size of a message, as it would be when it is raised. */
+/* Cuts the format to the size of a message. */
 const char *mpk_gen_format(struct mpk_gen *g, const char *fmt, ...)
 {
 	va_list ap;
@@ -134,7 +134,7 @@ int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span te
 		for (size_t i = 0; i < g->launch->var_count; i++)
 			if (mpk_span_equal(g->launch->vars[i].name, name))
 				return g->vars[i];
-		g->f->failed = true; /* mpk_launch_resolve has excluded this. */
+		g->f->failed = true; /* mpk_launch_resolve has excluded this */
 		return -1;
 	}
 
@@ -164,7 +164,7 @@ int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span te
 	return -1;
 }
 
-/* Type of the function's result; 0 bits: none. */
+/* Returns the type of the function's result; bits is 0 if there is none. */
 static struct mpk_dtype result_type(const struct mpk_launch *l)
 {
 	const struct mpk_launch_step *last = l->step_count ? &l->steps[l->step_count - 1] : NULL;
@@ -210,7 +210,7 @@ static void gen_put_prototype(struct mpk_gen *g, struct mpk_strbuf *out)
 		mpk_strbuf_printf(out, " -> (%s)", mpk_dtype_print(result, type));
 }
 
-/* A text of the code ends with the prototype: minspect reads it there, whatever the ABI is. */
+/* The message ends with the prototype, where minspect reads it, in every ABI. */
 const char *mpk_gen_takes(struct mpk_gen *g)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf said = { 0 };
@@ -239,7 +239,7 @@ static const char *result_name(const struct mpk_launch *l)
 	return result.bits ? number_name(result) : "None";
 }
 
-/* Quotes inside of quotes: the text in type_schema is escaped once. */
+/* The value of type_schema is JSON in a string, so it is escaped once more. */
 void mpk_gen_put_schema(const struct mpk_launch *l, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(
@@ -260,7 +260,7 @@ void mpk_gen_put_schema(const struct mpk_launch *l, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, "]}}\"}");
 }
 
-/* "vadd: argument 'A'" as a printf format. */
+/* Returns "vadd: argument 'A'" as a printf format. */
 const char *mpk_gen_who(struct mpk_gen *g, const struct mpk_launch_param *p)
 {
 	return mpk_gen_format(g, "%s: argument '%.*s'", g->launch->name, MPK_SPAN_ARG(p->name));
@@ -273,11 +273,9 @@ int mpk_gen_extent(struct mpk_gen *g, int dl, size_t d)
 	return mpk_host_load(g->f, MPK_MEM_I64, shape, 8 * (int64_t)d);
 }
 
-/* --- Generated code that checks one argument and takes it apart.
+/* --- Generated code that checks and unpacks one argument.
  *
- * Everything is checked before anything is used. MPK_FFI_DLTENSOR has the same number in every
- * convention.
- */
+ * All checks come before any use. MPK_FFI_DLTENSOR has the same number in every convention. */
 
 static int either(struct mpk_gen *g, int a, int b)
 {
@@ -289,7 +287,7 @@ static int both(struct mpk_gen *g, int a, int b)
 	return mpk_host_op2(g->f, MPK_OP_AND, a, b);
 }
 
-/* The constant C string names[index]. */
+/* Generates the address of the constant C string names[index]. */
 static int name_at(struct mpk_gen *g, const char *const *names, size_t count, int index)
 {
 	return MPK_HOST_VALUE(g->f, .op = MPK_OP_NAMES, .type = MPK_HOST_PTR, .names = names,
@@ -344,7 +342,7 @@ static void int_range(struct mpk_gen *g, const struct mpk_launch_param *p, int v
 			      "l", &value);
 }
 
-/* Compares both: a jump would cost more than the second comparison. */
+/* Generates both comparisons, because a jump would cost more than the second one. */
 static int one_of(struct mpk_gen *g, int value, int64_t a, int64_t b)
 {
 	int is_b = mpk_gen_equals(g, value, b), is_a = mpk_gen_equals(g, value, a);
@@ -352,7 +350,7 @@ static int one_of(struct mpk_gen *g, int value, int64_t a, int64_t b)
 	return mpk_host_op2(g->f, MPK_OP_OR, is_a, is_b);
 }
 
-/* A bool is taken as an integer, as Python takes True for 1. */
+/* A bool is accepted as an integer, as Python accepts True for 1. */
 static int int_scalar(struct mpk_gen *g, size_t i)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
@@ -448,7 +446,7 @@ static int is_on_host(struct mpk_gen *g, int dl)
 	return one_of(g, device, MPK_DL_CPU, MPK_DL_CUDA_HOST);
 }
 
-/* Names the device type that was passed. Numbers without a name here share one. */
+/* Generates the name of the device type that was passed. Types without a name share one. */
 static int device_name(struct mpk_gen *g, int device)
 {
 	enum { TYPES = MPK_DL_ROCM + 2 };
@@ -471,7 +469,7 @@ static int device_name(struct mpk_gen *g, int device)
 	return name_at(g, names, TYPES, index);
 }
 
-/* Makes the pointer for the kernel, after byte_offset and alignment were handled. */
+/* Generates the pointer for the kernel, after checks of byte_offset and alignment. */
 static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
@@ -495,7 +493,7 @@ static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 		size_t bytes = mpk_dtype_bytes(p->dtype), align = bytes;
 		int address = mpk_host_convert(g->f, MPK_OP_ADDRESS, whole);
 
-		while (p->divisible && align % p->divisible) /* the least multiple of both */
+		while (p->divisible && align % p->divisible) /* the least common multiple */
 			align += bytes;
 		int rest = mpk_host_op2(g->f, MPK_OP_REM, address,
 					mpk_host_const(g->f, (int64_t)align));
@@ -510,9 +508,9 @@ static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 
 /* --- extents and strides -----------------------------------------------------------------
  *
- * Of a parameter with dimensions the rank is known, and the code has no loop. One of any shape is gone over from the
- * last dimension to the first; what a turn hands to the next is in memory, because a value is set once.
- */
+ * For a parameter with dimensions the rank is known, and the code has no loop. For a parameter of
+ * any shape the code loops from the last dimension to the first. Each iteration passes its values
+ * to the next in memory, because a value can be set only once. */
 
 static int check_extents(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
@@ -531,7 +529,7 @@ static int check_extents(struct mpk_gen *g, const struct mpk_launch_param *p, in
 
 /* --- any shape ------------------------------------------------------------------------ */
 
-/* Values that a turn of the loop leaves, 8 bytes each. */
+/* Offsets of the values that an iteration leaves in memory, 8 bytes each. */
 enum { COUNT = 0, LEFT = 8, WRONG = 16, EXPECTED = 24 };
 
 static int at(struct mpk_gen *g, int pointer, int index)
@@ -555,8 +553,8 @@ static void check_any_turn(struct mpk_gen *g, const struct mpk_launch_param *p, 
 		      mpk_gen_format(g, "%s: dimension %%lld is %%lld", mpk_gen_who(g, p)), "ll",
 		      (int[]){ d, extent });
 
-	/* Keeps the innermost stride that is not compact: whether it matters is known when all
-	 * extents are. */
+	/* Remembers the innermost stride that is not compact: whether that is an error is known only after
+	 * all extents. */
 	int fine = mpk_host_label(g->f), one = mpk_host_const(g->f, 1);
 	int wrong = mpk_host_load(g->f, MPK_MEM_I64, slot, WRONG);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resolve.c - compares [[function]] with the kernel tables: which kernel of which module each
- * "MODULE.KERNEL" is
+/* resolve.c - resolves the steps of each [[function]]: finds the kernel for each "MODULE.KERNEL"
+ * and checks the step against the kernel tables
  *
- * Everything that is known without a call is checked here, with its position in the manifest, so
- * that generated code checks only what depends on the arguments. */
+ * Everything that is known before a call is checked here, and reported with its position in the
+ * manifest. Generated code checks only what depends on arguments. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +16,11 @@
 
 /* --- Steps that call C functions.
  *
- * A prototype gives the function: it has the types that a kernel table has of a kernel, and also
- * what pointers point to.
- */
+ * A prototype describes the function: it gives the types that a kernel table gives for a kernel,
+ * and also the types that pointers point to. */
 
-/* Returns the place in the manifest of a part of the prototype; the place of its beginning if it
- * has several lines. */
+/* Returns the position in the manifest of a part of the prototype; the position of its beginning if
+ * the prototype has several lines. */
 static struct mpk_pos part_pos(const struct mpk_toml_str *calls, const char *copy,
 			       struct mpk_span part)
 {
@@ -29,11 +28,11 @@ static struct mpk_pos part_pos(const struct mpk_toml_str *calls, const char *cop
 	const char *at = (const char *)part.data;
 
 	if (at > copy && at < copy + calls->len && !strchr(calls->text, '\n'))
-		pos.column += 1 + (uint32_t)(at - copy); /* after the quote */
+		pos.column += 1 + (uint32_t)(at - copy); /* starts after the quote */
 	return pos;
 }
 
-/* Names that the generated code uses itself, or that its headers declare. */
+/* Whether the generated code uses the name itself, or its headers declare it. */
 static bool is_own_name(const char *name)
 {
 	static const char *const names[] = { "snprintf", "memcpy", "memset" };
@@ -58,7 +57,7 @@ static bool is_symbol(struct mpk_span name)
 	return name.len > 0;
 }
 
-/* Returns the function that the prototype declares, or NULL (reported). */
+/* Returns the function that the prototype declares; NULL after reporting an error. */
 static const struct mpk_cfunction *
 read_prototype(struct mpk_resolve *r, const struct mpk_toml_str *calls, const char *copy)
 {
@@ -85,7 +84,7 @@ read_prototype(struct mpk_resolve *r, const struct mpk_toml_str *calls, const ch
 	return f;
 }
 
-/* @return  whether every part of it can be passed */
+/* @return  whether a call can pass every part of the prototype */
 static bool check_prototype(struct mpk_resolve *r, const struct mpk_toml_str *calls,
 			    const char *copy, const struct mpk_cfunction *f)
 {
@@ -123,7 +122,7 @@ static bool check_prototype(struct mpk_resolve *r, const struct mpk_toml_str *ca
 	return fine;
 }
 
-/* The types of the prototype in the form of a kernel's row. */
+/* Converts the types of the prototype to the form of a kernel's row. */
 static bool as_kernel(struct mpk_resolve *r, const struct mpk_cfunction *f,
 		      struct mpk_manifest_function *out)
 {
@@ -163,7 +162,7 @@ static bool take_names(struct mpk_resolve *r, const struct mpk_cfunction *f,
 	return items && !r->nomem;
 }
 
-/* An int may be a status or a number, so a person must decide. */
+/* An int may be a status or a number, so the manifest must tell which. */
 static void resolve_returns(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			    struct mpk_launch_step *step)
 {
@@ -205,7 +204,7 @@ static void resolve_returns(struct mpk_resolve *r, const struct mpk_manifest_ste
 			     "only the last step gives the function its result");
 }
 
-/* A step that calls a C function; what does not hold is reported */
+/* Resolves a step that calls a C function; mistakes are reported. */
 static void resolve_call(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			 struct mpk_launch_step *step)
 {
@@ -216,7 +215,7 @@ static void resolve_call(struct mpk_resolve *r, const struct mpk_manifest_step *
 
 	r->nomem |= !copy;
 
-	/* All steps of a function run on one device. */
+	/* All steps of a function run on the same device. */
 	struct mpk_pos pos = m->calls.pos;
 	struct mpk_launch *l = r->launch;
 
@@ -236,7 +235,7 @@ static void resolve_call(struct mpk_resolve *r, const struct mpk_manifest_step *
 		return;
 	mpk_resolve_args(r, &own, &kernel, step);
 	if (step->arg_count == f->param_count) {
-		/* Memory of another type would be misread; "void *" takes any. */
+		/* A pointer to another type would misread memory; "void *" accepts any. */
 		char have[MPK_DTYPE_TEXT], want[MPK_DTYPE_TEXT];
 
 		for (size_t i = 0; i < step->arg_count; i++) {
@@ -286,7 +285,7 @@ void *mpk_resolve_array(struct mpk_resolve *r, size_t count, size_t size)
 
 /* --- the index of kernels ------------------------------------------------------------- */
 
-/* Programs write manifests with thousands of kernels, hence an index. */
+/* Programs write manifests with thousands of kernels, so kernels are looked up in an index. */
 
 /* A row of a kernel table. */
 struct kernel_row {
@@ -294,20 +293,20 @@ struct kernel_row {
 	size_t module, row; /* index in the manifest; index in its table */
 };
 
-/* The index in which "MODULE.KERNEL" is looked up. */
+/* The index for looking up "MODULE.KERNEL". */
 struct mpk_kernel_index {
 	struct mpk_strmap modules; /* ids to indices */
-	struct mpk_span *ids;      /* modules that have an id */
+	struct mpk_span *ids;      /* ids of the modules that have one */
 	struct kernel_row *rows;   /* rows of all modules, by name, module and row */
 	size_t id_count, row_count;
-	bool lacks_ids;        /* a module without an id may be the one that was meant */
-	uint64_t letters_left; /* names that may still be compared to find the one that was meant */
+	bool lacks_ids; /* a module without an id exists, and may be the one that was meant */
+	uint64_t letters_left; /* limits the comparisons for suggestions: letters of names that may
+			        * still be compared */
 };
 
 enum { INDEX_LETTERS = 64 * 1024 * 1024 }; /* a third of a second */
 
-/* By name first: the rows of one name are together, ascending by module, so that one search
- * finds a name anywhere or in one module. */
+/* Sorts by name, then by module, so that one search finds a name anywhere or in one module. */
 static int compare_rows(const void *a, const void *b)
 {
 	const struct kernel_row *x = a, *y = b;
@@ -319,7 +318,7 @@ static int compare_rows(const void *a, const void *b)
 				      : (x->row > y->row) - (x->row < y->row);
 }
 
-/* A module without an id is another mistake: no name refers to it. */
+/* A module without an id is reported elsewhere; no name refers to it. */
 static bool list_ids(const struct mpk_manifest *m, struct mpk_kernel_index *index)
 {
 	size_t ignored;
@@ -376,7 +375,8 @@ static const struct kernel_row *step_find_row(const struct mpk_kernel_index *ind
 
 /* --- what was meant ------------------------------------------------------------------ */
 
-/* When thousands of names are wrong among thousands of others, the last ones get no hints. */
+/* Suggests a similar name. If thousands of names are wrong among thousands of others, the last ones
+ * get no suggestion. */
 static const char *suggest(struct mpk_resolve *r, struct mpk_span word,
 			   const struct mpk_span *names, size_t count,
 			   char near[MPK_TOML_SUGGEST_BYTES])
@@ -391,7 +391,7 @@ static const char *suggest(struct mpk_resolve *r, struct mpk_span word,
 	return mpk_toml_suggest(word, names, count, near);
 }
 
-/* Rows without names are other mistakes. */
+/* Rows without names are reported elsewhere. */
 static const char *suggest_kernel(struct mpk_resolve *r, struct mpk_span word,
 				  const struct mpk_manifest_module *module,
 				  char near[MPK_TOML_SUGGEST_BYTES])
@@ -414,7 +414,7 @@ static bool may_lack_rows(const struct mpk_manifest_module *module)
 	return !module->valid || (module->data.text && !module->function_count);
 }
 
-/* For a name without a module, the first module with such a kernel was meant. */
+/* If a name has no module, suggests the first module with such a kernel. */
 static void bare_kernel(struct mpk_resolve *r, const struct mpk_toml_str *name)
 {
 	struct mpk_span text = mpk_toml_str_span(*name);
@@ -430,7 +430,7 @@ static void bare_kernel(struct mpk_resolve *r, const struct mpk_toml_str *name)
 			     MPK_QUOTE(text));
 }
 
-/* The first dot separates: ids have none, names of kernels may. */
+/* The first dot separates module and kernel: ids contain no dots, names of kernels may. */
 static const struct mpk_manifest_function *
 resolve_kernel(struct mpk_resolve *r, const struct mpk_toml_str *name, struct mpk_launch_step *step)
 {
@@ -546,7 +546,7 @@ static void resolve_one(struct mpk_resolve *r)
 	struct mpk_launch_step *steps = mpk_resolve_array(r, m->step_count, sizeof *steps);
 
 	l->name = m->name.text ? m->name.text : "?";
-	r->incomplete = !m->valid; /* It may lack parameters. */
+	r->incomplete = !m->valid; /* its parameters may be incomplete */
 	l->gen = r->manifest->gen;
 	if (!r->nomem)
 		mpk_resolve_params(r);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* assemble.c - the bytes of a thinned library: adjusted headers, new containers, everything else
+/* assemble.c - writes a thinned library: adjusted headers, new containers, everything else
  * unchanged
  *
- * The file is written as regions that change and the bytes between them, which stay. So a part
- * that nobody asked to change cannot change. */
+ * The file is written as a list of changed regions, with the original bytes between them. So bytes
+ * outside of these regions cannot change. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +20,14 @@ enum {
 /* A part of the file that changes. */
 struct region {
 	uint64_t off, len;
-	const struct mpk_rope *content; /* NULL: bytes, as there may be a patch for every word */
+	/* NULL: use bytes, because a rope for every patched word would be too large */
+	const struct mpk_rope *content;
 	const uint8_t *bytes;
 };
 
 /* --- what leaves the file -------------------------------------------------------------------------------- */
 
+/* Whether a range touches the bytes that are removed. */
 static bool touches_cut(const struct mpk_thin_layout *l, uint64_t off, uint64_t len)
 {
 	for (size_t i = 0; len && i < l->section_count; i++) {
@@ -112,8 +114,8 @@ static uint64_t flags_of(const struct mpk_thin_layout *l, const GElf_Phdr *p, ui
 	return p->p_flags & ~(uint64_t)PF_X;
 }
 
-/* Returns the new offset of a byte of the file; for a removed byte, that of the first byte after
- * the cut. */
+/* Returns the new offset of a byte in the file; for a removed byte, the offset of the first byte
+ * after the cut. */
 static uint64_t moved_off(const struct mpk_thin_layout *l, uint64_t off)
 {
 	uint64_t by = 0;
@@ -127,7 +129,8 @@ static uint64_t moved_off(const struct mpk_thin_layout *l, uint64_t off)
 	return off - by;
 }
 
-/* A segment, or a part of one that is split: file bytes [off, end) and zeros up to memory. */
+/* Writes a segment, or a part of a split one: file bytes [off, end), and zeros up to its size in
+ * memory. */
 static void put_segment(const struct mpk_thin_layout *l, const GElf_Phdr *p, uint64_t off,
 			uint64_t end, uint64_t memory, uint8_t *to)
 {
@@ -170,8 +173,8 @@ static uint8_t *put_parts(const struct mpk_thin_layout *l, size_t segment, uint8
 	return to + PHDR_BYTES;
 }
 
-/* Loaders align a library by its most aligned segment, which may have become less aligned. The
- * first segment keeps its place. */
+/* Loaders align a library by its most aligned segment, which may now be less aligned. The first
+ * segment stays where it is. */
 static void keep_alignment(const struct mpk_thin_layout *l, uint8_t *table)
 {
 	const GElf_Phdr *first = NULL;
@@ -288,7 +291,7 @@ static enum mpk_code new_header(const struct mpk_thin_layout *l, struct mpk_rope
 static void put_zeros(struct mpk_rope *out, uint64_t count)
 {
 	static uint8_t
-		zeros[1 << 16]; /* not const, so that it takes no room in the program's file */
+		zeros[1 << 16]; /* not const, so that it takes no space in the program's file */
 
 	for (uint64_t n; count && !out->failed; count -= n) {
 		n = count < sizeof zeros ? count : sizeof zeros;
@@ -296,7 +299,7 @@ static void put_zeros(struct mpk_rope *out, uint64_t count)
 	}
 }
 
-/* Whether something was put into the free bytes behind a section. */
+/* Whether something was placed into the free bytes at the end of a section. */
 static bool is_in_hole(const struct mpk_thin_hole *h, uint64_t off)
 {
 	return off >= h->section->header.sh_offset + h->section->size && off < h->off;

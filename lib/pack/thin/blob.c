@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blob.c - modules of a TVM library whose code is a fatbin or an offload bundle
+/* blob.c - thins modules of a TVM library whose code is a fatbin or an offload bundle
  *
- * The blob is read, its kernel tables stay, and it is written with less code: shorter, at its
- * old address. That is right only where writing the tree gives exactly the bytes that were read,
- * which is tried first. */
+ * The blob is read and written again with less code, at its old address; its kernel tables stay.
+ * This is correct only if writing the unchanged tree gives exactly the bytes that were read, which
+ * is checked first. */
 #include "base/vec.h"
 #include "elf/image.h"
 #include "fatbin/fatbin.h"
@@ -91,7 +91,7 @@ static enum mpk_code check_faithful(const struct blob *b, struct mpk_span old)
 			"its blob is not laid out as TVM writes it; build it anew");
 }
 
-/* A blob that is damaged must not get a note that says it is whole. */
+/* A damaged blob must not get a note with a valid digest. */
 static enum mpk_code renew_note(const struct blob *b, struct mpk_span old,
 				const struct mpk_rope *content, struct mpk_thin_patches *out)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* container.c - thins one container of device code
  *
- * Images that are kept unchanged stay views of the file, so that a gigabyte of them costs a
- * list. An image that is unpacked to be read, or to lose its debug sections, is freed before the
- * next. An unreadable container is refused: what is not understood is not cut. */
+ * Unchanged images are written directly from the file, so gigabytes of them need only a list in
+ * memory. An image that is decompressed, to be read or to remove its debug sections, is freed
+ * before the next one. An unreadable container is refused. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,18 +18,18 @@
 
 #define SECTION "__CLANG_OFFLOAD_BUNDLE__"
 
-/* Levels of zstd and zlib for bundles that are packed again: the usual one, and the highest
- * where the result would be larger than the original bundle. */
+/* Compression levels of zstd and zlib for bundles: the usual one, and the highest, which is used if
+ * the result would be larger than the original bundle. */
 enum { LEVEL_USUAL = 6, LEVEL_LAST_ZLIB = 9, LEVEL_LAST_ZSTD = 19 };
 
 /* A container whose images are listed. */
 struct listed {
 	const struct mpk_code_target *targets;
-	bool *kept; /* of each target */
+	bool *kept; /* for each target */
 	size_t count, kept_count;
 };
 
-/* @is_linked  it is input of a link that is still to be done, in an object or an archive */
+/* @is_linked  it is input of a linker, in an object or an archive */
 static enum mpk_code list_images(struct mpk_thin *t, struct mpk_span bytes, bool is_linked,
 				 struct mpk_arena *arena, struct listed *out, struct mpk_error *err)
 {
@@ -84,7 +84,7 @@ static enum mpk_code read_entry(const struct mpk_fatbin_entry *e, struct mpk_are
 
 	enum mpk_code code = mpk_fatbin_unpack(e, &left, NULL, arena, &plain, err);
 
-	if (code == MPK_E_UNSUPPORTED) { /* Too large to be read. */
+	if (code == MPK_E_UNSUPPORTED) { /* The image is too large to be read. */
 		out->problem = err;
 		return MPK_OK;
 	}
@@ -92,7 +92,7 @@ static enum mpk_code read_entry(const struct mpk_fatbin_entry *e, struct mpk_are
 	return mpk_code_info_read(plain, 0, NULL, arena, out, err);
 }
 
-/* Where a device gets another image than before, the image must have the same kernels.
+/* If a device would get another image than before, that image must have the same kernels.
  * Unreadable images are not compared. */
 static enum mpk_code compare_kernels(struct mpk_thin *t, const char *where, struct mpk_span word,
 				     const struct mpk_fatbin_entry *before,
@@ -148,7 +148,7 @@ static enum mpk_code compare_fatbin(struct mpk_thin *t, const char *where, bool 
 
 /* --- fatbins ---------------------------------------------------------------------------------- */
 
-/* Removes the debug sections of a cubin and packs it as it was. */
+/* Removes the debug sections of a cubin, and compresses it as before. */
 static enum mpk_code put_stripped(struct mpk_thin *t, const struct mpk_fatbin_entry *e,
 				  struct mpk_rope *out, bool *done, struct mpk_error *err)
 {
@@ -164,7 +164,7 @@ static enum mpk_code put_stripped(struct mpk_thin *t, const struct mpk_fatbin_en
 	if (!dropped)
 		return MPK_OK;
 	if (!stored) {
-		/* in one piece, and packed again into a buffer of that size */
+		/* memory for the decompressed image, and for compressing it again */
 		MPK_TRY(mpk_account_has(2 * plain.len, err));
 		MPK_TRY(mpk_rope_flat(&plain, &flat, err));
 		MPK_TRY(mpk_fatbin_pack(flat, e->packing, false, t->arena, &cubin, err));
@@ -176,7 +176,7 @@ static enum mpk_code put_stripped(struct mpk_thin *t, const struct mpk_fatbin_en
 				    false, err);
 }
 
-/* Packs only where that saves something. */
+/* Compresses only if that saves something. */
 static enum mpk_code put_packed(struct mpk_thin *t, const struct mpk_fatbin_entry *e,
 				struct mpk_rope *out, bool *done, struct mpk_error *err)
 {
@@ -216,8 +216,8 @@ static enum mpk_code thin_put_entry(struct mpk_thin *t, const struct mpk_fatbin_
 	return mpk_rope_status(out, err);
 }
 
-/* Images that were packed together stay so, without those that are dropped.
- * @count   receives how many entries these are */
+/* Images that were compressed together stay together, except those that are removed.
+ * @count   receives the number of entries */
 static enum mpk_code put_together(struct mpk_thin *t, const struct mpk_fatbin_entry *e, size_t left,
 				  const bool *kept, size_t *count, struct mpk_rope *out,
 				  bool *changed, struct mpk_error *err)
@@ -291,7 +291,7 @@ static enum mpk_code thin_fatbin(struct mpk_thin *t, struct mpk_thin_container *
 	return mpk_rope_status(&c->content, err);
 }
 
-/* Wrappers point to the container, and the runtime gives it to the driver: it stays, without
+/* Host code points to the container, and the runtime passes it to the driver, so it stays, without
  * images. */
 static enum mpk_code empty_fatbin(struct mpk_thin *t, struct mpk_thin_container *c,
 				  struct mpk_error *err)
@@ -365,8 +365,8 @@ static enum mpk_code thin_packed(struct mpk_thin *t, struct mpk_thin_container *
 	return mpk_rope_status(&c->content, err);
 }
 
-/* A single image whose beginning and end host code has. The caller asks all images together
- * whether the device still has one. */
+/* Thins a single image whose beginning and end are known to host code. The caller checks afterwards
+ * whether each device still has an image. */
 static enum mpk_code thin_binary(struct mpk_thin *t, struct mpk_thin_container *c,
 				 struct mpk_error *err)
 {
@@ -381,12 +381,11 @@ static enum mpk_code thin_binary(struct mpk_thin *t, struct mpk_thin_container *
 
 /* --- sections ------------------------------------------------------------------------------------
  *
- * Each is the code of one device, and has its name. In an object Clang's bundler looks for them by their names, and a
- * linker leaves them out: there a section goes as a whole, with its name. In what is loaded they are SYCL's, and what
- * tables in the host's data name is taken out with its line in the table (sycl.c). What no table names stays: the
- * runtime chooses an image for a device by the table before it looks at any byte, so one without bytes would still be
- * chosen, and no other one then.
- */
+ * Each of these sections is the code for one device, which is in its name. In an object Clang's
+ * bundler looks for them by name, and a linker omits them: there the whole section is removed, with
+ * its name. In a loadable file they come from SYCL: an image is removed together with its row in
+ * the host's table (sycl.c). An image that no table lists stays: the runtime chooses an image by
+ * the table before it looks at bytes, so it could still choose an emptied one. */
 
 enum mpk_code mpk_thin_section_target(const char *name, struct mpk_span bytes,
 				      struct mpk_arena *arena, const struct mpk_code_target **out,
@@ -484,6 +483,7 @@ bool mpk_thin_is_container(struct mpk_span bytes)
 
 /* --- any of them -------------------------------------------------------------------------------- */
 
+/* Whether bytes are a bundle. */
 static bool is_bundle(struct mpk_span bytes)
 {
 	return mpk_span_starts(bytes, "__CLANG_OFFLOAD_BUNDLE__");

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keep.c - which architectures are kept, and which devices would be left without code
+/* keep.c - decides which architectures are kept, and which devices would lose all code
  *
- * A word of --keep names both images and a device. As a name it selects images. As a device it
- * asks every container whether the driver finds code for it: where it found some before and
- * would find none afterwards, the library would fail on that device at the first launch. A word
- * of --device-arch is only a device; it keeps in every container what the driver takes, so
- * nothing can be missing. */
+ * A word of --keep stands for images and for a device. It selects the images with that name. For
+ * the device every container is checked: if the driver finds code for it before thinning but not
+ * afterwards, the library would fail on that device. A word of --device-arch stands only for a
+ * device; each container keeps the code that the driver takes, so nothing can be missing. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +16,8 @@
 
 static const char *const cuda_prefixes[] = { "sm_", "compute_", "lto_" };
 
-/* Returns the number of "sm_90a", with a suffix of at most one letter; 0: not NVIDIA's. */
+/* Returns the number in "sm_90a", whose suffix has at most one letter; 0: not an NVIDIA
+ * architecture. */
 static unsigned cuda_number(struct mpk_span word)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(cuda_prefixes); i++) {
@@ -42,7 +42,7 @@ static bool is_cuda_word(struct mpk_span word)
 	return false;
 }
 
-/* Also a triple, such as "spir64", whose images have no architecture. */
+/* Also accepts a triple such as "spir64", whose images have no architecture. */
 enum mpk_code mpk_thin_check_word(const char *option, struct mpk_span word, struct mpk_error *err)
 {
 	bool digits = word.len > 0, known = digits;
@@ -62,9 +62,9 @@ enum mpk_code mpk_thin_check_word(const char *option, struct mpk_span word, stru
 	return MPK_OK;
 }
 
-/* "gfx90a" stands for it with any features, "gfx90a:xnack+" for these features only, "spir64"
- * for every triple that begins so. An image of unknown kind goes with the binary or PTX of its
- * number. */
+/* "gfx90a" selects that processor with any features, "gfx90a:xnack+" only these features, "spir64"
+ * every triple that begins with it. An image of unknown kind is treated like the binary or PTX with
+ * its number. */
 static bool word_means(struct mpk_span word, const struct mpk_code_target *t)
 {
 	struct mpk_span name = mpk_span_str(t->name);
@@ -82,7 +82,7 @@ static bool word_means(struct mpk_span word, const struct mpk_code_target *t)
 
 static void note_present(struct mpk_thin_report *r, const char *name)
 {
-	enum { MOST = 4096 }; /* a message has room for some of them */
+	enum { MOST = 4096 }; /* a message shows only some of them */
 	char word[48];
 
 	if (r->present.len > MOST)
@@ -128,11 +128,11 @@ enum mpk_code mpk_thin_choose(struct mpk_span word, const struct mpk_code_target
 			      const bool *kept, size_t count, struct mpk_thin_choice *out,
 			      struct mpk_error *err)
 {
-	/* what is for a linker is no device */
+	/* an architecture for linkers is not a device */
 	unsigned sm = mpk_span_starts(word, "lto_") ? 0 : cuda_number(word);
 
 	if (sm) {
-		/* The driver's choice does not know about removed images: they get a kind that runs nowhere. */
+		/* The driver's rule does not know about removed images, so they get a kind that no device runs. */
 		MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 		const struct mpk_cuda_place place = { .sm = sm };
 		struct mpk_code_target *left;
@@ -172,7 +172,7 @@ enum mpk_code mpk_thin_keep_devices(struct mpk_thin *t, const struct mpk_code_ta
 	return MPK_OK;
 }
 
-/* nvlink takes LTO-IR of this architecture or an earlier one. */
+/* Whether nvlink takes the LTO-IR: it is for this architecture or an earlier one. */
 static bool links_to(const struct mpk_code_target *t, unsigned sm)
 {
 	return t->kind == MPK_TARGET_LTO && t->sm && t->sm <= sm;

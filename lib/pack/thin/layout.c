@@ -22,7 +22,7 @@
 
 enum {
 	PAGE = 4096,
-	PAGE_MAX = 65536, /* of AArch64 */
+	PAGE_MAX = 65536, /* largest page size of AArch64 */
 	ALIGN_MAX = 64 << 20,
 	EHDR_BYTES = sizeof(Elf64_Ehdr),
 	PHDR_BYTES = sizeof(Elf64_Phdr),
@@ -132,7 +132,7 @@ static bool is_unused(const struct mpk_thin_layout *l, uint64_t off, uint64_t le
 	       off >= l->elf->header.e_shoff + l->elf->section_count * SHDR_BYTES;
 }
 
-/* The table of the dynamic section; empty: there is none. */
+/* Returns the table of the dynamic section; empty if there is none. */
 static struct mpk_span find_dynamic(const struct mpk_elf *elf, uint64_t *off)
 {
 	struct mpk_span table = { 0 };
@@ -145,8 +145,7 @@ static struct mpk_span find_dynamic(const struct mpk_elf *elf, uint64_t *off)
 	return table;
 }
 
-/* Whether the kernel starts it and not only a dynamic linker: static programs have DF_1_PIE,
- * too. */
+/* Whether the kernel starts the file as a program. Static programs have DF_1_PIE too. */
 static bool is_program(const struct mpk_elf *elf)
 {
 	uint64_t off;
@@ -192,7 +191,7 @@ static struct mpk_thin_hole *largest_hole(struct mpk_thin_layout *l, uint64_t by
 	return best;
 }
 
-/* A program header (PT_INTERP) leads to the name of the dynamic linker. */
+/* Not if a program header (PT_INTERP) points to it: the name of the dynamic linker. */
 static bool is_movable(const struct mpk_elf *elf, size_t index, const GElf_Shdr *h)
 {
 	const char *name = mpk_elf_section_name(elf, index);
@@ -211,7 +210,8 @@ static bool is_movable(const struct mpk_elf *elf, size_t index, const GElf_Shdr 
 	}
 }
 
-/* Returns the end of what begins in a block: notes of several sections have one program header. */
+/* Returns the end of a block, extended over items that begin in it: notes of several sections share
+ * one program header. */
 static uint64_t grow_block(const struct mpk_thin_layout *l, uint64_t off, uint64_t end)
 {
 	for (size_t i = 0; i < l->elf->segment_count; i++) {

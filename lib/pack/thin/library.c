@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library.c - thins a library, or a static archive of objects, to the device code of chosen
- * architectures
+/* library.c - thins a library or a static archive to the device code of chosen architectures
  *
- * First each container is made anew. Then references.c finds what points to it, and it gets its
- * place. Then layout.c arranges the file. Containers are never merged or dropped, not even empty
- * ones: host code registers each by itself. */
+ * First each container is thinned. Then references.c finds the addresses that point to containers,
+ * move.c places the containers, and layout.c arranges the file. Containers are never merged or
+ * removed, even if empty, because host code registers each by itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +22,15 @@ enum { WORD_BYTES = 8 };
 struct library {
 	struct mpk_elf elf;
 	struct mpk_thin thin;
-	struct mpk_thin_section *sections; /* malloc'ed; by file offset */
+	struct mpk_thin_section *sections; /* malloc'ed; sorted by file offset */
 	size_t section_count, section_cap;
 	struct mpk_thin_container
-		*containers; /* malloc'ed; sections in any order, loaded ones first */
+		*containers; /* malloc'ed; loaded sections first, otherwise in any order */
 	size_t container_count, container_cap, loaded_count;
 	struct mpk_thin_patches patches;
 	struct mpk_thin_blob blob;
 	struct mpk_thin_sycl sycl;
-	bool failed; /* memory is out */
+	bool failed; /* there is no memory */
 	struct mpk_error *err;
 };
 
@@ -54,7 +53,7 @@ static void library_fini(struct library *l)
 	sycl_fini(&l->sycl);
 }
 
-/* Whether the bytes begin as an object for a linker does, little-endian. */
+/* Whether the bytes begin like a little-endian object for a linker. */
 static bool is_linker_input(struct mpk_span file)
 {
 	enum { TYPE_AT = 16 };
@@ -64,7 +63,7 @@ static bool is_linker_input(struct mpk_span file)
 	       !file.data[TYPE_AT + 1];
 }
 
-/* What it is instead, and what comes next. */
+/* Reports what the file is instead, and what to do. */
 static enum mpk_code refuse(struct mpk_span file, struct mpk_error *err)
 {
 	struct mpk_foreign f;
@@ -101,7 +100,7 @@ static enum mpk_code library_open(struct library *l, struct mpk_span file)
 
 /* --- sections and their containers ---------------------------------------------------------------- */
 
-/* By the index of its header; NULL: no SYCL images. */
+/* Returns the SYCL images of the section with this header index; NULL: none. */
 static const struct mpk_thin_sycl_section *sycl_section(const struct mpk_thin_sycl *s, size_t index)
 {
 	for (size_t i = 0; i < s->section_count; i++)
@@ -110,7 +109,7 @@ static const struct mpk_thin_sycl_section *sycl_section(const struct mpk_thin_sy
 	return NULL;
 }
 
-/* A section of one device's images is thinned where tables tell the images. */
+/* A section with one device's images is thinned only if tables list its images. */
 static enum mpk_code is_thinned(struct library *l, size_t index, const GElf_Shdr *h, bool *out)
 {
 	const struct mpk_thin_sycl_section *sycl = sycl_section(&l->sycl, index);
@@ -182,7 +181,7 @@ static enum mpk_code add_container(struct library *l, struct mpk_thin_section *s
 	return MPK_OK;
 }
 
-/* The blob keeps its address, and so do its neighbours. */
+/* The blob and the containers beside it keep their addresses. */
 static enum mpk_code split_around_blob(struct library *l, struct mpk_thin_section *s)
 {
 	struct mpk_span old = l->blob.old;
@@ -238,7 +237,7 @@ static enum mpk_code split_images(struct library *l, struct mpk_thin_section *s)
 	return add_between(l, s, at, s->header.sh_size);
 }
 
-/* What is no container reaches to the end of the section, and stays. */
+/* Bytes after the last container stay. */
 static enum mpk_code split_section(struct library *l, struct mpk_thin_section *s)
 {
 	const char *name = mpk_elf_section_name(&l->elf, s->index);
@@ -277,7 +276,7 @@ static enum mpk_code thin_section(struct library *l, struct mpk_thin_section *s)
 
 		(void)snprintf(where, sizeof where, "%s:%zu", name, i);
 		if (c->pinned && c->changed)
-			continue; /* a blob */
+			continue; /* the section contains a blob */
 		if (c->pinned || c->is_registered) {
 			c->content = mpk_rope_of(l->thin.arena);
 			if (!c->is_gone)
@@ -367,7 +366,7 @@ static bool see_origin_note(void *data, const struct mpk_elf_note *n)
 	return true;
 }
 
-/* A signature of other bytes, and the provenance of another build, would be false. */
+/* A signature of the old bytes and the provenance of another build would be false. */
 static enum mpk_code void_origin(struct library *l)
 {
 	mpk_elf_notes(&l->elf, see_origin_note, l);
@@ -399,19 +398,20 @@ static enum mpk_code thin_library(struct library *l, struct mpk_rope *out)
 			      out, l->err);
 }
 
-/* --- archives ---------------------------------------------------------------------------------------------
+/* --- archives
+ * ---------------------------------------------------------------------------------------------
  *
- * One is written as `ar rcsD` writes it: an index with the symbols that the old one had, members in their order.
- */
+ * An archive is written as `ar rcsD` does: an index with the symbols of the old index, then the
+ * members in their order. */
 
 struct archive {
 	struct mpk_ar ar;
 	struct mpk_ar_entry *entries;
 	struct mpk_rope *contents;
-	struct mpk_span *names; /* number of symbols; those of one member are together */
+	struct mpk_span *names; /* one for each symbol; those of a member are consecutive */
 };
 
-/* Members that are no objects stay. */
+/* Members that are not objects stay unchanged. */
 static enum mpk_code archive_member(struct archive *a, size_t i, const struct mpk_thin_options *o,
 				    struct mpk_arena *arena, struct mpk_thin_report *report,
 				    bool *changed, struct mpk_error *err)
@@ -473,7 +473,7 @@ static enum mpk_code thin_archive(struct mpk_span file, const struct mpk_thin_op
 				    : mpk_fail(err, MPK_E_UNSUPPORTED, "it would become larger");
 }
 
-/* A file that is a container by itself. */
+/* Thins a file that is itself a container. */
 static enum mpk_code thin_bare(struct mpk_thin *t, struct mpk_span file, struct mpk_rope *out,
 			       struct mpk_error *err)
 {

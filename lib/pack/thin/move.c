@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* move.c - where the containers of a library move, and what points to them afterwards
+/* move.c - places the containers of a library, and updates the addresses that point to them
  *
- * A container that nothing hinders moves to the end of the previous one, so that the free bytes
- * of a section form one hole at its end. A container that must stay has the hole before it, as
- * zeros. */
+ * A container that may move goes to the end of the previous one, so that a section's free bytes are
+ * one hole at its end. Before a container that must stay, the hole is filled with zeros. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +26,8 @@ struct moving {
 
 /* --- places ------------------------------------------------------------------------------------------ */
 
-/* No container moves behind its old place: each is at most as long and as aligned as before. */
+/* A container never moves to a higher address, because each is at most as long and as aligned as
+ * before. */
 static void place_containers(struct mpk_thin_section *s, struct mpk_thin_report *report)
 {
 	uint64_t at = s->header.sh_addr;
@@ -35,7 +35,7 @@ static void place_containers(struct mpk_thin_section *s, struct mpk_thin_report 
 	for (size_t i = 0; i < s->container_count; i++) {
 		struct mpk_thin_container *c = &s->containers[i];
 
-		/* A container keeps the alignment that it happened to have, up to its section's. */
+		/* A container keeps the alignment of its old address, up to that of its section. */
 		uint64_t own = c->address ? c->address & -c->address : ALIGN_MAX;
 		uint64_t asked = s->header.sh_addralign;
 
@@ -61,7 +61,7 @@ static uint64_t new_target(const struct mpk_thin_container *c, uint64_t target)
 	return c->moved + (c->is_gone ? 0 : target - c->address);
 }
 
-/* The table whose array has this address, if it loses images; NULL: none. */
+/* Returns the table whose array has this address if it loses images; else NULL. */
 static const struct mpk_thin_sycl_table *sycl_table_of(const struct mpk_thin_sycl *s,
 						       uint64_t address)
 {
@@ -80,7 +80,7 @@ static const struct mpk_thin_sycl_table *sycl_table_of(const struct mpk_thin_syc
 	return t && t->loses && address - t->array < t->stride * t->count ? t : NULL;
 }
 
-/* SYCL's tables write their words when they are reordered. */
+/* Words in SYCL's tables are written when the tables are reordered. */
 static enum mpk_code patch_reference(const struct moving *m, const struct mpk_thin_reference *r)
 {
 	const struct mpk_thin_container *c = &m->c[r->container];
@@ -92,10 +92,10 @@ static enum mpk_code patch_reference(const struct moving *m, const struct mpk_th
 		return mpk_fail(m->err, MPK_E_UNSUPPORTED,
 				"an image that is taken out is named by a symbol");
 	if (r->is_symbolic)
-		return MPK_OK; /* the symbol moves by this much */
+		return MPK_OK; /* the symbol moves by this amount */
 	if (r->addend_at)
 		MPK_TRY(mpk_thin_patch_add(m->out, r->addend_at, to, WORD_BYTES, m->err));
-	/* Some linkers store the value in the word, too. */
+	/* Some linkers also store the value in the word itself. */
 	if (!sycl_table_of(m->sycl, r->address) &&
 	    mpk_thin_read_word(m->elf, r->address, &word, &off) && word == r->target)
 		MPK_TRY(mpk_thin_patch_add(m->out, off, to, WORD_BYTES, m->err));
@@ -112,7 +112,7 @@ static enum mpk_code patch_reference(const struct moving *m, const struct mpk_th
  * An image that is dropped begins and ends where the one after it does, and nobody asks.
  */
 
-/* The kept images, then the dropped ones; malloc'ed. */
+/* Returns the indexes of the kept images, followed by the removed ones; malloc'ed. */
 static size_t *order_of(const struct mpk_thin_sycl *s, const struct mpk_thin_sycl_table *t,
 			size_t *kept)
 {
@@ -133,7 +133,7 @@ static bool is_shared(const struct mpk_thin_word *w)
 	return w && !w->has_own;
 }
 
-/* Returns where a word points afterwards. */
+/* Returns the new target of a word. */
 static uint64_t moved_word(const struct moving *m, const struct mpk_thin_word *word)
 {
 	const struct mpk_thin_references *r = &m->found;
@@ -169,7 +169,7 @@ static enum mpk_code move_word(const struct moving *m, uint64_t from, uint64_t t
 	if (!mpk_thin_read_word(m->elf, from, &value, &off) ||
 	    !mpk_thin_read_word(m->elf, to, &old, &off))
 		return mpk_fail(m->err, MPK_E_CORRUPT, "SYCL's table of images is not loaded");
-	/* Some linkers store the value in the word, too. */
+	/* Some linkers also store the value in the word itself. */
 	if (w && w->target == value)
 		value = moved_word(m, w);
 	if (value != old)
@@ -247,8 +247,8 @@ static enum mpk_code patch_file(const struct moving *m)
 	for (size_t i = 0; i < m->found.count; i++)
 		MPK_TRY(patch_reference(m, &m->found.items[i]));
 	MPK_TRY(mpk_thin_move_symbols(m->elf, m->c, m->count, m->out, m->err));
-	/* A pointer to a struct would point to another struct; a pointer to the first may also be the
-	 * end of the preceding bytes. */
+	/* Pointers to structs in the array are refused, because they would then point to other structs. A
+	 * pointer to the first struct is accepted: it may also mean the end of the preceding bytes. */
 	for (size_t i = 0; i < m->sycl->word_count; i++) {
 		const struct mpk_thin_word *w = &m->sycl->words[i];
 		const struct mpk_thin_sycl_table *t = sycl_table_of(m->sycl, w->target);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* object.c - thins an object for a linker to the device code of chosen architectures
  *
- * Nothing has an address yet: sections may be anywhere in the file, and symbols with relocations
- * point to containers. So containers move together within their section, symbols and addends
- * follow, and the file is written section by section. The host code that registers them reads
- * nothing before it is linked. */
+ * In an object nothing has an address yet: sections may be anywhere in the file, and symbols with
+ * relocations point to containers. So containers move together within their section, symbols and
+ * addends are adjusted, and the file is written section by section. Host code uses the containers
+ * only after linking. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,15 +18,17 @@ enum { SYMBOL_BYTES = 24, RELA_BYTES = 24, ALIGN_MAX = 1 << 16, OFFSET_AT = 24, 
 struct object_section {
 	GElf_Shdr header;
 	size_t first, count;
-	uint64_t size; /* that it will have */
+	uint64_t size; /* size after thinning */
 	bool changed;
 };
 
 struct object {
 	struct mpk_elf elf;
 	struct mpk_thin thin;
-	struct object_section *sections;       /* by index of section; count 0: no device code */
-	struct mpk_thin_container *containers; /* malloc'ed; offsets in sections for addresses */
+	struct object_section *sections; /* by section index; count is 0 if there is no device
+					        * code */
+	struct mpk_thin_container
+		*containers; /* malloc'ed; their addresses are offsets in sections */
 	size_t container_count, container_cap;
 	struct mpk_thin_patches patches;
 	struct mpk_error *err;
@@ -57,7 +59,7 @@ static enum mpk_code object_open(struct object *o, struct mpk_span file)
 
 /* --- containers --------------------------------------------------------------------------------- */
 
-/* What is no container reaches to the end of the section, and stays. */
+/* Bytes after the last container stay. */
 static enum mpk_code object_split(struct object *o, struct object_section *s, const char *name)
 {
 	struct mpk_span bytes;

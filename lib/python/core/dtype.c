@@ -141,9 +141,10 @@ bool mpk_py_dtype_of_name(const char *name, struct mpkr_dtype *out)
 	return false;
 }
 
-/* Results and their modules are kept forever, because arrays of these types may exist anywhere. */
+/* --- modules of others ---------------------------------------------------------------------------- */
 
-/* What was found is kept for ever, and so is the module: arrays of it may be anywhere. */
+/* Attributes that were found and their modules are kept forever, because arrays of these types may
+ * exist anywhere. */
 static PyObject *attribute_of(const char *module, const char *name)
 {
 	PyObject *text = PyUnicode_FromString(module), *found = NULL, *attribute = NULL;

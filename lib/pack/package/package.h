@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* package.h - a manifest with everything it names: from files to the tree and its blob */
+/* package.h - loads a manifest with everything it names: from files to the module tree and its blob */
 #ifndef MPK_PACKAGE_PACKAGE_H
 #define MPK_PACKAGE_PACKAGE_H
 
@@ -24,7 +24,7 @@
 struct mpk_host_source {
 	const char *path; /* path from here: the manifest's folder and the path written there */
 	struct mpk_words flags; /* flags for its compiler, which mpk_manifest_allows */
-	size_t module;          /* index in the manifest */
+	size_t module;          /* index of its module in the manifest */
 	struct mpk_pos pos;     /* its position in the manifest */
 };
 
@@ -32,47 +32,48 @@ struct mpk_host_source {
 struct mpk_file {
 	struct mpk_mapping map;
 	const char *path;
-	const struct mpk_code_info *code; /* as its reader found it; NULL: not read */
+	const struct mpk_code_info *code; /* contents as its reader found them; NULL: not read */
 	struct mpk_file *next;
 };
 
-/* Zero-initialise; fill with mpk_package_load; mpk_package_close. Everything but the
- * open files is in the arena of load. */
+/* A loaded package. Zero-initialise; fill with mpk_package_load; free with mpk_package_close.
+ * Everything except the open files is in the arena that was passed to load. */
 struct mpk_package {
 	struct mpk_manifest manifest;
 	struct mpk_tree tree;
 	const size_t
-		*node_module; /* for each node its index in the manifest; SIZE_MAX: host code */
-	bool needs_blob;      /* false: host code alone, for which TVM writes no blob */
-	struct mpk_rope blob; /* its bytes, header included; large payloads are file ranges */
-	const struct mpk_host_source *sources; /* sources of the modules that root reaches, in
-					        * order */
+		*node_module; /* for each node its index in the manifest; SIZE_MAX for host code */
+	bool needs_blob; /* false: the package is only host code, for which TVM writes no blob */
+	struct mpk_rope
+		blob; /* bytes of the blob with its header; large payloads are file ranges */
+	const struct mpk_host_source
+		*sources; /* sources of the modules that root reaches, in order */
 	size_t source_count;
 	struct mpk_words libraries;        /* words for the linker, which mpk_manifest_allows */
-	const struct mpk_launch *launches; /* launch functions, whose host code is generated */
+	const struct mpk_launch *launches; /* launch functions, for which host code is generated */
 	size_t launch_count;
 	const struct mpk_called
-		*called; /* the C functions that these call, in the order of the manifest */
+		*called; /* C functions that they call, in the order of the manifest */
 	size_t called_count;
-	const char *base;          /* the finished library that provides the code, or NULL */
-	const char *const *inputs; /* every file read or named, in order, for --depfile */
+	const char *base;          /* the finished library that provides the code; NULL */
+	const char *const *inputs; /* every file that was read or named, in order, for --depfile */
 	size_t input_count;
-	struct mpk_file *files; /* the files that pieces of the blob are in */
+	struct mpk_file *files; /* the files that contain pieces of the blob */
 };
 
-/* A file in memory, in place of a file on disk. */
+/* A file in memory that replaces a file on disk. */
 struct mpk_memory_file {
-	const char *name;      /* as the manifest names it */
+	const char *name;      /* its name in the manifest */
 	struct mpk_span bytes; /* valid as long as the package */
 };
 
 struct mpk_package_input {
 	struct mpk_span text; /* the manifest, TOML */
-	const char *path;     /* the name for findings; paths in the manifest are relative to its
-			       * folder */
-	const enum mpk_generation *gen;  /* instead of the manifest's; NULL: the manifest's */
-	const struct mpk_words *granted; /* more flags, as mpk_manifest_allows takes them; NULL:
-					  * none */
+	const char *path; /* name for findings; paths in the manifest are relative to its folder */
+	const enum mpk_generation *gen; /* generation that replaces the manifest's; NULL: the
+					  * manifest's */
+	const struct mpk_words
+		*granted; /* additional flags, as for mpk_manifest_allows; NULL: none */
 	const struct mpk_memory_file
 		*memory_files; /* searched before files of the same name; may be NULL */
 	size_t memory_file_count;

@@ -103,11 +103,11 @@ static enum mpk_code read_header(struct mpk_span bytes, header_t *out, struct mp
 	memcpy(out, bytes.data, sizeof *out);
 	if (out->e_ident[EI_CLASS] != ELFCLASS64 || out->e_ident[EI_DATA] != byte_order() ||
 	    out->e_machine != here.machine) {
-		bool is_read = out->e_ident[EI_DATA] == byte_order();
-		uint16_t machine = is_read ? out->e_machine
-					   : (uint16_t)(out->e_machine << 8 | out->e_machine >> 8);
+		uint16_t machine = out->e_machine;
 		char its[32], own[32];
 
+		if (out->e_ident[EI_DATA] != byte_order())
+			machine = (uint16_t)(machine << 8 | machine >> 8);
 		return mpk_fail(
 			err, MPK_E_LOAD,
 			"the library is for another machine: %s, %s bits, %s-endian; here it is %s, 64 bits, %s-endian",

@@ -235,6 +235,12 @@ START_TEST(damaged_libraries_are_refused_or_read)
 	memcpy(copy, &header, sizeof header);
 	ck_assert_int_eq(elfdyn_reader(mpk_span_of(copy, whole.len), &err), MPK_E_LOAD);
 	ck_assert_ptr_nonnull(strstr(err.text, "another machine: ELF machine 4, 64 bits"));
+	header.e_ident[EI_DATA] ^= ELFDATA2LSB ^ ELFDATA2MSB;
+	header.e_machine = EM_68K << 8;
+	memcpy(copy, &header, sizeof header);
+	ck_assert_int_eq(elfdyn_reader(mpk_span_of(copy, whole.len), &err), MPK_E_LOAD);
+	ck_assert_ptr_nonnull(strstr(err.text, "another machine: ELF machine 4, 64 bits"));
+	header.e_ident[EI_DATA] ^= ELFDATA2LSB ^ ELFDATA2MSB;
 	header.e_machine = whole.data[EI_NIDENT + 2] == EM_AARCH64 ? EM_X86_64 : EM_AARCH64;
 	memcpy(copy, &header, sizeof header);
 	ck_assert_int_eq(elfdyn_reader(mpk_span_of(copy, whole.len), &err), MPK_E_LOAD);

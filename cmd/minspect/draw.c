@@ -126,7 +126,11 @@ static int save_page(const char *path, struct mpk_page *page)
 
 	if (mpk_page_print(page, &content, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	return minspect_save(path, &content);
+	int status = minspect_save(path, &content);
+
+	if (status == MPK_EXIT_OK)
+		mpk_closing_line(path, 0, "%s", "");
+	return status;
 }
 
 /* Limits for additional inputs of the page: sources and times are short files. */

@@ -11,6 +11,7 @@
 
 #include "code/format.h"
 #include "common/diag.h"
+#include "common/print.h"
 #include "io/output.h"
 #include "list/list.h"
 #include "minspect/document.h"
@@ -92,7 +93,11 @@ static int header_save(const char *path, const struct mpk_strbuf *text, struct m
 	if (mpk_strbuf_status(text, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	mpk_rope_put_view(&content, mpk_span_of(text->data, text->len));
-	return minspect_save(path, &content);
+	int status = minspect_save(path, &content);
+
+	if (status == MPK_EXIT_OK)
+		mpk_closing_line(path, 0, "%s", "");
+	return status;
 }
 
 static int declare(const struct minspect_options *o, struct minspect_look *l)

@@ -501,7 +501,8 @@ static void sum_functions(const struct minspect_options *o, struct minspect_look
 					   .many = l->in_set };
 	uint64_t top = 0;
 
-	if (f->is_whole)
+	/* errors said all that is known */
+	if (f->is_whole || l->set->files == l->set->unreadable)
 		return;
 	if (!f->aside.is_too_much) {
 		minspect_aside_print(l, &f->aside);

@@ -77,6 +77,8 @@ struct mpk_diff {
 	size_t count, cap;
 	bool of_weights;      /* the fields below are set for two files of weights */
 	size_t equal_tensors; /* equal tensors among those that both files have */
+	/* lines of added, of removed and of changed tensors that the text has; 0: no limit */
+	size_t lines_most;
 	/* reason why some kernels have no hunks of instructions; NULL if all have them */
 	const char *no_instructions;
 	bool failed;

@@ -252,6 +252,36 @@ static void put_tensors(const struct mpk_diff *diff, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, '\n');
 }
 
+/* Counts a difference with this sign. Returns whether it is beyond the limit, so its line is left
+ * out. */
+static bool is_beyond(const struct mpk_diff *diff, size_t counts[], enum mpk_diff_sign sign)
+{
+	return counts[sign]++ >= diff->lines_most && diff->lines_most;
+}
+
+/* Writes "and 201 more removed, 68 more added: --all". */
+static void put_left_out(const struct mpk_diff *diff, const size_t counts[], struct mpk_strbuf *out)
+{
+	static const struct {
+		enum mpk_diff_sign sign;
+		const char *word;
+	} rows[] = { { MPK_DIFF_CHANGED, "changed" },
+		     { MPK_DIFF_ADDED, "added" },
+		     { MPK_DIFF_REMOVED, "removed" } };
+	const char *before = "and ";
+
+	for (size_t i = 0; diff->lines_most && i < MPK_ARRAY_COUNT(rows); i++) {
+		if (counts[rows[i].sign] <= diff->lines_most)
+			continue;
+		mpk_strbuf_puts(out, before);
+		mpk_put_number(out, counts[rows[i].sign] - diff->lines_most);
+		mpk_strbuf_printf(out, " more %s", rows[i].word);
+		before = ", ";
+	}
+	if (before[0] == ',')
+		mpk_strbuf_puts(out, ": --all\n");
+}
+
 /* Prints one line for each difference, then its hunk. Without colours the mark is the first byte of
  * the line, so that grep '^+' finds added things. */
 static void diff_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
@@ -265,7 +295,7 @@ static void diff_text(const void *what, struct mpk_style style, struct mpk_strbu
 					      [MPK_DIFF_ADDED] = "\033[32m",
 					      [MPK_DIFF_CHANGED] = "\033[33m" };
 
-	size_t lines_left = WORK_LINES_MOST;
+	size_t lines_left = WORK_LINES_MOST, counts[MPK_ARRAY_COUNT(marks)] = { 0 };
 
 	if (diff->newer.code_digest)
 		put_verdict(diff, out);
@@ -276,6 +306,8 @@ static void diff_text(const void *what, struct mpk_style style, struct mpk_strbu
 	for (size_t i = 0; i < diff->count; i++) {
 		const struct mpk_difference *d = &diff->items[i];
 
+		if (is_beyond(diff, counts, d->sign))
+			continue;
 		mpk_strbuf_printf(out, "%s%c ", style.color ? colors[d->sign] : "", marks[d->sign]);
 		put_place(d, out);
 		mpk_strbuf_printf(out, "%s%s", d->path[0] ? " " : "", d->what);
@@ -292,6 +324,7 @@ static void diff_text(const void *what, struct mpk_style style, struct mpk_strbu
 		put_hunks(d->lines, style, out);
 		mpk_strbuf_pass(out);
 	}
+	put_left_out(diff, counts, out);
 	if (!diff->newer.code_digest)
 		put_total(diff, out);
 	if (diff->no_instructions) {

@@ -15,3 +15,6 @@ look functions --sort regs data/gpu/cuda.so
 look functions --sort x data/gpu/cuda.so
 look functions --top 0 data/gpu/cuda.so
 look functions --filter nothing --top 3 data/gpu/cuda.so
+# a file that is no module has an error, and no sum of no kernels
+printf 'no module' >text.so
+look functions --spills text.so

@@ -66,3 +66,17 @@ for f in x.safetensors x.safetensors.index.json numbered.safetensors ndarray-cac
 done
 minspect --run main data/formats/06_relax_vm.so --params three.safetensors 2>&1 || echo $?
 minspect --run main data/formats/06_relax_vm.so --params other.safetensors 2>&1 || echo $?
+
+# many tensors that differ: some of each kind, then how many more; --all has every one
+cat >many.py <<'PY'
+import json, struct, sys
+def save(path, names, value):
+    head = json.dumps({n: {"dtype": "F32", "shape": [1], "data_offsets": [4 * i, 4 * i + 4]} for i, n in enumerate(names)}).encode()
+    open(path, "wb").write(struct.pack("<Q", len(head)) + head + struct.pack("<f", value) * len(names))
+both = [f"both.{i:02}" for i in range(20)]
+save("a.safetensors", [f"a.{i:02}" for i in range(30)] + both, 1)
+save("b.safetensors", both + [f"b.{i:02}" for i in range(19)], 2)
+PY
+python3 many.py
+minspect --diff a.safetensors b.safetensors || echo $?
+minspect --diff a.safetensors --all b.safetensors | grep -c '^[-+~] '

@@ -48,6 +48,22 @@ static const struct {
 	{ DATA "bundled.o", "__CLANG_OFFLOAD_BUNDLE__openmp-amdgcn-amd-amdhsa--gfx90a", 1, 0 },
 };
 
+/* The first member has an odd length, and the second begins behind a line end; zeros fill the section. */
+START_TEST(archives_end_behind_their_last_member)
+{
+#define MEMBER(size) "a/              0           0     0     644     " size "         `\n"
+	static const char text[] = "!<arch>\n" MEMBER("3") "abc\n" MEMBER("2") "xy";
+	uint8_t section[sizeof text + 15] = { 0 };
+
+	memcpy(section, text, sizeof text);
+	ck_assert_uint_eq(mpk_offload_image_bytes(mpk_span_of(section, sizeof section)),
+			  sizeof text - 1);
+	/* a member that is cut off */
+	ck_assert_uint_eq(mpk_offload_image_bytes(mpk_span_of(section, sizeof text - 2)), 0);
+#undef MEMBER
+}
+END_TEST
+
 START_TEST(sections)
 {
 	struct mpk_image image = open_image(libraries[_i].path);
@@ -378,6 +394,7 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, NULL, clear);
 	tcase_add_loop_test(tc, sections, 0, all);
+	tcase_add_test(tc, archives_end_behind_their_last_member);
 	tcase_add_test(tc, what_is_none);
 	tcase_add_loop_test(tc, found, 0, (int)MPK_ARRAY_COUNT(embedded));
 	tcase_add_loop_test(tc, finding_survives_damage, 0, (int)MPK_ARRAY_COUNT(embedded));

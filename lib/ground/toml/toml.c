@@ -139,7 +139,10 @@ enum mpk_code mpk_toml_parse_by(mpk_toml_parser *parser, struct mpk_span text,
 	case MPK_TOML_INVALID:
 		break;
 	}
-	if (strstr(fault.text, "could not determine value type")) {
+	/* by its first letter the parser takes a bare word for false, inf, nan or true */
+	if (strstr(fault.text, "could not determine value type") ||
+	    strstr(fault.text, "while parsing boolean") ||
+	    strstr(fault.text, "while parsing floating-point")) {
 		struct mpk_span word = bare_word(text, fault.pos);
 
 		if (word.len)

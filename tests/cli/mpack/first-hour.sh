@@ -28,3 +28,8 @@ look mpack check misspelt.toml
 # what to do with a packed library before it is called
 gzip -c data/formats/01_opencl_scale.so >scale.so.gz
 look minspect run main scale.so.gz
+# the parser sees the beginning of false and of nan in these
+for word in foo nccl; do
+	printf '[package]\nname = %s\n' $word >word.toml
+	look mpack check word.toml
+done

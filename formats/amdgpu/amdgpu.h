@@ -17,7 +17,11 @@
 struct mpk_dwarf_row; /* dwarf/dwarf.h */
 struct mpk_work;      /* work/work.h */
 
-enum { MPK_AMDGPU_TARGET = 40, MPK_AMDGPU_EM = 224 };
+enum {
+	MPK_AMDGPU_TARGET = 40,
+	MPK_AMDGPU_EM = 224,
+	MPK_AMDGPU_ABI_AT = 8, /* offset of e_ident[EI_ABIVERSION] */
+};
 
 struct mpk_amdgpu_arg {
 	struct mpk_span name, type_name; /* as OpenCL C spells them; empty: not known */

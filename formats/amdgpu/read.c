@@ -102,7 +102,7 @@ enum mpk_code mpk_amdgpu_read_head(struct mpk_span bytes, struct mpk_amdgpu *out
 	if (bytes.len < HEADER_BYTES || !mpk_amdgpu_is(bytes))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", 0,
 				       "no AMD GPU code object, or one that was cut off");
-	abi = bytes.data[8];
+	abi = bytes.data[MPK_AMDGPU_ABI_AT];
 	*out = (struct mpk_amdgpu){ .version = abi <= ABI_LAST ? abi + 2U : 0 };
 	set_target(mpk_load_u32(bytes.data + 48), abi, out->target);
 	return MPK_OK;

@@ -205,6 +205,7 @@ struct mpk_code_target {
 		toolkit; /* major release of CUDA that made a cubin, if its ABI does not show it; 0:
 			  * not known */
 	bool relocatable; /* a cubin that must be linked before it runs */
+	bool too_new;     /* a code object of a version that no known release of ROCm loads */
 	const char
 		*what; /* "cubin", "PTX", "code object", "LLVM bitcode"; NULL: "PTX" or "cubin" */
 	const char *packing;         /* "stored", "LZ4", "zstd", "zlib"; NULL: stored */

@@ -63,7 +63,8 @@ static enum mpk_code hsaco_targets(struct mpk_span bytes, struct mpk_arena *aren
 				       .what = "code object",
 				       .packing = "stored",
 				       .bytes = bytes.len,
-				       .plain_bytes = bytes.len };
+				       .plain_bytes = bytes.len,
+				       .too_new = !a.version };
 	(void)snprintf(t->name, sizeof t->name, "%s", a.target);
 	*out = t;
 	*count = 1;
@@ -234,6 +235,19 @@ static enum mpk_code hsaco_source_rows(const struct mpk_code_info *info, struct 
 	return mpk_amdgpu_lines(info->bytes, arena, out, count, err);
 }
 
+/* ROCm's loader compares the version with those that it knows, and refuses all others
+ * (hsa_executable_load_agent_code_object: HSA_STATUS_ERROR_INVALID_CODE_OBJECT). */
+static void hsaco_verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
+{
+	const struct mpk_amdgpu *a = info->content;
+
+	if (!a->version)
+		mpk_code_say(v, MPK_WARNING, info->off + MPK_AMDGPU_ABI_AT,
+			     "its ABI version is %u; the releases of ROCm that are known here load "
+			     "0 to 4, which are code object versions 2 to 6",
+			     info->bytes.data[MPK_AMDGPU_ABI_AT]);
+}
+
 static void hsaco_put_json(const struct mpk_code_info *info, struct mpk_json *j,
 			   struct mpk_json_at *at)
 {
@@ -333,4 +347,5 @@ const struct mpk_code_format mpk_format_hsaco = {
 	.kernel_of = hsaco_kernel_of,
 	.kernel_facts = hsaco_kernel_facts,
 	.kernel_fact_count = MPK_ARRAY_COUNT(hsaco_kernel_facts),
+	.verify = hsaco_verify,
 };

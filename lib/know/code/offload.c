@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "amdgpu/amdgpu.h"
 #include "base/compiler.h"
 #include "base/num.h"
 #include "code/format.h"
@@ -151,6 +152,7 @@ static const char *what_is(const struct mpk_offload_entry *e)
 void mpk_code_target_of_entry(const struct mpk_offload_entry *e, struct mpk_code_target *t)
 {
 	struct mpk_span name = e->arch.len ? e->arch : e->triple;
+	struct mpk_amdgpu head;
 	uint64_t sm;
 
 	t->what = what_is(e);
@@ -159,6 +161,8 @@ void mpk_code_target_of_entry(const struct mpk_offload_entry *e, struct mpk_code
 		  : strcmp(t->what, "code object") == 0 || strcmp(t->what, "cubin") == 0
 			  ? MPK_TARGET_BINARY
 			  : MPK_TARGET_OTHER;
+	t->too_new = mpk_amdgpu_is(e->data) &&
+		     mpk_amdgpu_read_head(e->data, &head, NULL) == MPK_OK && !head.version;
 	(void)mpk_escape_to(name, t->name, sizeof t->name);
 	if (mpk_span_starts(e->arch, "sm_") &&
 	    mpk_parse_u64(
@@ -347,6 +351,8 @@ static void verify_image(const struct mpk_code_info *image, const struct mpk_off
 	else if (image->format == &mpk_format_hsaco && e->arch.len && !is_for(image, e))
 		mpk_code_say(v, MPK_WARNING, image->off, "%sit is for %s, its entry says %s", what,
 			     image->target, mpk_escape_to(e->arch, target, sizeof target));
+	if (!image->problem && image->format == &mpk_format_hsaco)
+		mpk_format_hsaco.verify(image, v);
 }
 
 static void offload_verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)

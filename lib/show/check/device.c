@@ -161,6 +161,16 @@ static void put_none(const struct mpk_there *there, const struct mpk_check_unit 
 		put_none_cuda(there, u, out);
 		return;
 	}
+	for (size_t i = 0; i < u->image_count; i++)
+		if (u->images[i].too_new && mpk_amdgpu_runs(u->images[i].name, there->amd)) {
+			mpk_strbuf_printf(
+				out,
+				"none of its code runs on %s: its code object version is "
+				"above 6, which no known release of ROCm loads; compile it "
+				"with -mcode-object-version=5",
+				there->amd);
+			return;
+		}
 	mpk_strbuf_printf(out, "none of its code runs on %s: it is for ", there->amd);
 	mpk_code_targets_put(u->images, u->image_count, out);
 	mpk_strbuf_puts(out, "; compile it for that target, or for a generic one");
@@ -199,7 +209,7 @@ static bool cuda_runs(const struct mpk_cuda_place *p, const struct mpk_check_uni
 static bool amd_runs(const char *device, const struct mpk_check_unit *u)
 {
 	for (size_t i = 0; i < u->image_count; i++)
-		if ((u->images[i].kind == MPK_TARGET_BINARY &&
+		if ((u->images[i].kind == MPK_TARGET_BINARY && !u->images[i].too_new &&
 		     mpk_amdgpu_runs(u->images[i].name, device)) ||
 		    mpk_check_is_spirv(&u->images[i]))
 			return true;

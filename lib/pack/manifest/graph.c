@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c - the order in which TVM's serializer numbers modules
  *
- * Loaders take any order in which importers come first. TVM's own order is reproduced all the
- * same, so that packing the same graph gives the same bytes; where TVM refuses a graph, the
- * nearest order is taken. */
+ * Loaders accept any order in which importers come first. This file nevertheless reproduces TVM's
+ * order, so that packing the same graph gives the same bytes. Where TVM refuses a graph, the order
+ * is as similar to TVM's as possible. */
 #include <stdint.h>
 #include <string.h>
 
@@ -11,27 +11,28 @@
 #include "manifest/manifest.h"
 #include "text/escape.h"
 
-/* --- Rings of imports, by name.
+/* --- Cycles of imports, reported by module names.
  *
- * A ring may be there from the start or close only when all host modules become one node. Both
- * searches are linear and keep their stack in the arena: manifests may be made by programs.
- */
+ * A cycle may exist in the manifest, or arise only when all host modules are merged into one node.
+ * Both searches take linear time and keep their stack in the arena, because programs may write
+ * manifests with very many modules. */
 
 enum { NAMES_SHOWN = 12 };
 
 enum color { WHITE, GREY, BLACK };
 
-/* A depth-first walk whose stack is the path from where it began. */
+/* A depth-first walk whose stack is the path from its first module. */
 struct walk {
 	const struct mpk_module *modules;
 	size_t count;
 	size_t *path; /* module indices */
-	size_t *next; /* for each of them, the index of the next import to look at */
+	size_t *next; /* for each module on the path, the index of the import to look at next */
 	size_t depth;
 	unsigned char *color; /* enum color of every module */
 };
 
-/* A module is grey while it is on the path, and black when everything below it was seen. */
+/* A module is grey while it is on the path, and black when all modules below it have been
+ * visited. */
 static void cycle_enter(struct walk *w, size_t module)
 {
 	w->color[module] = GREY;
@@ -39,7 +40,7 @@ static void cycle_enter(struct walk *w, size_t module)
 	w->next[w->depth++] = 0;
 }
 
-/* Walks everything reachable from `from`; true when an import leads back into the path,
+/* Walks all modules reachable from `from`. Returns true if an import leads back into the path,
  * which then ends in the importing module. */
 static bool walk_closes(struct walk *w, size_t from, size_t *back_to)
 {
@@ -76,7 +77,8 @@ static enum mpk_code cycle_keep(const size_t *modules, size_t count, bool merged
 	return MPK_OK;
 }
 
-/* Starts at every module, not only at the root: a ring that nothing reaches is a mistake, too. */
+/* Starts at every module, not only at the root: a cycle that the root does not reach is an error,
+ * too. */
 static enum mpk_code find_ring(struct walk *w, struct mpk_arena *arena, struct mpk_cycle *out,
 			       struct mpk_error *err)
 {
@@ -92,8 +94,8 @@ static enum mpk_code find_ring(struct walk *w, struct mpk_arena *arena, struct m
 	return MPK_OK;
 }
 
-/* Breadth-first from every reachable host module at once, through other modules only: the
- * first host module met again closes the shortest ring that merging makes. */
+/* A breadth-first search from every reachable host module at once, through other modules only. The
+ * first host module that is met again closes the shortest cycle that merging creates. */
 struct search {
 	const struct mpk_module *modules;
 	size_t *queue;
@@ -130,7 +132,7 @@ static size_t return_to_host(struct search *s, size_t module_count, const size_t
 	return SIZE_MAX;
 }
 
-/* @hosts   room for every module */
+/* @hosts   has space for every module */
 static enum mpk_code find_merged(struct search *s, const struct mpk_graph *graph, size_t *hosts,
 				 struct mpk_arena *arena, struct mpk_cycle *out,
 				 struct mpk_error *err)
@@ -158,7 +160,7 @@ static enum mpk_code find_merged(struct search *s, const struct mpk_graph *graph
 	for (size_t at = tail; at != SIZE_MAX; at = s->from[at])
 		length++;
 
-	size_t *ring = s->queue; /* The order does not need its content. */
+	size_t *ring = s->queue; /* its content is no longer needed */
 	ring[--length] = last;
 	for (size_t at = tail; at != SIZE_MAX; at = s->from[at])
 		ring[--length] = at;
@@ -168,7 +170,7 @@ static enum mpk_code find_merged(struct search *s, const struct mpk_graph *graph
 	return cycle_keep(ring, length + 1, true, arena, out, err);
 }
 
-/* Checks a graph that was not made from a manifest, where modules have no ids. */
+/* Checks the indices of a graph that was not made from a manifest. Its modules have no ids. */
 static enum mpk_code check_indices(const struct mpk_graph *graph, struct mpk_error *err)
 {
 	const struct mpk_module *modules = graph->modules;
@@ -224,7 +226,7 @@ enum mpk_code mpk_cycle_fail(const struct mpk_cycle *cycle, const struct mpk_mod
 	const struct mpk_module *first = &modules[cycle->modules[0]];
 	const struct mpk_module *last = &modules[cycle->modules[cycle->count - 1]];
 
-	/* Formats "a -> b -> c", without the middle of a long ring. */
+	/* Print "a -> b -> c"; a long cycle without its middle. */
 	for (size_t i = 0; i < cycle->count; i++) {
 		if (i == NAMES_SHOWN / 2 && cycle->count > NAMES_SHOWN) {
 			size_t skipped = cycle->count - NAMES_SHOWN;
@@ -253,18 +255,18 @@ static const size_t NONE = SIZE_MAX;
 struct order {
 	const struct mpk_module *modules;
 	size_t module_count;
-	struct mpk_arena *arena; /* what the tree keeps */
+	struct mpk_arena *arena; /* memory of the tree */
 	struct mpk_arena scratch;
-	size_t *node_of; /* module -> node; NONE: not reached */
+	size_t *node_of; /* for each module, its node; NONE: not reached */
 	size_t *stack;
 	size_t depth;
 	bool *visited;
 	size_t *boundary; /* the host modules that phase 0 found */
 	size_t boundary_count;
-	size_t *module_of; /* node -> its module; NONE: the library */
+	size_t *module_of; /* for each node, its module; NONE: the library */
 	size_t node_count;
 	size_t lib;       /* node of the library, or NONE */
-	size_t *children; /* the children of each node are in [begin, end) of its own */
+	size_t *children; /* the children of node i are in [begin[i], end[i]) */
 	size_t *child_begin, *child_end;
 };
 
@@ -273,7 +275,7 @@ static void order_fini(struct order *o)
 	mpk_arena_fini(&o->scratch);
 }
 
-/* Every array is sized by the number of modules: none is on the stack twice at a time. */
+/* Each array has one element per module, because no module is on the stack twice at a time. */
 static bool order_alloc(struct order *o)
 {
 	size_t n = o->module_count;
@@ -298,7 +300,7 @@ static void push(struct order *o, size_t module)
 	o->stack[o->depth++] = module;
 }
 
-/* Pushes in the order of the list. The stack is popped from its end, so TVM meets the last
+/* Pushes imports in the order of the list. The stack is popped from its end, so TVM visits the last
  * import first. */
 static void push_imports(struct order *o, size_t module)
 {
@@ -313,9 +315,9 @@ static void take_index(struct order *o, size_t module)
 	o->module_of[o->node_count++] = module;
 }
 
-/* TVM's two phases: first everything that is reached without passing through host code,
- * then the library, then the rest. A module is marked when it is pushed, so the first
- * parent that reaches it decides its place. */
+/* TVM's two phases: first all modules that are reached without passing through host code, then the
+ * library, then the other modules. A module is marked when it is pushed, so the first parent that
+ * reaches it decides its place. */
 static void graph_walk(struct order *o, size_t root)
 {
 	push(o, root);
@@ -346,13 +348,14 @@ static void graph_walk(struct order *o, size_t root)
 	}
 }
 
-/* The parents of every node, as rows: the edges of the merged graph, reversed. */
+/* The parents of every node: the edges of the merged graph, reversed. The lists are stored one
+ * after another. */
 struct rows {
-	size_t *begin; /* count + 1 */
+	size_t *begin; /* begin[i] is the index of node i's first parent; count + 1 elements */
 	size_t *items;
 };
 
-/* One array for all lists and one with the place where each begins. */
+/* Allocates one array for all lists, and one with the index where each list begins. */
 static bool rows_alloc(struct mpk_arena *arena, size_t count, size_t items, struct rows *r)
 {
 	r->begin = mpk_arena_array(arena, count + 1, sizeof *r->begin);
@@ -360,7 +363,7 @@ static bool rows_alloc(struct mpk_arena *arena, size_t count, size_t items, stru
 	return r->begin && r->items;
 }
 
-/* Turns counts in begin[1..] into row starts. */
+/* Turns counts in begin[1..] into the indices where lists begin. */
 static void rows_sum(struct rows *r, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -369,8 +372,8 @@ static void rows_sum(struct rows *r, size_t count)
 
 typedef void edge_fn(void *context, size_t parent, size_t child);
 
-/* Collects the edges between nodes. Host modules are one node, and an edge from it to itself is
- * dropped. */
+/* Calls fn for each edge between nodes. All host modules are one node; an edge from that node to
+ * itself is dropped. */
 static void each_edge(const struct order *o, edge_fn *fn, void *context)
 {
 	for (size_t m = 0; m < o->module_count; m++) {
@@ -415,8 +418,8 @@ static void fill_parent(void *context, size_t parent, size_t child)
 	t->rows.items[t->fill[child]++] = parent;
 }
 
-/* Makes ascending, unique child lists in linear time: nodes in ascending order are appended to
- * the lists of their parents. */
+/* Makes ascending child lists without duplicates, in linear time: visits nodes in ascending order
+ * and appends each to the lists of its parents. */
 static bool build_children(struct order *o)
 {
 	size_t n = o->node_count;
@@ -445,7 +448,7 @@ static bool build_children(struct order *o)
 			out.items[t.fill[parent]++] = child;
 		}
 	}
-	/* Rows have gaps where a child came twice, so their ends are stored as well. */
+	/* Lists have gaps where duplicates were dropped, so their ends are stored as well. */
 	o->children = out.items;
 	o->child_begin = out.begin;
 	o->child_end = t.fill;
@@ -457,8 +460,8 @@ static size_t child_count(const struct order *o, size_t node)
 	return o->child_end[node] - o->child_begin[node];
 }
 
-/* Whether every child has a larger number. Children are ascending, so the first of each
- * list decides. */
+/* Whether every child has a larger number than its parent. Child lists ascend, so testing the first
+ * child is enough. */
 static bool is_topological(const struct order *o)
 {
 	for (size_t node = 0; node < o->node_count; node++)
@@ -467,8 +470,9 @@ static bool is_topological(const struct order *o)
 	return true;
 }
 
-/* Gives new indices, every parent before its children: the finishing order of the walk,
- * reversed, with the last child first so that siblings keep their order.
+/* Numbers the nodes so that every parent precedes its children: in the reverse of the order in
+ * which a walk leaves them. The walk visits the last child first, so that siblings keep their
+ * order.
  * @rank    receives the new index of every node */
 static bool sort_nodes(struct order *o, size_t *rank)
 {
@@ -489,8 +493,7 @@ static bool sort_nodes(struct order *o, size_t *rank)
 		if (todo[at]) {
 			size_t child = o->children[o->child_begin[at] + --todo[at]];
 
-			/* Without cycles the walk never meets a node that has begun and has no
-			 * rank yet. */
+			/* Without cycles the walk never meets a node that is unfinished. */
 			if (rank[child] == NONE)
 				path[depth++] = child;
 			continue;
@@ -501,8 +504,8 @@ static bool sort_nodes(struct order *o, size_t *rank)
 	return true;
 }
 
-/* Gives new indices in the order in which the modules are listed. The library takes the place of
- * the first of its modules. */
+/* Numbers the nodes in the order in which the modules are listed. The library takes the place of
+ * the first host module. */
 static bool list_nodes(struct order *o, size_t *rank)
 {
 	size_t next = 0;
@@ -515,7 +518,7 @@ static bool list_nodes(struct order *o, size_t *rank)
 	return true;
 }
 
-/* Builds the children anew, ascending in the new numbers. */
+/* Makes the child lists again, ascending in the new numbers. */
 static bool renumber(struct order *o, bool (*decide)(struct order *o, size_t *rank))
 {
 	size_t n = o->node_count;
@@ -558,7 +561,7 @@ static bool build_nodes(struct order *o, struct mpk_tree *out)
 	return true;
 }
 
-/* The check of the manifest reports this with a position; this check is for callers without a
+/* The check of the manifest reports this error with a position. This one is for callers without a
  * manifest. */
 static enum mpk_code not_listed_so(const struct order *o, struct mpk_error *err)
 {
@@ -575,7 +578,7 @@ static enum mpk_code not_listed_so(const struct order *o, struct mpk_error *err)
 	return mpk_fail(err, MPK_E_CONFLICT, "the order of modules cannot be kept");
 }
 
-/* Changes the order of the walk to the requested one. */
+/* Changes the order from the walk's to the requested one. */
 static enum mpk_code arrange(struct order *o, bool listed, struct mpk_error *err)
 {
 	MPK_TRY_ALLOC(build_children(o), err);
@@ -609,7 +612,7 @@ enum mpk_code mpk_graph_order(const struct mpk_graph *graph, enum mpk_generation
 	return MPK_OK;
 }
 
-/* A library alone, without imports, is loaded without a blob. */
+/* Returns false for a single library without imports: it is loaded without a blob. */
 bool mpk_graph_needs_blob(const struct mpk_graph *graph, const struct mpk_tree *tree)
 {
 	return tree->count != 1 || !tree->nodes[0].is_lib ||

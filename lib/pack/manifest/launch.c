@@ -2,7 +2,8 @@
 /* launch.c - the keys of kernels and launch functions: kernels of a module, [[module.function]],
  * and [[function]] with its steps
  *
- * A step runs a kernel or calls a C function, which decides what other keys it takes. */
+ * A step either runs a kernel or calls a C function. Which one it does decides which other keys it
+ * accepts. */
 #include <string.h>
 
 #include "kernels/kernels.h"
@@ -32,8 +33,7 @@ static void read_args(struct mpk_toml_reader *r, struct mpk_manifest_function *f
 		struct mpk_toml_str name = f->arg_names.items[i];
 
 		if (!mpk_dtype_parse(mpk_toml_str_span(name), &args[i])) {
-			/* --- the rules of [[module.function]]
-			 * ----------------------------------------------- */
+			/* --- the rules of [[module.function]] ------------------------------------- */
 			const char *meant = mpk_dtype_suggest(mpk_toml_str_span(name));
 
 			if (meant)
@@ -83,7 +83,8 @@ static void check_function(struct mpk_toml_reader *r, void *function)
 
 	read_args(r, f);
 
-	/* An axis may occur several times, as in TVM's own tables: each takes a value. */
+	/* An axis may occur several times, as in TVM's own tables; each occurrence takes a
+	 * value. */
 	bool shared = false;
 
 	for (size_t i = 0; i < f->launch.count; i++) {
@@ -100,9 +101,9 @@ static void check_function(struct mpk_toml_reader *r, void *function)
 				"'%s' stands behind dynamic shared memory, which is the last value a caller passes",
 				QUOTE(text));
 
-		/* Older loaders know the spelling tir., newer ones tirx. Releases 0.22 and 0.23
-		 * write the new container with tir., so only the old containers are certain.
-		 * Code that loads its own kernels knows both. */
+		/* Older loaders know the prefix tir., newer ones tirx. Releases 0.22 and 0.23 write
+		 * the new container with tir., so the prefix can only be checked for the old
+		 * containers. Code that loads its own kernels knows both. */
 		if (strncmp(text.text, "tirx.", 5) == 0 &&
 		    mpk_manifest_package(r)->gen != MPK_GEN_CURRENT &&
 		    !mpk_manifest_package(r)->standalone)
@@ -140,12 +141,12 @@ static void need(struct mpk_toml_reader *r, struct mpk_pos pos, bool present, co
 		mpk_toml_read_error(r, pos, "missing-key", "%s needs '%s'", table, key);
 }
 
-/* Reports a missing key at the table that lacks it. */
+/* Reports a missing key at the position of the table that lacks it. */
 static void check_step(struct mpk_toml_reader *r, const struct mpk_manifest_step *s,
 		       const char *table)
 {
 	if (s->calls.text) {
-		/* A C function runs where it is called, once. */
+		/* A C function runs once, on the host, so it has no extents. */
 		const struct {
 			struct mpk_pos pos;
 			const char *key;
@@ -214,8 +215,8 @@ static const struct mpk_toml_field launch_fields[] = {
 	  .rows = &step_schema },
 };
 
-/* Finds the first key of a step in [[function]] itself, for a finding about it; line 0: there is
- * none. */
+/* Returns the position of the first step key that is directly in [[function]], for a finding about
+ *         it; line 0 if there is none. */
 static struct mpk_pos own_step_pos(const struct mpk_manifest_step *own)
 {
 	const struct mpk_pos positions[] = { own->kernel.pos,  own->calls.pos, own->returns.pos,
@@ -228,8 +229,8 @@ static struct mpk_pos own_step_pos(const struct mpk_manifest_step *own)
 	return (struct mpk_pos){ 0 };
 }
 
-/* A function of one step has no [[function.steps]]: its keys are in the table itself and
- * become one step. */
+/* A function with a single step may omit [[function.steps]]: the step's keys are then in
+ * [[function]] itself, and are moved into a step here. */
 static void take_own_step(struct mpk_toml_reader *r, struct mpk_manifest_launch_row *row)
 {
 	struct mpk_manifest_step *step = mpk_arena_alloc(r->arena, sizeof *step);
@@ -245,7 +246,7 @@ static void take_own_step(struct mpk_toml_reader *r, struct mpk_manifest_launch_
 	row->launch.step_count = 1;
 }
 
-/* Either steps or the keys of one step; both would leave open which comes first. */
+/* A function has steps or the keys of a single step. With both, their order would be undefined. */
 static void finish_launch(struct mpk_toml_reader *r, void *out)
 {
 	struct mpk_manifest_launch_row *row = out;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* manifest.c - reads a manifest and applies the rules that concern all of it
+/* manifest.c - reads a manifest, and applies the rules that concern all of it
  *
- * A manifest is read in three steps: the text as TOML (toml/), its tables by the schema, each
- * with the rules that need no other table (row.c), then the rules here. All rules run whatever
- * the others found, so that one run reports everything; rules that follow imports need valid
- * names. */
+ * A manifest is read in three steps: the text as TOML (toml/); its tables by the schema, each with
+ * the rules that need no other table (row.c); then the rules in this file. All rules run even if
+ * others found errors, so that one run reports everything. Only rules that follow imports require
+ * that all names are valid. */
 #include "manifest/manifest.h"
 
 #include <string.h>
@@ -21,13 +21,15 @@ struct check {
 	struct mpk_toml_reader *r;
 	struct mpk_manifest_draft *draft;
 	bool has_modules; /* the file has a key `module`, valid or not */
-	bool unresolved;  /* an id or an import leads nowhere, so there is no graph to check */
+	/* an id is duplicate or an import names no module, so there is no graph to check */
+	bool unresolved;
 	size_t errors_before;
-	size_t unknown;        /* names of no module */
-	struct mpk_strmap ids; /* id -> module index; the first module of an id */
+	size_t unknown;        /* number of names that no module has */
+	struct mpk_strmap ids; /* maps an id to the first module with it */
 };
 
-/* A `module` of the wrong type was reported as such: then the file is not empty. */
+/* Reports a file without modules. If `module` has the wrong type, that has been reported, and the
+ * file is not called empty. */
 static void check_not_empty(struct check *c)
 {
 	if (!c->draft->module_count && !c->has_modules)
@@ -35,8 +37,8 @@ static void check_not_empty(struct check *c)
 				    "nothing to pack: there is no [[module]]");
 }
 
-/* Imports lead to the first module of an id. With a second one the graph is not what the user
- * meant, so its rules are skipped. */
+/* An import refers to the first module with its id. If an id occurs twice, the graph is probably
+ * not what the user meant, so the rules about it are skipped. */
 static void check_ids(struct check *c)
 {
 	for (size_t i = 0; i < c->draft->module_count; i++) {
@@ -56,11 +58,12 @@ static void check_ids(struct check *c)
 	}
 }
 
-/* Adds the id that was probably meant. */
+/* Suggests the id that was probably meant. */
 static void unknown_module(struct check *c, struct mpk_toml_str name, const char *check)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	/* The search compares every id, so it is skipped for findings that a report only counts. */
+	/* The search compares every id, so it is skipped for findings beyond the limit of the
+	 * report. */
 	size_t count = c->unknown++ < MPK_REPORT_MAX ? c->draft->module_count : 0, used = 0;
 	struct mpk_span *names = mpk_arena_array(&scratch, count, sizeof *names);
 	char near[MPK_TOML_SUGGEST_BYTES] = "";
@@ -84,7 +87,7 @@ static void check_root(struct check *c)
 		unknown_module(c, root, "unknown-root");
 }
 
-/* Resolves ids to indices, once; everything that follows imports uses the indices. */
+/* Resolves ids to indices once; all code that follows imports uses the indices. */
 static void resolve_imports(struct check *c, struct mpk_manifest_module *m)
 {
 	size_t *index = mpk_arena_array(c->r->arena, m->imports.count, sizeof *index);
@@ -105,7 +108,8 @@ static void check_imports(struct check *c)
 		resolve_imports(c, &c->draft->modules[i]);
 }
 
-/* Launch functions and a base bring host code of their own. */
+/* Checks that host modules have sources. Launch functions and a base provide host code without
+ * them. */
 static void check_host_code(struct check *c)
 {
 	bool generated = c->draft->launch_count || c->draft->package.base.text;
@@ -113,7 +117,8 @@ static void check_host_code(struct check *c)
 	for (size_t i = 0; i < c->draft->module_count; i++) {
 		const struct mpk_manifest_module *m = &c->draft->modules[i];
 
-		/* An empty list says that the code is not available, which is enough for a blob. */
+		/* An empty list says that the code is not available, which is enough for writing a
+		 * blob. */
 		if (m->is_host && m->valid && !m->sources.present && !generated)
 			mpk_toml_read_error(
 				c->r, m->pos, "missing-key",
@@ -121,7 +126,7 @@ static void check_host_code(struct check *c)
 	}
 }
 
-/* A driver finds a kernel by its name, so two rows of a module with one name would be one
+/* A driver finds a kernel by its name, so two rows of a module with the same name would be the same
  * kernel. */
 static void check_function_names(struct check *c)
 {
@@ -166,9 +171,9 @@ static void check_launch_names(struct check *c)
 	mpk_strmap_fini(&names);
 }
 
-/* --- rules of the graph, when every name in it is known ------------------------------- */
+/* --- rules about the graph, if every name in it is known ------------------------------ */
 
-/* Copies the modules for graph.c, without contents: only their order matters. */
+/* Copies the modules for graph.c without their contents, as only their order matters. */
 static struct mpk_module *graph_of(struct check *c, struct mpk_arena *scratch)
 {
 	size_t count = c->draft->module_count;
@@ -188,7 +193,7 @@ static struct mpk_module *graph_of(struct check *c, struct mpk_arena *scratch)
 	return modules;
 }
 
-/* Returns the position of the import that closes the ring. */
+/* Returns the position of the import that closes the cycle. */
 static struct mpk_pos closing_import(const struct check *c, const struct mpk_cycle *cycle)
 {
 	size_t last = cycle->merged ? cycle->count - 2 : cycle->count - 1;
@@ -201,7 +206,8 @@ static struct mpk_pos closing_import(const struct check *c, const struct mpk_cyc
 	return m->pos;
 }
 
-/* Returns the place of a module in the order: all host modules have that of the first of them. */
+/* Returns the position of a module in the order; for every host module, the position of the first
+ *         one. */
 static size_t position_of(const struct check *c, size_t module)
 {
 	size_t first = 0;
@@ -213,8 +219,8 @@ static size_t position_of(const struct check *c, size_t module)
 	return first;
 }
 
-/* keep_order needs every module to stand before what it imports.
- * Returns  whether something was wrong */
+/* keep_order requires that every module precedes the modules that it imports.
+ * Returns  whether a module does not */
 static bool check_kept_order(struct check *c)
 {
 	size_t errors = c->r->report->errors;
@@ -232,8 +238,8 @@ static bool check_kept_order(struct check *c)
 	return c->r->report->errors != errors;
 }
 
-/* Whether all imports of the file are known: an import of a wrong type may lead to a module,
- * too. */
+/* Whether all imports in the file were read: an import of the wrong type could also name a
+ * module. */
 static bool imports_are_known(const struct mpk_report *report, size_t errors_before)
 {
 	static const char *const fatal[] = { "missing-key",   "empty-value",  "wrong-type",
@@ -251,8 +257,8 @@ static bool imports_are_known(const struct mpk_report *report, size_t errors_bef
 	return true;
 }
 
-/* A ring has no order, so it is the last finding. Otherwise the order is made, for the modules
- * that nothing reaches. */
+/* Reports a cycle, and then nothing else about the graph: without an order, other rules cannot be
+ * checked. Otherwise computes the order, which tells the modules that the root does not reach. */
 static void check_graph(struct check *c)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -290,7 +296,7 @@ static void check_graph(struct check *c)
 				QUOTE(c->draft->modules[root].id), QUOTE(c->draft->modules[i].id));
 }
 
-/* One rule a row. Rules that need names run when every id and import leads to a module. */
+/* Each row is a rule. Rules that need names run only if every id and import is valid. */
 static const struct {
 	void (*run)(struct check *c);
 	bool needs_names;
@@ -300,19 +306,20 @@ static const struct {
 	{ check_launch_names, false }, { check_graph, true },
 };
 
-/* --- the whole ------------------------------------------------------------------------ */
+/* --- reading from beginning to end ---------------------------------------------------- */
 
-/* The folder with its slash, so that a path is folder and name; "" for the current folder. */
+/* Returns the folder with its slash, to be put before a file name; "" for the current folder. */
 static const char *dir_of(struct mpk_arena *arena, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	/* compilers take "-d/x.c" for an option, "@d/x.c" for a file of options */
+	/* compilers take "-d/x.c" for an option and "@d/x.c" for a file of options */
 	const char *here = *path == '-' || *path == '@' ? "./" : "";
 
 	return slash ? mpk_arena_printf(arena, "%s%.*s", here, (int)(slash - path) + 1, path) : "";
 }
 
-/* Loads also a manifest with mistakes, as far as possible, to find more of them. */
+/* Passes on a manifest even if it has errors, as far as possible, so that later steps find more of
+ * them. */
 static bool publish(struct mpk_toml_reader *r, const struct mpk_manifest_draft *draft,
 		    struct mpk_manifest *out)
 {
@@ -352,14 +359,14 @@ static enum mpk_code parse_toml(struct mpk_toml_reader *r, struct mpk_span text,
 	enum mpk_code code = mpk_toml_parse(text, r->arena, root, &why);
 
 	mpk_error_at_file(&why, r->path);
-	if (code == MPK_E_SYNTAX) /* This error hides all others. */
+	if (code == MPK_E_SYNTAX) /* a syntax error hides all other findings */
 		mpk_report_add(r->report, MPK_ERROR, "syntax", &why);
 	if (code != MPK_OK && err)
 		*err = why;
 	return code;
 }
 
-/* A text that is not TOML gives one finding; all others come from tables. */
+/* Text that is not TOML gives one finding; all other findings are about tables. */
 enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path,
 				 const struct mpk_words *granted, struct mpk_arena *arena,
 				 struct mpk_report *report, struct mpk_manifest *out,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row.c - the keys of a [[module]], and its rules, which depend on its kind */
+/* row.c - the keys of a [[module]], and the rules for them, which depend on the module's kind */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,12 +11,10 @@
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 
-/* --- The flags of a host module for compiler and linker.
+/* --- The flags that a host module gives to compiler and linker.
  *
- * A manifest may come from an untrusted place, and an untrusted process reads it. So only flags
- * that say how code is compiled are allowed, never flags that choose a program or a place for
- * files; those are given on the command line.
- */
+ * A manifest may be untrusted. So only flags that affect how code is compiled are allowed, and no
+ * flags that choose a program or a place for files. The user can give those on the command line. */
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
@@ -29,7 +27,7 @@ static bool flags_are_of(const char *text, const char *others)
 	return true;
 }
 
-/* "NAME" or "NAME=VALUE" */
+/* Whether the text is "NAME" or "NAME=VALUE". */
 static bool is_define(const char *text)
 {
 	size_t len = strcspn(text, "=");
@@ -41,9 +39,9 @@ static bool is_define(const char *text)
 	return len > 0 && !strpbrk(text, "\n\r");
 }
 
-/* --- what a compiler may be given: a list of what is fine. One of what is not would miss the next release's. ------ */
+/* --- allowed compiler flags: a list of forbidden ones would miss flags of future releases ----- */
 
-/* Flags of one letter: cflags.def. */
+/* The allowed flags by their first letter, from cflags.def. */
 static const struct cflag {
 	char letter;
 	const char *name;
@@ -58,7 +56,7 @@ static const struct cflag {
 #undef MPK_CFLAG
 };
 
-/* @words   the allowed words, "a b c"; "#": any number; "*": any word */
+/* @words   the allowed words, such as "a b c"; "#": any number; "*": any word */
 static bool is_value(const char *value, const char *words)
 {
 	size_t len = strlen(value), n;
@@ -110,8 +108,9 @@ static bool is_cflag(const char *flag)
 	if (strncmp(flag, "-std=", 5) == 0)
 		return flag[5] && flags_are_of(flag + 5, "+:");
 	if (strncmp(flag, "-W", 2) == 0) {
-		/* Accepts "unused", "no-unused", "error=format", "format=2": no warning of any
-		 * compiler names a file. -Wa, -Wl and -Wp pass words on, after a comma. */
+		/* Accepts "unused", "no-unused", "error=format", "format=2": in no compiler does a
+		 * warning name a file. Refuses -Wa, -Wl and -Wp, which pass the words after a comma
+		 * to other programs. */
 		const char *name = flag + 2;
 		size_t len = strcspn(name, "=");
 
@@ -156,7 +155,7 @@ static bool has_source(const struct mpk_manifest_module *m, const char *const *s
 	return false;
 }
 
-/* A standard belongs to one language, and the module must have a source in that language. */
+/* A standard belongs to one language, so the module must have a source in that language. */
 static void check_std(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
 	static const char *const c[] = { ".c", NULL };
@@ -178,7 +177,7 @@ static void check_std(struct mpk_toml_reader *r, const struct mpk_manifest_modul
 				    QUOTE(m->std), is_cxx ? "C++" : "C", is_cxx ? "C++" : "C");
 }
 
-/* Refuses "libown.so", which a linker would look for as "liblibown.so.so". */
+/* Refuses "libown.so", for which a linker would search as "liblibown.so.so". */
 static bool is_file_of_library(const char *name)
 {
 	const char *dot = strrchr(name, '.');
@@ -188,7 +187,7 @@ static bool is_file_of_library(const char *name)
 		(strcmp(dot, ".so") == 0 || strcmp(dot, ".a") == 0 || strcmp(dot, ".o") == 0));
 }
 
-/* The keys of a [[module]] that are for its compiler and linker */
+/* Checks the keys of a [[module]] for its compiler and linker. */
 static void manifest_flags_check(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
 	static const char *const compiled[] = { ".c", ".cc", ".cpp", ".cxx", NULL };
@@ -279,7 +278,7 @@ static void manifest_flags_check(struct mpk_toml_reader *r, const struct mpk_man
 
 enum { NAMES_MAX = 128 };
 
-/* Keys that only one kind has; the text is NULL where it has none. */
+/* Returns the value of a key that only one kind has; its text is NULL for other kinds. */
 struct mpk_toml_str mpk_manifest_module_extra(const struct mpk_manifest_module *module,
 					      const char *key)
 {
@@ -291,7 +290,8 @@ struct mpk_toml_str mpk_manifest_module_extra(const struct mpk_manifest_module *
 
 /* --- [[module]] --------------------------------------------------------------------- */
 
-/* Reports a key that is present, as its position shows, but has no meaning for this kind. */
+/* Reports a key that has no meaning for this kind. Its position shows whether the key is
+ * present. */
 static void row_refuse(struct mpk_toml_reader *r, struct mpk_pos pos, const char *key,
 		       const char *because)
 {
@@ -315,7 +315,7 @@ static void refuse_extras(struct mpk_toml_reader *r, const struct mpk_manifest_m
 			   because);
 }
 
-/* Judges by the suffix only: opening the file shows whether it exists. */
+/* Checks only the suffix; whether the file exists is found out when it is opened. */
 static void check_source(struct mpk_toml_reader *r, struct mpk_toml_str source)
 {
 	static const char *const suffixes[] = { ".ll",  ".bc",  ".c", ".cc",
@@ -330,7 +330,7 @@ static void check_source(struct mpk_toml_reader *r, struct mpk_toml_str source)
 			    QUOTE(source));
 }
 
-/* The finding lists the formats of the kind, as they are few. */
+/* The finding lists the formats that the kind accepts, because there are few. */
 static void row_check_format(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
 			     const struct mpk_manifest_kind *kind)
 {
@@ -354,7 +354,7 @@ static void row_check_format(struct mpk_toml_reader *r, const struct mpk_manifes
 			    mpk_toml_suggest(mpk_toml_str_span(m->format), names, count, near));
 }
 
-/* Whether every kernel brings a file of its own. */
+/* Whether every kernel has a file of its own. */
 static bool has_own_data(const struct mpk_manifest_module *m)
 {
 	for (size_t i = 0; i < m->function_count; i++)
@@ -368,7 +368,7 @@ static void row_check_device(struct mpk_toml_reader *r, const struct mpk_manifes
 {
 	row_check_format(r, m, kind);
 
-	/* The text becomes words of a comment line (sourcecode/sourcecode.h). */
+	/* The text is written as words of a comment line (sourcecode/sourcecode.h). */
 	const struct mpk_toml_list *list = &m->nvrtc_options;
 
 	if (list->present && strcmp(m->key.text, "cuda") != 0)
@@ -399,7 +399,7 @@ static void row_check_device(struct mpk_toml_reader *r, const struct mpk_manifes
 		mpk_toml_read_error(r, m->pos, "missing-key",
 				    "[[module]] of kind '%s' needs 'data' (or 'payload')",
 				    kind->name);
-	/* With a code file the package completes the table, or proposes rows. */
+	/* If there is a code file, the package completes the table or proposes rows. */
 	if (!m->function_count && !m->data.text)
 		mpk_toml_read_error(
 			r, m->pos, "missing-key",
@@ -407,7 +407,7 @@ static void row_check_device(struct mpk_toml_reader *r, const struct mpk_manifes
 			kind->name);
 }
 
-/* Executors and metadata modules: no code, but keys of their own. */
+/* Checks executors and metadata modules, which have no code but keys of their own. */
 static void check_structured(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
 			     const struct mpk_manifest_kind *kind)
 {
@@ -445,7 +445,7 @@ static void check_structured(struct mpk_toml_reader *r, const struct mpk_manifes
 	}
 }
 
-/* Names that people give to a kind when they think of a file, a language or a maker. */
+/* Returns the kind for a word that users may write instead: a file type, a language or a vendor. */
 static const char *kind_of_word(struct mpk_span word)
 {
 	static const struct {
@@ -480,7 +480,7 @@ static const char *kind_of_word(struct mpk_span word)
 }
 
 /* Returns the kind that was probably meant, or NULL. */
-/* Searches kinds that are built from parts and kinds of TVM that are packed from bytes. */
+/* Searches the kinds that are built from parts, and TVM's kinds that are given as bytes. */
 static const char *nearest_kind(struct mpk_span word)
 {
 	struct mpk_span names[NAMES_MAX];
@@ -522,13 +522,13 @@ static void unknown_kind(struct mpk_toml_reader *r, const struct mpk_manifest_mo
 				    QUOTE(m->kind));
 }
 
-/* Keys that the containers use themselves. */
+/* Words that the container formats use themselves. */
 static bool is_reserved(struct mpk_toml_str kind)
 {
 	return strcmp(kind.text, MPK_KIND_LIB) == 0 || strcmp(kind.text, "_import_tree") == 0;
 }
 
-/* An old kind in a new container, or the reverse, is known to no loader. */
+/* Reports an old kind in a new container, or the reverse, which no loader knows. */
 static void check_age(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
 	static const struct {
@@ -559,7 +559,8 @@ static void row_check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module
 	const struct mpk_manifest_kind *kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind));
 
 	m->is_host = strcmp(m->kind.text, MPK_KIND_HOST) == 0;
-	/* Raw bytes have the kind that the blob is to name, whatever else that word means. */
+	/* For a given payload, the kind is written into the blob as it is, whatever the word means
+	 * elsewhere. */
 	m->key = m->kind;
 	if (kind && !m->payload.text)
 		m->key = (struct mpk_toml_str){ kind->key, strlen(kind->key), m->kind.pos };
@@ -589,7 +590,7 @@ static void row_check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module
 			r, m,
 			"a host module has 'id', 'kind', 'sources', 'imports', 'cflags', 'include', 'defines', 'std' and 'libs'");
 	} else if (m->payload.text) {
-		/* Where the bytes are given, nothing can be said about the parts of a module. */
+		/* If the payload is given as bytes, keys that describe its parts are refused. */
 		static const char why[] = "'payload' is the whole module";
 
 		row_refuse(r, m->data.pos, "data", why);
@@ -607,7 +608,8 @@ static void row_check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module
 	check_age(r, m);
 }
 
-/* A module is valid when no finding was made since its table began; the package then loads it. */
+/* A module is valid if no finding was made since its table began. The package loads only valid
+ * modules. */
 static void check_module(struct mpk_toml_reader *r, void *module)
 {
 	struct mpk_manifest_module *m = module;
@@ -637,7 +639,7 @@ static const struct mpk_toml_field module_fields[] = {
 			  mpk_manifest_kernel_schema),
 };
 
-/* Keeps keys that some kind has; which kind has which key is checked afterwards. */
+/* Stores a key that some kind has; whether this kind has it is checked afterwards. */
 static bool keep_extra(struct mpk_toml_reader *r, const struct mpk_toml *table,
 		       const struct mpk_toml_entry *entry, void *out)
 {

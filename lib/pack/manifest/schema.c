@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Says which key of mpack.toml goes where: a key is a row, a table is a schema, and each table
- * has a function with the rules that a row cannot express. The kinds of modules that are built
- * from parts are rows, too. */
+/* Maps each key of mpack.toml to a struct member: a row describes a key, a schema describes a
+ * table, and each table has a function with the rules that a row cannot express. The kinds of
+ * modules that are built from parts are also rows. */
 #include "manifest/internal/schema.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ const struct mpk_manifest_kind mpk_manifest_kinds[] = {
 	DEVICE("metal", "metal", "metal", "metallib"),
 	DEVICE("vulkan", "vulkan", "vulkan"),
 	DEVICE("hip", "hip", "hsaco", "hip"),
-	/* TVM's name of the target; the module its code becomes is of kind hip */
+	/* "rocm" is TVM's name of the target; the module with its code has the kind "hip" */
 	DEVICE("rocm", "hip", "hsaco", "hip"),
 	DEVICE("hsaco", "hsaco", "hsaco"),
 	DEVICE("webgpu", "webgpu", "wgsl"),
@@ -49,7 +49,7 @@ const struct mpk_manifest_kind mpk_manifest_kinds[] = {
 	{ .name = NULL },
 };
 
-/* A linear search: the list is short and is searched a few times a module. */
+/* A linear search, because the list is short and each module needs only a few searches. */
 const struct mpk_manifest_kind *mpk_manifest_kind_find(struct mpk_span name)
 {
 	for (const struct mpk_manifest_kind *k = mpk_manifest_kinds; k->name; k++)
@@ -62,7 +62,7 @@ const struct mpk_manifest_kind *mpk_manifest_kind_find(struct mpk_span name)
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
-/* The default is the convention of current TVM. A wrong word leaves the default, so that the
+/* The default is the convention of current TVM. An unknown word leaves the default, so that the
  * rest of the manifest can be checked. */
 static void check_abi(struct mpk_toml_reader *r, struct mpk_manifest *m)
 {
@@ -113,7 +113,7 @@ bool mpk_manifest_is_name(const char *text)
 	return !escaped.failed && strcmp(mpk_strbuf_text(&escaped), text) == 0;
 }
 
-/* The rules of [package] that need no module. */
+/* The rules of [package] that do not depend on modules. */
 static void check_package(struct mpk_toml_reader *r, void *package)
 {
 	struct mpk_manifest *m = package;
@@ -160,7 +160,7 @@ static const struct mpk_toml_schema package_schema = {
 	.done = check_package,
 };
 
-/* [package] comes first: it decides what modules may say. */
+/* [package] comes first, because it decides what modules may contain. */
 static const struct mpk_toml_field file_fields[] = {
 	{ .name = "package",
 	  .kind = MPK_TOML_FIELD_TABLE,

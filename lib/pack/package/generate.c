@@ -14,24 +14,25 @@
 
 /* --- the loader of a standalone package ---------------------------------------- */
 
-/* A package with `standalone = true` needs no loader for its device code: its blob has a symbol
- * that no runtime looks for. The C source printed here is compiled into the library and loads
- * the kernels through the CUDA driver or OpenCL at run time. */
+/* A package with `standalone = true` is used without TVM's loader: no runtime looks for the symbol
+ * of its blob. Instead the C source that is printed here is compiled into the library and loads the
+ * kernels through the CUDA driver or OpenCL at run time. */
 
 struct standalone_kernel {
 	const char *module;    /* its id in the manifest */
 	const char *name;      /* a C identifier, as device compilers make them */
 	const char *format;    /* "ptx", "cubin", "fatbin", "cl" */
-	uint64_t offset, size; /* place of its code in the blob, bytes */
+	uint64_t offset, size; /* offset and size of its code in the blob, in bytes */
 	const struct mpk_dtype *args;
 	size_t arg_count;
 	const enum mpk_launch_tag *tags;
 	size_t tag_count;
 };
 
-/* The loader as text of the tree: declarations, code, and the drivers, of which a library has those that it needs.
- * And the same code as objects for this program's machine (Makefile), because compiling it takes
- * longer than the tables of 600 kernels. */
+/* The source files of the standalone loader, embedded as text: declarations, code, and drivers. A
+ * library gets only the drivers that it needs. The Makefile also compiles the same code to objects
+ * for this machine, because compiling the loader takes longer than compiling the tables of 600
+ * kernels. */
 #define INCLUDED(name, lines)                                                                      \
 	__asm__(".pushsection .rodata,\"a\",@progbits\n"                                           \
 		".hidden mpk_standalone_" #name "\n.globl mpk_standalone_" #name                   \
@@ -88,7 +89,7 @@ const char *const mpk_generated_names[] = { [LAUNCH_C] = "launch.c",
 
 static const struct standalone_driver {
 	int32_t device_type;
-	enum text text; /* of the object */
+	enum text text; /* the source that the object was compiled from */
 	const char *source;
 	struct standalone_object object;
 } drivers[] = {
@@ -96,13 +97,14 @@ static const struct standalone_driver {
 	{ MPK_DL_OPENCL, OPENCL_O, mpk_standalone_opencl, OBJECT_OF(opencl) },
 };
 
-/* Everything but the driver, for each convention. */
+/* The objects of everything but the drivers, one set for each calling convention. */
 static const struct standalone_object callers[] = { [MPK_GEN_LEGACY] = OBJECT_OF(legacy),
 						    [MPK_GEN_HYBRID] = OBJECT_OF(hybrid),
 						    [MPK_GEN_CURRENT] = OBJECT_OF(ffi) };
 
-/* Launch functions by what becomes of them: those of a standalone package that call kernels are rows of the loader's
- * tables; those that call C functions, and all of other packages, are code. */
+/* Launch functions by how they are generated. In a standalone package, functions that call kernels
+ * become rows of the loader's tables. Functions that call C functions, and all functions of other
+ * packages, become code. */
 struct split {
 	struct mpk_launch *rows, *code; /* in the arena */
 	size_t row_count, code_count;
@@ -136,7 +138,7 @@ static enum mpk_code split(const struct mpk_package *p, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* What an #include names in quotes is already in the text. */
+/* Copies a source without its #include "..." lines: the included text is already there. */
 static void put_source(const char *source, struct mpk_strbuf *out)
 {
 	const char *end;
@@ -168,8 +170,8 @@ static int standalone_has_tag(const struct standalone_kernel *k, enum mpk_launch
 	return 0;
 }
 
-/* The rows name the kernels' code by its place in the blob, which is why another blob
- * cannot be put into such a library. */
+/* A row names the kernel's code by its offset in the blob. So the blob of such a library cannot be
+ * replaced. */
 static void print_standalone(const struct standalone_kernel *kernels, size_t count,
 			     const struct split *s, bool is_compiled, enum mpk_generation gen,
 			     struct mpk_strbuf *out)
@@ -189,9 +191,9 @@ static void print_standalone(const struct standalone_kernel *kernels, size_t cou
 	}
 	mpk_strbuf_printf(out, "\nextern const unsigned char %s[];\n", symbol);
 
-	/* The types of all kernels' arguments, and the tags that carry values, as two arrays
-	 * that rows point into: a compiler compares separate arrays one by one with each other.
-	 * 255 and { 0, 0 } end a kernel's part, as C has no empty arrays. */
+	/* All argument types and all tags of values are in two arrays that the rows point into,
+	 * because a compiler compares many separate arrays with each other one by one. The values {
+	 * 0, 0 } and 255 end a kernel's part, as C has no empty arrays. */
 	mpk_strbuf_puts(out, "static const unsigned char kernel_types[][2] = {\n");
 	for (size_t i = 0; i < count; i++) {
 		for (size_t a = 0; a < kernels[i].arg_count; a++)
@@ -227,7 +229,7 @@ static void print_standalone(const struct standalone_kernel *kernels, size_t cou
 
 /* --- the kernels of a standalone package ------------------------------------------ */
 
-/* The data of one kernel's row. */
+/* State while one kernel's row is made. */
 struct search {
 	const struct mpk_package *package;
 	struct mpk_arena *arena;
@@ -236,7 +238,7 @@ struct search {
 	size_t count;
 };
 
-/* The pieces of a module's source text by kernel name; none for other code. */
+/* The pieces of a module's source text by kernel name; empty for code that is not source. */
 struct pieces {
 	const struct mpk_source_code_piece *items;
 	struct mpk_strmap names;
@@ -247,7 +249,8 @@ static void pieces_fini(struct pieces *p)
 	mpk_strmap_fini(&p->names);
 }
 
-/* The code of one kernel: all of the module's data, or its piece of a source text. */
+/* Returns the code of one kernel: the module's whole data, or the kernel's piece of a source
+ *         text. */
 static struct mpk_span generate_code_of(const struct mpk_kernels *k, const struct pieces *pieces,
 					struct mpk_span name)
 {
@@ -256,7 +259,7 @@ static struct mpk_span generate_code_of(const struct mpk_kernels *k, const struc
 	return mpk_strmap_find(&pieces->names, name, &i) ? pieces->items[i].text : k->data;
 }
 
-/* The code is a view of the blob, so its place is a difference of addresses. */
+/* The code is a view of the blob, so its offset is the difference of two addresses. */
 static enum mpk_code generate_add_row(struct search *s, const struct mpk_kernels *k,
 				      const struct pieces *pieces,
 				      const struct mpk_function_info *f, struct mpk_error *err)
@@ -283,8 +286,8 @@ static enum mpk_code generate_add_row(struct search *s, const struct mpk_kernels
 	return MPK_OK;
 }
 
-/* Reads the blob again instead of the manifest: by now the place of the code is known, whatever
- * was left out or merged. */
+/* Reads the blob instead of the manifest: the blob has the final offsets of all code, after modules
+ * were left out or merged. */
 static enum mpk_code generate_add_module(struct search *s, const struct mpk_node *node,
 					 const struct mpk_manifest_module *module,
 					 struct mpk_error *err)
@@ -350,7 +353,7 @@ static enum mpk_code list_kernels(const struct mpk_package *package, struct mpk_
 
 /* --- texts ------------------------------------------------------------------------ */
 
-/* Copies the text into the arena; a text that lacked memory is none. */
+/* Copies the text into the arena. A text that ran out of memory is omitted. */
 static enum mpk_code generate_keep(struct mpk_strbuf *text, enum text which,
 				   struct mpk_arena *arena, struct mpk_generated *out,
 				   struct mpk_error *err)
@@ -372,8 +375,9 @@ static enum mpk_code print_unit(const struct mpk_host_unit *unit, bool via_c, en
 	return generate_keep(&text, via_c ? c : ll, arena, out, err);
 }
 
-/* Prints the same instructions as C or as LLVM IR, whichever the blob goes through. C alone would
- * do, but a compiler takes three times as long for it: 0.68 s, not 0.21 s, for four functions. */
+/* Prints the launch functions as C or as LLVM IR, depending on how the blob is compiled. C would
+ * suffice, but a compiler takes three times as long for it: 0.68 s instead of 0.21 s for four
+ * functions. */
 static enum mpk_code functions(const struct split *s, const struct mpk_generate_options *how,
 			       struct mpk_arena *arena, struct mpk_generated *out, size_t *used,
 			       struct mpk_error *err)
@@ -403,8 +407,8 @@ static struct mpk_generated object_of(enum text which, struct standalone_object 
 				       mpk_span_of(o.first, (size_t)(o.end - o.first)) };
 }
 
-/* Prints the tables of the package's kernels and functions, with the loader before them or as
- * objects beside them. */
+/* Prints the tables of the package's kernels and functions. The loader's code is printed before
+ * them, or linked as finished objects. */
 static enum mpk_code loader(const struct mpk_package *p, const struct split *s,
 			    const struct mpk_generate_options *how, struct mpk_arena *arena,
 			    struct mpk_generated *out, size_t *used, struct mpk_error *err)
@@ -417,7 +421,7 @@ static enum mpk_code loader(const struct mpk_package *p, const struct split *s,
 	MPK_TRY(list_kernels(p, arena, &kernels, &count, err));
 	print_standalone(kernels, count, s, how->has_loader, p->manifest.gen, &text);
 	if (!how->only_check) {
-		/* Modules of a standalone library may have kernels with one name. */
+		/* Modules of a standalone library may have kernels of the same name. */
 		for (size_t i = 0; i < count; i++) {
 			const char *key = mpk_arena_printf(arena, "%s.%s", kernels[i].module,
 							   kernels[i].name);
@@ -439,8 +443,9 @@ static enum mpk_code loader(const struct mpk_package *p, const struct split *s,
 	return MPK_OK;
 }
 
-/* In tvm-ffi the entry is a function that calls the other function; before that, it is data that
- * names it. Both are weak, so that libraries with an entry can be linked into one program. */
+/* In tvm-ffi the entry is a function that calls another function. In older generations it is data
+ * that names that function. Both symbols are weak, so that several libraries with an entry can be
+ * linked into one program. */
 static void put_entry_c(const char *symbol, const char *entry, bool names, struct mpk_strbuf *out)
 {
 	static const char params[] = "void *self, const void *args, int count, void *result";
@@ -488,7 +493,7 @@ static enum mpk_code entry(const struct mpk_package *p, const struct mpk_generat
 	return generate_keep(&text, how->via_c ? ENTRY_C : ENTRY_LL, arena, out, err);
 }
 
-/* A function with this name already is the entry. */
+/* No entry is generated if a function already has the entry's name. */
 static bool needs_entry(const struct mpk_manifest *m)
 {
 	return m->entry.text && (m->gen != MPK_GEN_CURRENT || strcmp(m->entry.text, "main") != 0);

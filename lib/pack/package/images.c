@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Combines code for several GPUs into one container, and replaces code in a container. The bytes
- * of an image tell its architecture, never the name of its file. */
+/* Combines code for several GPUs into one container, and replaces code in a container. The
+ * architecture of an image is read from its bytes, never from the name of its file. */
 #include "package/images.h"
 
 #include <string.h>
@@ -11,7 +11,8 @@
 #include "offload/offload.h"
 #include "text/escape.h"
 
-/* Levels of zstd and zlib at which bundles are packed again: the usual and the highest. */
+/* Compression levels of zstd and zlib for bundles that are compressed again: default and
+ * highest. */
 enum { PACKING_LEVEL = 6, LAST_ZLIB = 9, LAST_ZSTD = 19 };
 
 /* The images of one file. */
@@ -36,7 +37,8 @@ static enum mpk_code list_file(const struct mpk_image_file *f, struct mpk_arena 
 
 /* --- a fatbin of files ----------------------------------------------------------------------- */
 
-/* A driver takes one of them, and nobody could say which. */
+/* Refuses two images for the same target: the driver would load one of them, and which one is
+ * undefined. */
 static enum mpk_code check_twice(const struct mpk_image_file *files, const struct listed *lists,
 				 size_t at, struct mpk_error *err)
 {
@@ -54,7 +56,8 @@ static enum mpk_code check_twice(const struct mpk_image_file *files, const struc
 	return MPK_OK;
 }
 
-/* An image of a fatbin as it is; images that were packed together come with the first of them. */
+/* Copies an entry of a fatbin unchanged. Images that are compressed together are copied with the
+ * first of them. */
 static void put_entry(const struct mpk_fatbin *f, size_t i, struct mpk_rope *out)
 {
 	const struct mpk_fatbin_entry *e = &f->entries[i];
@@ -65,8 +68,8 @@ static void put_entry(const struct mpk_fatbin *f, size_t i, struct mpk_rope *out
 		mpk_rope_put_view(out, e->piece);
 }
 
-/* Copies images of a fatbin with their headers: a newer toolkit may say more in them than is
- * known here. */
+/* Copies images of a fatbin together with their headers, because a newer toolkit may store more in
+ * a header than this code knows. */
 static enum mpk_code join_file(const struct mpk_image_file *f, const struct listed *l,
 			       struct mpk_rope *out, struct mpk_error *err)
 {
@@ -120,13 +123,13 @@ enum mpk_code mpk_images_join(const struct mpk_image_file *files, size_t count,
 struct replacing {
 	const struct mpk_image_file *files;
 	size_t count;
-	bool *used;    /* of each file */
-	bool smallest; /* Compressed images get the highest level. */
+	bool *used;    /* whether each file has been used */
+	bool smallest; /* Compress with the highest level. */
 	struct mpk_rope *out;
 	struct mpk_error *err;
 };
 
-/* Returns the file for an image; NULL: it stays. */
+/* Returns the file that replaces an image; NULL if the image stays. */
 static const struct mpk_image_file *file_for(struct replacing *r, const struct mpk_code_target *t)
 {
 	for (size_t i = 0; i < r->count; i++)
@@ -140,7 +143,8 @@ static const struct mpk_image_file *file_for(struct replacing *r, const struct m
 	return NULL;
 }
 
-/* Keeps the existing image, which a toolkit may have packed better than is possible here. */
+/* Whether the new image equals the existing one. The existing one is then kept, because the toolkit
+ * may have compressed it better than this code could. */
 static enum mpk_code has_same_image(struct replacing *r, const struct mpk_fatbin_entry *e,
 				    struct mpk_span bytes, bool *same)
 {
@@ -181,8 +185,8 @@ static enum mpk_code replace_entry(struct replacing *r, const struct mpk_fatbin_
 	return mpk_fatbin_put_image(out, e, &image, packing, f->bytes.len, e->debug, r->err);
 }
 
-/* Images that were packed together stay so.
- * @count   receives how many entries these are */
+/* Replaces images that are compressed together, and compresses the result together again.
+ * @count   receives the number of these entries */
 static enum mpk_code replace_together(struct replacing *r, const struct mpk_fatbin_entry *e,
 				      const struct mpk_code_target *targets, size_t left,
 				      size_t *count, struct mpk_rope *out)
@@ -243,7 +247,7 @@ static enum mpk_code replace_in_fatbin(struct replacing *r, struct mpk_span cont
 	return mpk_rope_status(r->out, r->err);
 }
 
-/* Host entries have no target: their code is not in the bundle. */
+/* Host entries have no target: their code is outside the bundle. */
 static enum mpk_code replace_in_bundle(struct replacing *r, struct mpk_span bytes,
 				       struct mpk_rope *out)
 {
@@ -316,7 +320,7 @@ static enum mpk_code replace_in(struct replacing *r, struct mpk_span container)
 		return mpk_fail(r->err, MPK_E_UNSUPPORTED,
 				"it is no container of several images: name a fatbin or a bundle");
 	if (code == MPK_OK)
-		code = r->err->code; /* what file_for found */
+		code = r->err->code; /* the result of file_for */
 	for (size_t i = 0; code == MPK_OK && i < r->count; i++)
 		if (!r->used[i])
 			code = mpk_fail(r->err, MPK_E_USAGE,
@@ -327,13 +331,14 @@ static enum mpk_code replace_in(struct replacing *r, struct mpk_span container)
 
 /* --- containers of a file ----------------------------------------------------------------------- */
 
-/* A file with a single container may grow. */
+/* Whether the file is a single container, which may therefore grow. */
 static bool is_alone(const struct mpk_image *image)
 {
 	return image->container == MPK_CONTAINER_DEVICE && image->device_count == 1;
 }
 
-/* Including the zeros before the next container of its section. */
+/* Returns the space for a container in bytes, including the zeros before the next container of its
+ *         section. */
 static uint64_t room_of(const struct mpk_image *image, size_t index)
 {
 	const struct mpk_image_device *d = &image->devices[index], *next = d + 1;
@@ -374,7 +379,7 @@ static enum mpk_code place_container(const struct mpk_image *image, size_t index
 	return MPK_OK;
 }
 
-/* Lists the files for a container, and adds their number to *done. */
+/* Lists the files for one container, and adds their number to *done. */
 static enum mpk_code pick_files(const struct mpk_image_device *d,
 				const struct mpk_image_file *files, size_t count,
 				struct mpk_arena *arena, struct replacing *r, size_t *done)

@@ -10,15 +10,15 @@
 
 /* --- text ------------------------------------------------------------------------------- */
 
-/* Strings of TOML are those of JSON; bytes that are no UTF-8 become '?', as a manifest must
- * be UTF-8. */
+/* TOML strings are written like JSON strings. Bytes that are not UTF-8 become '?', because a
+ * manifest must be UTF-8. */
 void mpk_init_put_text(struct mpk_strbuf *out, struct mpk_span text)
 {
 	mpk_escape_toml(out, text, "?");
 }
 
-/* Returns a name that no function has yet: the wish, or the wish and a number. NULL: memory is
- * out. */
+/* Returns a name that no function has yet: the wish, or the wish with a number. NULL if memory is
+ *         out. */
 const char *mpk_init_take_name(struct mpk_init *in, struct mpk_span wish)
 {
 	const char *name = mpk_arena_text(in->arena, wish);
@@ -54,7 +54,7 @@ const char *mpk_init_free_name(struct mpk_init *in, const char *const *names, si
 	return name;
 }
 
-/* A comment stays on its line, whatever a name contains. */
+/* Prints a comment on one line, even if a name contains line ends. */
 static void put_comment(struct mpk_init *in, const char *indent, struct mpk_span text)
 {
 	mpk_strbuf_printf(in->out, "%s# ", indent);
@@ -71,7 +71,7 @@ static void put_comment(struct mpk_init *in, const char *indent, struct mpk_span
 
 /* --- the manifest -------------------------------------------------------------------- */
 
-/* A missing text could not be made, because memory was out. */
+/* text is NULL if it could not be made because memory was out. */
 static void init_put_string(struct mpk_init *in, const char *key, const char *text)
 {
 	if (!text) {
@@ -83,7 +83,8 @@ static void init_put_string(struct mpk_init *in, const char *key, const char *te
 	mpk_strbuf_putc(in->out, '\n');
 }
 
-/* Lists modules that no launch function makes an import of the host code. */
+/* Lists the device modules that the host code must import explicitly, because no launch function
+ * uses them. */
 static bool needs_import(const struct mpk_init *in, const struct mpk_init_module *m)
 {
 	return m->row_count && (in->base || in->host_count || !m->function_count);
@@ -103,7 +104,7 @@ static void put_imports(struct mpk_init *in, const struct mpk_init_module *but)
 	mpk_strbuf_puts(in->out, *between == ',' ? "]\n" : "");
 }
 
-/* Without any host code the first device module is the root, and imports the others. */
+/* Without host code, the first device module is the root and imports the others. */
 static bool has_host(const struct mpk_init *in)
 {
 	bool generated = false, left = false;
@@ -127,7 +128,8 @@ static bool is_root(const struct mpk_init *in, const struct mpk_init_module *m)
 	return false;
 }
 
-/* A runtime compiles a source without the folder that it is in. */
+/* A runtime compiler has no access to the folder of the source, so local headers cannot be
+ * included. */
 static void init_put_header(struct mpk_init *in, const struct mpk_init_module *m)
 {
 	struct mpk_span header = m->code->format == &mpk_format_opencl
@@ -142,7 +144,8 @@ static void init_put_header(struct mpk_init *in, const struct mpk_init_module *m
 			", which a runtime does not find: put the file's text in its place\n");
 }
 
-/* Prints the declaration above a row, for a reader who must decide something about it. */
+/* Prints the kernel's declaration as a comment above its row, for a reader who must decide
+ * something about the kernel. */
 static void put_declaration(struct mpk_init *in, const struct mpk_init_kernel *k)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
@@ -158,8 +161,8 @@ static void put_declaration(struct mpk_init *in, const struct mpk_init_kernel *k
 		put_comment(in, "  ", mpk_span_of(line.data, line.len));
 }
 
-/* Marks what the code does not tell with "decide": the file is complete when no such line is
- * left. */
+/* Marks each fact that the code does not tell with "decide". The file is complete when no such line
+ * is left. */
 static void put_args(struct mpk_init *in, const struct mpk_init_kernel *k)
 {
 	char type[MPK_DTYPE_TEXT];
@@ -168,7 +171,8 @@ static void put_args(struct mpk_init *in, const struct mpk_init_kernel *k)
 
 	mpk_strbuf_puts(in->out, "  args   = [");
 	for (size_t i = 0; i < k->param_count; i++) {
-		(void)mpk_code_info_argument(&k->params[i], &t); /* The kernel is not refused. */
+		/* the kernel was not refused, so this cannot fail */
+		(void)mpk_code_info_argument(&k->params[i], &t);
 		mpk_strbuf_printf(in->out, "%s\"%s\"", i ? ", " : "", mpk_dtype_print(t, type));
 		unknown |= k->params[i].kind == MPK_CODE_PARAM_UNKNOWN;
 	}
@@ -183,7 +187,7 @@ static void put_args(struct mpk_init *in, const struct mpk_init_kernel *k)
 	mpk_strbuf_putc(in->out, '\n');
 }
 
-/* A kernel inside #if exists for some compilers only. */
+/* A kernel inside #if exists only for some compilers. */
 static void put_condition(struct mpk_init *in, const struct mpk_code_kernel *k)
 {
 	if (!k->condition.len || k->has_variants)
@@ -193,7 +197,6 @@ static void put_condition(struct mpk_init *in, const struct mpk_code_kernel *k)
 	mpk_strbuf_puts(in->out, "': whether it exists depends on how the text is compiled\n");
 }
 
-/* The kernel table. */
 static void put_rows(struct mpk_init *in, const struct mpk_init_module *m)
 {
 	for (size_t i = 0; i < m->kernel_count; i++) {
@@ -213,7 +216,7 @@ static void put_rows(struct mpk_init *in, const struct mpk_init_module *m)
 		mpk_strbuf_putc(in->out, '\n');
 		put_args(in, k);
 
-		/* As many axes as the code uses indices of; one where it does not tell. */
+		/* As many dimensions as the code has indices for; one if the code does not tell. */
 		unsigned dims = k->dims ? k->dims : 1;
 
 		mpk_strbuf_puts(in->out, "  launch = [");
@@ -260,7 +263,8 @@ static void init_put_module(struct mpk_init *in, const struct mpk_init_module *m
 
 /* --- functions that call C functions ------------------------------------------------- */
 
-/* Returns why the kernel gets no function, as a sentence after its name. NULL: it gets one. */
+/* Returns the reason why the function gets no launch function, as a sentence to print after its
+ *         name. NULL if it gets one. */
 static const char *refusal_of_call(struct mpk_init *in, const struct mpk_cfunction *f)
 {
 	if (f->refusal)
@@ -274,7 +278,7 @@ static const char *refusal_of_call(struct mpk_init *in, const struct mpk_cfuncti
 	return NULL;
 }
 
-/* Names that loaders, linkers and this program use for other things. */
+/* Names that loaders, linkers or this program use for other purposes. */
 static bool is_reserved_name(struct mpk_span name)
 {
 	static const char *const prefixes[] = { "__", "TVM", "mpk_" };
@@ -304,8 +308,8 @@ static void put_left_out(struct mpk_init *in, const struct mpk_cfunction *f, con
 		put_comment(in, "", mpk_span_of(line.data, line.len));
 }
 
-/* Static functions, and declarations for a source's own use, are not what a person would look
- * for. */
+/* Skips static functions and functions that a source declares for its own use: a user would not
+ * want to call them. */
 static bool is_offered(const struct mpk_init *in, const struct mpk_init_call *call, bool defined)
 {
 	size_t ignored;
@@ -315,7 +319,7 @@ static bool is_offered(const struct mpk_init *in, const struct mpk_init_call *ca
 	return !call->f->is_local && (defined || call->is_header);
 }
 
-/* --- the whole ------------------------------------------------------------------------- */
+/* --- the manifest from beginning to end ------------------------------------------------ */
 
 static enum mpk_code check_any(struct mpk_init *in)
 {
@@ -415,7 +419,8 @@ static void init_fini(struct mpk_init *in)
 	mpk_strmap_fini(&in->defined);
 	free(in->calls);
 	mpk_strbuf_fini(&in->host_lines);
-	for (size_t i = 0; in->modules && i < in->count; i++) /* A failed one is not counted. */
+	for (size_t i = 0; in->modules && i < in->count;
+	     i++) /* a module that failed is not counted */
 		mpk_strmap_fini(&in->modules[i].shared);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init_files.c - the kind of each file of a manifest, and the functions of host code: functions
- * that loaders find, and C functions that a launch function can call
+/* init_files.c - finds the kind of each file of a manifest, and the functions in host code:
+ * functions that loaders find by name, and C functions that a launch function can call
  *
- * The bytes of a file decide its kind; its suffix counts only where a text could be several. A
- * source that exports functions for loaders is complete; for any other the C functions are
- * proposed. */
+ * The bytes of a file decide its kind. The suffix counts only for text that several kinds accept.
+ * If a source already exports functions for loaders, nothing is proposed for it. Otherwise launch
+ * functions are proposed for its C functions. */
 #include <string.h>
 
 #include "ar/ar.h"
@@ -21,17 +21,17 @@
 #include "spirv/spirv.h"
 #include "text/escape.h"
 
-/* --- Kernels of one file: which a runtime can launch, how, and under which symbol. */
+/* --- Kernels of one file: which kernels a runtime can launch, how, and by which symbol. --- */
 
-/* --- what the code of a kernel says of its launch: dimensions, blocks, bounds, shared memory ------------- */
+/* --- what a kernel's code tells about its launch: dimensions, blocks, bounds, shared memory --- */
 
-/* A plain search: its results are guesses that a person reads. */
+/* A plain text search suffices, because its results are only proposals that a person reads. */
 static bool contains(struct mpk_span text, const char *word)
 {
 	return text.len && memmem(text.data, text.len, word, strlen(word));
 }
 
-/* How each language names an index along y and z. */
+/* The names of the indices along y and z in each language. */
 static const char *const indices[][2][3] = {
 	{ { "get_global_id(1)", "get_group_id(1)", "get_local_id(1)" },
 	  { "get_global_id(2)", "get_group_id(2)", "get_local_id(2)" } },
@@ -39,7 +39,7 @@ static const char *const indices[][2][3] = {
 	{ { "%ctaid.y", "%tid.y", NULL }, { "%ctaid.z", "%tid.z", NULL } },
 };
 
-/* Returns the highest dimension whose index is used, or that a fixed block has. */
+/* Returns the highest dimension whose index is used, or whose extent a fixed block sets. */
 static unsigned count_dims(struct mpk_span code, const char *const names[2][3],
 			   const uint32_t block[3])
 {
@@ -52,7 +52,7 @@ static unsigned count_dims(struct mpk_span code, const char *const names[2][3],
 	return dims;
 }
 
-/* Returns one kernel's part of a text, as far as it can be separated from what follows. */
+/* Returns the text of one kernel, as far as it can be separated from the text that follows. */
 static struct mpk_span ptx_body(const struct mpk_init_module *m, const struct mpk_code_kernel *k)
 {
 	struct mpk_span all = m->code->bytes;
@@ -68,8 +68,9 @@ static bool is_word_byte(uint8_t c)
 	       c == '_';
 }
 
-/* Whether an integer seems to keep threads from running past the end. Without a text, a kernel
- * that takes an integer and has a fixed block is assumed to check. */
+/* Guesses whether the kernel compares its index with an integer, so that threads do not run past
+ * the end. Without source text, a kernel with an integer parameter and a fixed block is assumed to
+ * do so. */
 static bool has_bound(const struct mpk_init_kernel *k, struct mpk_span body)
 {
 	for (size_t i = 0; i < k->param_count; i++) {
@@ -92,8 +93,8 @@ static enum mpk_code init_launch_add_shared(struct mpk_init *in, struct mpk_init
 	return mpk_strmap_put(&m->shared, name, 0, &found) < 0 ? mpk_fail_nomem(in->err) : MPK_OK;
 }
 
-/* Variables outside of kernels count for the kernels that name them, and for those that call
- * functions which may. */
+/* A variable outside of kernels counts for each kernel that names it, and for each kernel that
+ * calls a function which may name it. */
 static enum mpk_code find_ptx_shared(struct mpk_init *in, struct mpk_init_module *m, size_t kernel,
 				     struct mpk_span body, bool *out)
 {
@@ -122,7 +123,7 @@ static enum mpk_code find_ptx_shared(struct mpk_init *in, struct mpk_init_module
 	return MPK_OK;
 }
 
-/* The name in front of the bracket of "extern __shared__ float s[];". */
+/* Returns the name before the bracket in "extern __shared__ float s[];". */
 static struct mpk_span name_before(const uint8_t *begin, const uint8_t *bracket)
 {
 	const uint8_t *end = bracket;
@@ -147,7 +148,7 @@ static enum mpk_code find_source_shared(struct mpk_init *in, struct mpk_init_mod
 			struct mpk_span name;
 
 			at += sizeof opening - 1;
-			if (bracket < at) /* Otherwise the one that was found before. */
+			if (bracket < at) /* else the name that was found before */
 				bracket = memchr(at, '[', (size_t)(end - at));
 			if (!bracket)
 				break;
@@ -200,7 +201,7 @@ static enum mpk_code read_launch(struct mpk_init *in, struct mpk_init_module *m,
 	}
 	k->dims = count_dims(body, indices[2], k->block);
 	if (!body.len && k->dims == 1)
-		k->dims = 0; /* Machine code does not tell. */
+		k->dims = 0; /* Machine code does not tell the number of dimensions. */
 	k->hides_shared = !body.len && f->param_bytes && strcmp(m->kind, "opencl") != 0;
 	k->bounded = has_bound(k, body);
 	return MPK_OK;
@@ -208,8 +209,8 @@ static enum mpk_code read_launch(struct mpk_init *in, struct mpk_init_module *m,
 
 /* --- whether it can be launched ---------------------------------------------------------- */
 
-/* Returns why a parameter makes a kernel useless to a runtime, as a comment for the manifest.
- * TVM passes buffers and numbers of 32 or 64 bits. */
+/* Returns the reason why a runtime cannot pass a parameter, as a comment for the manifest. TVM
+ *         passes buffers and numbers of 32 or 64 bits. */
 static const char *refusal_of(struct mpk_init *in, const struct mpk_code_param *p, size_t i)
 {
 	struct mpk_span name = p->name;
@@ -247,8 +248,8 @@ static const char *refusal_of(struct mpk_init *in, const struct mpk_code_param *
 		label);
 }
 
-/* Returns a kernel's name as its source has it, without the scopes and types of its symbol; an
- * unmangled name stays. */
+/* Returns a kernel's name as its source spells it, without the scopes and types in its symbol. A
+ *         name that is not mangled is returned unchanged. */
 static enum mpk_code short_name_of(struct mpk_span symbol, struct mpk_arena *arena,
 				   struct mpk_span *out, struct mpk_error *err)
 {
@@ -286,7 +287,7 @@ static enum mpk_code init_kernels_find_symbol(struct mpk_init *in, const struct 
 	return MPK_OK;
 }
 
-/* Returns why there is no launch function: a person must give its sizes and types. */
+/* Returns the reason why there is no launch function: a size or type that a person must give. */
 static const char *open_question(const struct mpk_init_kernel *k)
 {
 	size_t buffers = 0;
@@ -306,8 +307,8 @@ static const char *open_question(const struct mpk_init_kernel *k)
 	return buffers ? NULL : "it has no buffer that would tell the device";
 }
 
-/* Host code finds a kernel by its name, in any module.
- * Returns  1: the name is new, 0: it is not, -1: memory is out */
+/* Takes a kernel's symbol. Host code finds a kernel by name in any module, so names must be unique.
+ * Returns  1: the name is new, 0: it is taken, -1: memory is out */
 static int take_symbol(struct mpk_init *in, const struct mpk_init_kernel *k)
 {
 	size_t found;
@@ -326,7 +327,7 @@ static bool is_launched(const char *kind)
 	return false;
 }
 
-/* SPIR-V may hold kernels of OpenCL, which TVM's OpenCL loaders do not accept. */
+/* SPIR-V modules may contain OpenCL kernels, which TVM's OpenCL loaders do not accept. */
 static enum mpk_code check_model(struct mpk_init *in, const struct mpk_init_module *m, size_t i,
 				 struct mpk_init_kernel *k)
 {
@@ -342,7 +343,8 @@ static enum mpk_code check_model(struct mpk_init *in, const struct mpk_init_modu
 	return MPK_OK;
 }
 
-/* Languages whose parameters no table lists: what they do not pass is found anyway. */
+/* Checks kernels of languages whose readers list no parameters: finds parameters that no runtime
+ * can pass. */
 static const char *check_unpassable(struct mpk_init *in, const struct mpk_init_module *m, size_t i)
 {
 	const struct mpk_code_format *f = m->code->format;
@@ -358,7 +360,7 @@ static const char *check_unpassable(struct mpk_init *in, const struct mpk_init_m
 	return NULL;
 }
 
-/* A parameter that makes a runtime's compiler refuse the whole text. */
+/* Finds a parameter type that makes a runtime's compiler refuse the whole text. */
 static const char *check_types(struct mpk_init *in, const struct mpk_init_module *m,
 			       const struct mpk_init_kernel *k)
 {
@@ -374,9 +376,9 @@ static const char *check_types(struct mpk_init *in, const struct mpk_init_module
 	return NULL;
 }
 
-/* A refused kernel gets a comment, a launchable one a row, and a function where the code says
- * enough. Each reason precedes the next: who cannot launch a kernel need not know what else is
- * missing. */
+/* A refused kernel becomes a comment. A launchable kernel becomes a row, and also a function if the
+ * code tells enough. Only the first reason is printed: if a kernel cannot be launched, missing
+ * facts do not matter. */
 static enum mpk_code init_kernels_read_kernel(struct mpk_init *in, struct mpk_init_module *m,
 					      size_t i)
 {
@@ -418,8 +420,8 @@ static enum mpk_code init_kernels_read_kernel(struct mpk_init *in, struct mpk_in
 	return MPK_OK;
 }
 
-/* Fill the kernels of a module whose code is set
- * Returns  MPK_OK; MPK_E_UNSUPPORTED: it has none; MPK_E_NOMEM */
+/* Lists the kernels of a module whose code is set
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: it has no kernels; MPK_E_NOMEM */
 static enum mpk_code init_read_kernels(struct mpk_init *in, struct mpk_init_module *m)
 {
 	if (!m->code || !m->code->kernel_count)
@@ -436,10 +438,10 @@ static enum mpk_code init_read_kernels(struct mpk_init *in, struct mpk_init_modu
 
 static const char prefix[] = "__tvm_ffi_";
 
-/* Where functions begin in a text: the macro of an exporter names them, too. */
+/* Texts that precede a function's name: the prefix, or an exporter's macro. */
 static const char *const openings[] = { prefix, "TVM_FFI_DLL_EXPORT_TYPED_FUNC(" };
 
-/* Characters of C names and of symbols: compilers put '.' and '$' into names. */
+/* Characters in C names and in symbols; compilers also use '.' and '$' in symbols. */
 static bool is_name_byte(uint8_t c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -466,8 +468,8 @@ static int init_take(struct mpk_init *in, struct mpk_span name)
 	return copy ? mpk_strmap_put(&in->names, mpk_span_str(copy), 0, &found) : -1;
 }
 
-/* A C++ function outside of extern "C" has a mangled symbol. Returns where the extern "C" parts
- * end; NULL: there are none */
+/* A C++ function outside of extern "C" has a mangled symbol. Returns the end of the last extern "C"
+ * part; NULL if there is none. */
 static const uint8_t *mangled_end(const struct mpk_init_file *file, const char *opening)
 {
 	static const char *const cxx[] = { ".cc", ".cpp", ".cxx", NULL };
@@ -515,7 +517,7 @@ static enum mpk_code scan_text(struct mpk_init *in, const struct mpk_init_file *
 
 /* --- C functions -------------------------------------------------------------------- */
 
-/* Of declarations and definitions in several files the definition counts, else the first. */
+/* If several files have the same function, its definition counts, else its first declaration. */
 static enum mpk_code add_call(struct mpk_init *in, const struct mpk_init_file *file,
 			      const struct mpk_cfunction *f, bool is_header)
 {
@@ -535,7 +537,7 @@ static enum mpk_code add_call(struct mpk_init *in, const struct mpk_init_file *f
 	return MPK_OK;
 }
 
-/* @count   receives the number that can be called */
+/* @count   receives the number of functions that can be called */
 static enum mpk_code read_functions(struct mpk_init *in, const struct mpk_init_file *file,
 				    size_t *count)
 {
@@ -556,7 +558,7 @@ static enum mpk_code read_functions(struct mpk_init *in, const struct mpk_init_f
 	return MPK_OK;
 }
 
-/* Lists what an object defines for others: C functions that a header declares. */
+/* Lists the symbols that an object exports: C functions that some header declares. */
 static enum mpk_code list_defined(struct mpk_init *in, struct mpk_span object)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
@@ -657,7 +659,7 @@ static enum mpk_code read_host(struct mpk_init *in, const struct mpk_init_file *
 
 /* --- all files ----------------------------------------------------------------------- */
 
-/* "dir/my kernel.cl": "my_kernel" */
+/* Returns "my_kernel" for "dir/my kernel.cl". */
 static const char *stem_of(struct mpk_arena *arena, const char *path)
 {
 	const char *base = mpk_path_name(path);
@@ -671,7 +673,7 @@ static const char *stem_of(struct mpk_arena *arena, const char *path)
 	return name && !*name ? "package" : name;
 }
 
-/* Modules are few. */
+/* Compares with every other id, as there are few modules. */
 static const char *choose_id(struct mpk_init *in, const char *path)
 {
 	const char *stem = stem_of(in->arena, path), *id = stem;
@@ -688,7 +690,7 @@ static const char *choose_id(struct mpk_init *in, const char *path)
 	return NULL;
 }
 
-/* Returns the language of a text by its suffix, where its words do not tell. */
+/* Returns the format that the suffix of a text names, if the text itself does not tell. */
 static const struct mpk_code_format *init_format_of(const struct mpk_init_file *file)
 {
 	static const char *const cl[] = { ".cl", NULL };
@@ -713,7 +715,8 @@ static bool is_host_code(const struct mpk_init_file *file, const struct mpk_code
 		(f == &mpk_format_elf || f == &mpk_format_archive));
 }
 
-/* Of the images of a fatbin, which hold the same kernels, PTX tells most. */
+/* All images of a fatbin have the same kernels. Returns PTX if there is some, because it tells most
+ * about them. */
 static const struct mpk_code_info *most_telling(const struct mpk_code_info *code)
 {
 	const struct mpk_code_info *lister = mpk_code_info_lister(code);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Proposes launch functions that are safe: where a kernel compares its index with no bound, no
- * more threads run than there are elements. */
+/* Proposes launch functions that are safe to call: if a kernel does not compare its index with a
+ * bound, no more threads are started than there are elements. */
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
@@ -8,20 +8,20 @@
 #include "package/internal/package.h"
 #include "text/escape.h"
 
-/* --- Functions that call C functions, as mpack init prints them.
+/* --- Launch functions that call C functions, as mpack init prints them.
  *
- * Extents are those that loops or declarations prove. Where nothing does, a tensor gets an extent
- * of its own, and a person is asked.
- */
+ * An extent is proposed only if loops or declarations prove it. Otherwise each tensor gets an
+ * extent of its own, and a comment asks the reader to decide. */
 
 /* A function that is being written. */
 struct call {
 	struct mpk_init *in;
 	const struct mpk_cfunction *f;
-	const char **names; /* names of parameters, as expressions take them */
-	bool *is_extent;    /* for each parameter: shapes tell its value */
-	bool renamed;       /* a parameter has another name than in C */
-	size_t length;      /* the parameter whose name makes it the length; SIZE_MAX: none */
+	const char **names; /* names of parameters, as expressions spell them */
+	bool *is_extent;    /* for each parameter: whether its value follows from shapes */
+	bool renamed;       /* some parameter's name differs from the one in C */
+	/* index of the integer that is the length, judged by its name; SIZE_MAX: none */
+	size_t length;
 };
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -51,7 +51,7 @@ static bool calls_is_integer(const struct mpk_cfunction_value *v)
 	       (v->dtype.code == MPK_DTYPE_INT || v->dtype.code == MPK_DTYPE_UINT);
 }
 
-/* Recognises a length by its name: the only integer, with a usual name of lengths. */
+/* Finds the length by its name: it is the only integer, and is called as lengths usually are. */
 static size_t calls_find_length(const struct call *c)
 {
 	static const char *const words[] = { "n",          "len",          "length", "size",
@@ -77,7 +77,7 @@ static bool is_open_pointer(const struct mpk_cfunction_value *v)
 
 /* --- text --------------------------------------------------------------------------------------- */
 
-/* Prints a type that any C compiler takes, whatever typedefs the text has. */
+/* Prints a type that every C compiler knows, independent of typedefs in the text. */
 static const char *c_name(struct mpk_dtype t)
 {
 	static const struct {
@@ -117,7 +117,7 @@ static void put_prototype(struct call *c)
 		mpk_strbuf_puts(&text, i ? ", " : "");
 		put_c_value(&text, &c->f->params[i]);
 		mpk_strbuf_put_span(&text, c->f->params[i].name);
-		if (!c->f->params[i].name.len) /* "float " */
+		if (!c->f->params[i].name.len) /* a type without a name: "float " */
 			text.len -= text.len && text.data[text.len - 1] == ' ';
 	}
 	mpk_strbuf_putc(&text, ')');
@@ -191,10 +191,10 @@ static bool is_int(const struct mpk_cfunction_value *v)
 	return calls_is_integer(v) && v->dtype.code == MPK_DTYPE_INT && v->dtype.bits == 32;
 }
 
-/* --- what a person is to decide ------------------------------------------------------------------ */
+/* --- questions for the reader ----------------------------------------------------------------- */
 
 /* Prints "# decide: a, b and c" for the parameters that is_one selects.
- * Returns  how many */
+ * Returns  the number of these parameters */
 static size_t calls_put_names(struct call *c, bool (*is_one)(const struct call *c, size_t i))
 {
 	size_t count = 0, put = 0;
@@ -224,7 +224,7 @@ static bool is_void(const struct call *c, size_t i)
 	return c->f->params[i].kind == MPK_CFUNCTION_POINTER && !c->f->params[i].dtype.bits;
 }
 
-/* Whether an integer may choose the elements that are touched, where some extents are unknown. */
+/* Whether some extents are unknown and an integer may decide which elements are accessed. */
 static bool is_loose(const struct call *c, size_t i)
 {
 	bool open = false;
@@ -264,7 +264,8 @@ void mpk_init_put_call(struct mpk_init *in, const struct mpk_cfunction *f)
 {
 	struct call whole = { .in = in, .f = f }, *c = &whole;
 
-	/* In generations without a prefix the symbol of a function is its name. */
+	/* In generations without a prefix, a launch function would have the same symbol as the C
+	 * function. */
 	const char *own = mpk_arena_text(c->in->arena, c->f->name);
 
 	if (own && c->in->abi && strcmp(c->in->abi, "ffi") != 0)
@@ -276,8 +277,8 @@ void mpk_init_put_call(struct mpk_init *in, const struct mpk_cfunction *f)
 		return;
 	}
 
-	/* A number that a single array tells need not be passed; a name counts only where no
-	 * body tells more. */
+	/* A number that the extent of one array gives need not be passed. A length that is only
+	 * recognised by name counts only if there is no body to read. */
 	bool open = false, told = false;
 
 	for (size_t i = 0; i < c->f->param_count; i++) {
@@ -332,13 +333,15 @@ struct function {
 	struct mpk_init *in;
 	const struct mpk_init_module *m;
 	const struct mpk_init_kernel *k;
-	const char **names; /* names of parameters, as expressions take them */
-	size_t length;      /* the parameter with the number of elements; param_count: none */
-	bool all_long;      /* all buffers have that length, not only those that the text shows */
-	bool guarded;       /* an integer bounds the index */
+	const char **names; /* names of parameters, as expressions spell them */
+	/* index of the parameter with the number of elements; param_count: none */
+	size_t length;
+	/* all buffers have that length, also those that the text does not show */
+	bool all_long;
+	bool guarded;       /* an integer is compared with the index */
 	const char *extent; /* the common length of buffers; NULL: each has its own */
-	const char *total;  /* number of elements that threads are started for */
-	const char *off;    /* "# " where the function is only proposed */
+	const char *total;  /* number of threads to start */
+	const char *off;    /* "# " if the function is only proposed, as a comment */
 };
 
 static bool init_functions_is_integer(const struct mpk_code_param *p)
@@ -355,7 +358,7 @@ static bool is_buffer(const struct mpk_code_param *p)
 
 /* --- names -------------------------------------------------------------------------------- */
 
-/* Parameters of kernels may contain characters that the manifest does not allow. */
+/* Parameters of kernels may contain characters that a manifest does not allow. */
 static const char *plain_name(struct function *f, size_t i)
 {
 	struct mpk_span name = f->k->params[i].name;
@@ -394,8 +397,8 @@ static bool is_one_of(const char *name, const char *const *words)
 	return false;
 }
 
-/* Finds the integer that is the length of all buffers: its name says so, or it is the only one
- * with a usual name. */
+/* Finds the integer that is the length of all buffers: its name says so, or it is the only integer
+ * with a usual name for lengths. */
 static size_t find_length_by_name(const struct function *f)
 {
 	static const char *const certain[] = { "n_elements", "num_elements", "numel",
@@ -416,7 +419,7 @@ static size_t find_length_by_name(const struct function *f)
 	return integers == 1 ? found : f->k->param_count;
 }
 
-/* Finds the integer that the text compares the index along a dimension with; param_count: none. */
+/* Finds the integer that the text compares with the index along a dimension; param_count: none. */
 static size_t bound_of(const struct function *f, unsigned dim)
 {
 	size_t bound = f->k->reach ? f->k->reach->bound[dim] : SIZE_MAX;
@@ -426,7 +429,8 @@ static size_t bound_of(const struct function *f, unsigned dim)
 		       : f->k->param_count;
 }
 
-/* Whether a buffer is as long as the length says: only elements at the index are used. */
+/* Whether a buffer has as many elements as the length says: the kernel accesses it only at the
+ * index. */
 static bool is_long(const struct function *f, size_t i)
 {
 	const struct mpk_source_code_reach *reach = f->k->reach;
@@ -455,7 +459,7 @@ static const char *own_extent(struct function *f, size_t i)
 	return wish ? mpk_init_free_name(f->in, f->names, f->k->param_count, wish) : NULL;
 }
 
-/* The last buffer that is written is the result, by convention. */
+/* By convention, the result is the last buffer that is written. */
 static size_t find_result(const struct function *f)
 {
 	size_t last = 0;
@@ -514,7 +518,7 @@ static void init_functions_put_param(struct function *f, size_t i)
 	mpk_strbuf_puts(out, p->read_only ? "in " : "");
 	mpk_strbuf_puts(out, t.bits ? mpk_dtype_print(t, type) : "TYPE");
 	mpk_strbuf_printf(out, "[%s", extent ? extent : "n");
-	if (p->dtype.lanes > 1) /* three elements take the room of four */
+	if (p->dtype.lanes > 1) /* a vector of three elements is as large as one of four */
 		mpk_strbuf_printf(out, ", %u",
 				  p->dtype.lanes == 3 && f->m->code->format == &mpk_format_opencl
 					  ? 4U
@@ -603,10 +607,10 @@ static void put_grid_of_several(struct function *f)
 	put_block(f, block, k->dims);
 }
 
-/* --- what a person is to decide ------------------------------------------------------------ */
+/* --- questions for the reader -------------------------------------------------------------- */
 
 /* Prints "a, b and c": the names of the parameters that is_one selects.
- * Returns  how many */
+ * Returns  the number of these parameters */
 static size_t init_functions_put_names(struct function *f,
 				       bool (*is_one)(const struct function *f, size_t i))
 {
@@ -627,8 +631,8 @@ static size_t init_functions_put_names(struct function *f,
 	return count;
 }
 
-/* Whether an integer that no buffer's length is checked against may choose the elements that are
- * touched. */
+/* Whether an integer that is not checked against any buffer's length may decide which elements are
+ * accessed. */
 static bool is_unchecked(const struct function *f, size_t i)
 {
 	return i != f->length && init_functions_is_integer(&f->k->params[i]) &&
@@ -675,7 +679,7 @@ static void put_why(struct function *f)
 	mpk_strbuf_puts(f->in->out, "# decide: ");
 	put_what_runs(f);
 
-	/* Lists what the code does not prove, as lines that a person must answer. */
+	/* Lists facts that the code does not prove, one line each, for the reader to decide. */
 	const struct mpk_source_code_reach *reach = f->k->reach;
 	struct mpk_strbuf *out = f->in->out;
 	size_t count = init_functions_put_names(f, is_used_otherwise);
@@ -725,8 +729,8 @@ static void init_functions_put_function(struct function *f)
 	mpk_strbuf_putc(out, '\n');
 	put_lists(f);
 
-	/* With a bound in the code the grid may be rounded up; without one it is rounded down,
-	 * and blocks have one thread unless the kernel demands another block. */
+	/* If the code has a bound, the grid may be rounded up. Without one the grid is rounded
+	 * down, and blocks have one thread unless the kernel requires another block. */
 	const struct mpk_init_kernel *k = f->k;
 	uint32_t most = k->threads && k->threads < BLOCK_USUAL ? k->threads : BLOCK_USUAL;
 	uint32_t block = k->block[0] ? k->block[0] : f->guarded ? limit_block(k, most) : 1;

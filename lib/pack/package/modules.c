@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules between manifest and tree: launch functions are checked against the demands of their
- * kernels' code and placed among the modules, and equal modules become one with several
- * importers. A driver would refuse a block that a kernel was not compiled for at every call, so
- * this is reported when the package is built. */
+/* Places launch functions among the modules and merges equal modules, after the manifest was read
+ * and before the tree is made. Launch functions are checked against the requirements of their
+ * kernels' code: a driver would refuse a block that a kernel was not compiled for at every call, so
+ * the error is reported when the package is built. Of equal modules one remains, with several
+ * importers. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 struct block {
 	int64_t extent[3];
 	bool constant[3];
-	bool all; /* constant */
+	bool all; /* all three are constant */
 };
 
 /* A missing extent is 1, as in the generated code. */
@@ -33,8 +34,8 @@ static struct block block_of(const struct mpk_launch_step *step)
 	return b;
 }
 
-/* Extents are at least 1 and drivers count to 1024: a number that does not fit is too large,
- * too. */
+/* Returns the number of threads. Extents are at least 1 and drivers allow at most 1024 threads, so
+ *         an overflow is reported as too large. */
 static uint64_t threads(const int64_t extent[3])
 {
 	uint64_t n = 1;
@@ -45,7 +46,7 @@ static uint64_t threads(const int64_t extent[3])
 	return n;
 }
 
-/* OpenCL passes local memory as an argument of the kernel, which TVM's loader cannot give. */
+/* OpenCL passes local memory as a kernel argument, which TVM's loader cannot do. */
 static void check_shared(struct mpk_loader *l, const struct mpk_manifest_step *m,
 			 const struct mpk_launch_step *step, const char *function)
 {
@@ -58,8 +59,9 @@ static void check_shared(struct mpk_loader *l, const struct mpk_manifest_step *m
 			function, step->kernel);
 }
 
-/* The code knows what it was compiled for: reqd_work_group_size, .reqntid and the like in
- * block, .maxntid in max_threads. Extents that depend on arguments are left to the driver. */
+/* Compares a block with the one that the code was compiled for: block has reqd_work_group_size,
+ * .reqntid and the like, max_threads has .maxntid. Extents that depend on arguments are checked by
+ * the driver at run time. */
 static void check_block(struct mpk_loader *l, const struct mpk_manifest_step *m,
 			const struct mpk_launch_step *step, const char *function)
 {
@@ -100,10 +102,10 @@ static void check_steps(struct mpk_loader *l, const struct mpk_launch *launches)
 		}
 }
 
-/* --- their place ------------------------------------------------------------------ */
+/* --- the place of launch functions among the modules ------------------------------ */
 
-/* Returns the module that the generated code joins: the first host module, otherwise a new one
- * after all others, which becomes the root unless the manifest names another. */
+/* Returns the module that gets the generated code: the first host module. If there is none, a new
+ *         module is added at the end; it becomes the root unless the manifest names another. */
 static size_t host_of(const struct mpk_manifest *m, struct mpk_module *modules, size_t *count,
 		      size_t *root)
 {
@@ -130,8 +132,8 @@ static bool *imported(struct mpk_loader *l, const struct mpk_module *modules, si
 	return known;
 }
 
-/* The code finds its kernels among the imports of the library: modules that no host module
- * imports yet are added. */
+/* Generated code looks for its kernels among the library's imports. So modules that no host module
+ * imports yet are added to the imports. */
 static void import_kernels(struct mpk_loader *l, const struct mpk_launch *launches,
 			   struct mpk_module *modules, size_t count, size_t host)
 {
@@ -151,7 +153,8 @@ static void import_kernels(struct mpk_loader *l, const struct mpk_launch *launch
 		for (size_t s = 0; s < launches[i].step_count; s++) {
 			size_t module = launches[i].steps[s].module;
 
-			if (launches[i].steps[s].callee) /* it is linked */
+			/* a C function needs no import: it is linked */
+			if (launches[i].steps[s].callee)
 				continue;
 			if (!known[module])
 				imports[used++] = module;
@@ -162,7 +165,7 @@ static void import_kernels(struct mpk_loader *l, const struct mpk_launch *launch
 	modules[host].import_count = used;
 }
 
-/* Checks blocks also where other rules failed, so that one run finds all mistakes. */
+/* Checks blocks even if other rules failed, so that one run reports all mistakes. */
 static const struct mpk_launch *place_launches(struct mpk_loader *l, struct mpk_module *modules,
 					       size_t *count, size_t *root)
 {
@@ -183,9 +186,9 @@ static const struct mpk_launch *place_launches(struct mpk_loader *l, struct mpk_
 	return launches;
 }
 
-/* --- the same module twice ----------------------------------------------------- */
+/* --- equal modules ------------------------------------------------------------- */
 
-/* Returns the bytes of a piece: in memory, or in the mapping of its file. */
+/* Returns the bytes of a piece, from memory or from the mapping of its file. */
 static const uint8_t *piece_bytes(const struct mpk_loader *l, const struct mpk_piece *p)
 {
 	struct mpk_span view;
@@ -198,7 +201,7 @@ static const uint8_t *piece_bytes(const struct mpk_loader *l, const struct mpk_p
 	return NULL;
 }
 
-/* Compares piece by piece, whatever the boundaries are. */
+/* Compares bytes; the two ropes may be cut into pieces differently. */
 static bool same_content(const struct mpk_loader *l, const struct mpk_rope *a,
 			 const struct mpk_rope *b)
 {
@@ -237,8 +240,8 @@ struct candidate {
 	size_t index;
 };
 
-/* Equal modules have equal lengths and kinds, so that a search for twins ends where the
- * length changes. */
+/* Equal modules have equal lengths and kinds, so the search for equal modules can stop where the
+ * length or kind changes. */
 static int dedup_compare(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
@@ -262,7 +265,8 @@ static size_t list_candidates(const struct mpk_module *modules, const size_t *tw
 	return used;
 }
 
-/* Finds equal modules among those whose imports are final; true when there are any. */
+/* Finds equal modules among those whose imports will not change any more. Returns true if it found
+ * any. */
 static bool find_twins(const struct mpk_loader *l, const struct mpk_module *modules, size_t *twin,
 		       size_t count, struct candidate *c)
 {
@@ -285,7 +289,8 @@ static bool find_twins(const struct mpk_loader *l, const struct mpk_module *modu
 	return found;
 }
 
-/* Copies imports before they change: the manifest's own arrays stay as the user wrote them. */
+/* Copies a list of imports before changing it: the manifest's own arrays must keep what the user
+ * wrote. */
 static bool redirect(struct mpk_loader *l, struct mpk_module *modules, const size_t *twin,
 		     size_t count, size_t *root)
 {
@@ -303,7 +308,7 @@ static bool redirect(struct mpk_loader *l, struct mpk_module *modules, const siz
 	return true;
 }
 
-/* A kernel of a dropped module is that of its twin. */
+/* Kernels of a dropped module are taken from the equal module that remains. */
 static const struct mpk_launch *follow_twins(struct mpk_loader *l,
 					     const struct mpk_launch *launches, const size_t *twin)
 {
@@ -328,7 +333,7 @@ static const struct mpk_launch *follow_twins(struct mpk_loader *l,
 	return copy;
 }
 
-/* Importers of twins may be twins themselves, so this repeats until nothing is found. */
+/* Merging modules may make their importers equal, so this repeats until nothing is found. */
 static void dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count, size_t *root,
 		  const struct mpk_launch **launches)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads a manifest with its files as a tree and a blob. Files are beside the manifest, or in
- * memory.
+/* Loads a manifest and its files as a tree and a blob. Files are read from the manifest's folder,
+ * or given in memory.
  *
- * A finding does not end the load: the rest is still checked, so that one run reports
- * everything. */
+ * An error does not end the load: the rest is still checked, so that one run reports everything. */
 #include "package/package.h"
 
 #include <errno.h>
@@ -20,14 +19,14 @@
 
 /* --- files ------------------------------------------------------------------------ */
 
-/* Returns a path of the manifest as it is opened from here; NULL: out of memory. Every path that
- * is asked for becomes an input of the package, which a depfile lists. */
+/* Returns the path that opens a file of the manifest from the current folder; NULL: out of memory.
+ *         Every such path is recorded as an input of the package, which a depfile lists. */
 static const char *loader_path(struct mpk_loader *l, struct mpk_toml_str name)
 {
 	const char *dir = name.text[0] == '/' ? "" : l->manifest->dir;
 
-	/* "-" is a file here, standard input is for command lines; compilers take "-x.c" for an
-	 * option and "@x.c" for a file of options. */
+	/* Here "-" names a file; only command lines use it for standard input. Compilers take
+	 * "-x.c" for an option and "@x.c" for a file of options. */
 	if (!dir[0] && (name.text[0] == '-' || name.text[0] == '@'))
 		dir = "./";
 	const char *path = mpk_arena_printf(l->arena, "%s%s", dir, name.text);
@@ -60,8 +59,8 @@ static const struct mpk_memory_file *loader_memory_file(const struct mpk_loader 
 									      : NULL;
 }
 
-/* One struct for each path, so that all modules that name a file see the same bytes and its code
- * is read once. */
+/* There is one struct for each path, so that all modules that name a file see the same bytes, and
+ * its code is read once. */
 static struct mpk_file *package_remember(struct mpk_loader *l, struct mpk_file *f)
 {
 	size_t ignored;
@@ -81,7 +80,7 @@ struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
 	if (!path)
 		return NULL;
 
-	/* A map's values are numbers; a file's is its address, which is valid as long as the
+	/* A map stores numbers. The number here is the struct's address, valid as long as the
 	 * arena. */
 	size_t at;
 
@@ -94,7 +93,7 @@ struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
 		l->failed = true;
 		return NULL;
 	}
-	if (memory) { /* nobody has to close it, so it is not listed */
+	if (memory) { /* nothing to close, so it is not listed */
 		*f = (struct mpk_file){ .map = { .bytes = memory->bytes, .fd = -1 }, .path = path };
 		return package_remember(l, f);
 	}
@@ -112,8 +111,8 @@ struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
 	return package_remember(l, f);
 }
 
-/* Code is read once for each file, when the first module asks: a fatbin may take longer to read
- * than to copy. */
+/* Reads the code of each file once, when the first module asks: reading a fatbin may take longer
+ * than copying it. */
 const struct mpk_code_info *mpk_loader_code(struct mpk_loader *l, struct mpk_file *f)
 {
 	struct mpk_code_info *code;
@@ -128,17 +127,17 @@ const struct mpk_code_info *mpk_loader_code(struct mpk_loader *l, struct mpk_fil
 	return f->code = code;
 }
 
-/* --- files that are named but not read here -------------------------------------------- */
+/* --- files that are named but not read ------------------------------------------------- */
 
-/* Only checks that a file for the compiler exists, so that a slip is reported here with its
- * position, together with all others. */
+/* Only checks that a file for the compiler exists, so that a wrong name is reported here with its
+ * position, together with all other findings. */
 static const char *loader_look_for(struct mpk_loader *l, struct mpk_toml_str name, bool is_input)
 {
 	const char *path = loader_path(l, name);
 
 	if (!path)
 		return NULL;
-	l->input_count -= !is_input; /* it was noted last */
+	l->input_count -= !is_input; /* it was recorded last, so it can be removed again */
 	if (!loader_memory_file(l, name) && access(path, R_OK) != 0)
 		mpk_loader_error(l, name.pos, MPK_E_IO, "source-file", "'%s': cannot read: %s",
 				 MPK_QUOTE(mpk_toml_str_span(name)), strerror(errno));
@@ -147,7 +146,7 @@ static const char *loader_look_for(struct mpk_loader *l, struct mpk_toml_str nam
 
 /* --- host code: sources with their flags, and libraries ------------------------------- */
 
-/* Checks that the files for compiler and linker exist, so that a slip is reported with its
+/* Checks that the files for compiler and linker exist, so that a wrong name is reported with its
  * position. */
 
 /* The flags of one module, for C and for C++, which differ in the standard. */
@@ -185,7 +184,7 @@ static struct mpk_words host_flags(struct mpk_loader *l, const struct mpk_manife
 	return (struct mpk_words){ words, count };
 }
 
-/* Checks each folder once, whichever languages the module has. */
+/* Checks each folder once, even if the module has sources in several languages. */
 static struct flags module_flags(struct mpk_loader *l, const struct mpk_manifest_module *m)
 {
 	const char **folders = mpk_arena_array(l->arena, m->include.count + 1, sizeof *folders);
@@ -198,7 +197,7 @@ static struct flags module_flags(struct mpk_loader *l, const struct mpk_manifest
 	return (struct flags){ host_flags(l, m, folders, false), host_flags(l, m, folders, true) };
 }
 
-/* Only sources for a compiler of C or C++ are compiled with flags. */
+/* Returns the flags for a source. Only sources for a C or C++ compiler get flags. */
 static struct mpk_words source_flags(const struct flags *f, const char *path)
 {
 	const char *dot = path ? strrchr(path, '.') : NULL;
@@ -211,7 +210,8 @@ static struct mpk_words source_flags(const struct flags *f, const char *path)
 	return (struct mpk_words){ 0 };
 }
 
-/* "m" is a library of the system, "lib/libown.so" a file of the package. */
+/* Returns the linker's word for a library: "m" is a system library, "lib/libown.so" a file of the
+ *         package. */
 static const char *library(struct mpk_loader *l, struct mpk_toml_str name)
 {
 	const char *word = strchr(name.text, '/') ? loader_look_for(l, name, true)
@@ -221,8 +221,8 @@ static const char *library(struct mpk_loader *l, struct mpk_toml_str name)
 	return word;
 }
 
-/* @unreached  for each module, whether the root does not reach it: then it is not part of the
- * package */
+/* @unreached  for each module, whether it cannot be reached from the root and so is not part of the
+ *             package */
 static void list_sources(struct mpk_loader *l, const bool *unreached, struct mpk_package *out)
 {
 	size_t most = 0, most_libraries = 0;
@@ -276,12 +276,12 @@ static struct mpk_manifest_module *own_modules(struct mpk_loader *l, struct mpk_
 	return own;
 }
 
-/* Modules that the manifest's checks refused get an empty content, so that indices stay those of
- * the manifest. */
+/* Modules that the manifest's checks refused get an empty content, so that indices remain the
+ * manifest's. */
 static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest_module *own)
 {
 	size_t count = l->manifest->module_count;
-	/* one more: launch functions may add a host module of their own */
+	/* one more, because launch functions may add a host module */
 	struct mpk_module *modules = mpk_arena_array(l->arena, count + 1, sizeof *modules);
 	struct mpk_rope *ropes = mpk_arena_array(l->arena, count, sizeof *ropes);
 
@@ -298,8 +298,8 @@ static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest
 		if (!m->is_host && m->valid)
 			mpk_loader_put_payload(l, m, &ropes[i]);
 		else if (!m->is_host) {
-			/* A module with other errors cannot be packed, but its files may be
-			 * missing, too. */
+			/* A module with other errors cannot be packed, but missing files are still
+			 * reported. */
 			if (m->payload.text)
 				(void)loader_look_for(l, m->payload, true);
 			if (m->data.text)
@@ -320,7 +320,7 @@ static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-/* Returns the first error, but errors about contents before errors about missing files. */
+/* Returns the first error; errors about contents take precedence over missing files. */
 static enum mpk_code fail_with_first(const struct mpk_report *report, size_t from,
 				     struct mpk_error *err)
 {
@@ -340,8 +340,8 @@ static enum mpk_code fail_with_first(const struct mpk_report *report, size_t fro
 	return first->code;
 }
 
-/* The order is needed: modules before launch functions, which read the code; both before the
- * order of the tree. */
+/* The order matters: launch functions need the code that modules have read, and the order of the
+ * tree needs both. */
 static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out,
 				   struct mpk_error *err)
 {
@@ -360,7 +360,7 @@ static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out
 		out->needs_blob = mpk_graph_needs_blob(&graph, &out->tree);
 	}
 
-	/* A content is one of the ropes of load_modules, in the order of the manifest. */
+	/* Each node's content is one of the ropes of load_modules, in the order of the manifest. */
 	size_t *of = mpk_arena_array(l->arena, out->tree.count, sizeof *of);
 
 	MPK_TRY_ALLOC(of, err);
@@ -377,7 +377,7 @@ static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out
 	return MPK_OK;
 }
 
-/* Moves the list from the heap, where it grew, into the caller's arena. */
+/* Moves the list from the heap, where it was collected, into the caller's arena. */
 static bool keep_inputs(struct mpk_loader *l, struct mpk_package *out)
 {
 	const char **inputs = mpk_arena_array(l->arena, l->input_count, sizeof *inputs);

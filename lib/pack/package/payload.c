@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* payload.c - makes the payload of a module: a file as it is, an executor from its parts, or
- * code files with their table */
+/* payload.c - makes the payload of a module: a given file unchanged, an executor from its parts, or
+ * code files with their kernel table */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static const struct {
 	{ ".hip", "hip" },       { ".wgsl", "wgsl" },           { ".so", "so" },
 };
 
-/* A suffix is the user's claim about the file; the bytes are compared with it afterwards. */
+/* Returns the format that the suffix names. The bytes are compared with it afterwards. */
 static const char *format_of_suffix(const char *path)
 {
 	const char *dot = strrchr(path, '.');
@@ -53,7 +53,7 @@ static const char *format_find(const char *const *formats, size_t max, const cha
 	return NULL;
 }
 
-/* Reads the bytes where the suffix says nothing, or names a format that the kind does not have. */
+/* Reads the bytes if the suffix tells nothing, or tells a format that the kind does not accept. */
 static const char *guess_format(const char *const *formats, size_t max, const char *kind,
 				const char *path, struct mpk_span bytes)
 {
@@ -67,8 +67,8 @@ static const char *guess_format(const char *const *formats, size_t max, const ch
 
 enum { HINT_BYTES = 160 };
 
-/* Returns ": this is PTX text; kind = \"cuda\"?", or only the format where the kind has it; the
- * caller's text where the format is unknown. */
+/* Describes the bytes for a message: ": this is PTX text; kind = \"cuda\"?", or only the format if
+ * the kind accepts it. Returns the caller's text if the format is unknown. */
 static const char *what_it_is(const struct mpk_device_code *d, struct mpk_span bytes,
 			      const char *otherwise, char out[HINT_BYTES])
 {
@@ -88,7 +88,8 @@ static const char *what_it_is(const struct mpk_device_code *d, struct mpk_span b
 	return out;
 }
 
-/* A module has one format: the manifest's, else that of its first file. */
+/* All files of a module have the same format: the one in the manifest, else that of the first
+ * file. */
 static void package_device_check_format(struct mpk_device_code *d, struct mpk_toml_str name,
 					const struct mpk_file *f)
 {
@@ -130,7 +131,7 @@ static struct mpk_file *open_checked(struct mpk_device_code *d, struct mpk_toml_
 	return f;
 }
 
-/* The module's own file, and the table that it completes. */
+/* Opens the module's own file, and completes the kernel table from it. */
 static bool open_data(struct mpk_device_code *d)
 {
 	if (d->m->data.text)
@@ -139,7 +140,7 @@ static bool open_data(struct mpk_device_code *d)
 	return d->m->function_count != 0;
 }
 
-/* Opens every file, also after a failure, so that all findings come in one run. */
+/* Opens every file, even after a failure, so that one run reports all findings. */
 static bool open_files(struct mpk_device_code *d)
 {
 	size_t count = d->m->function_count;
@@ -161,8 +162,8 @@ static bool open_files(struct mpk_device_code *d)
 
 /* --- kernels --------------------------------------------------------------------------- */
 
-/* Returns the kernel that the user probably meant, or count. When thousands are missing among
- * thousands of others, the last ones get no hints. */
+/* Returns the kernel that the user probably meant, or count. If thousands of kernels are missing,
+ *         the last of them get no suggestion, which would take too long. */
 static size_t closest_kernel(struct mpk_device_code *d, struct mpk_span name, size_t count)
 {
 	uint64_t letters = 0;
@@ -208,8 +209,8 @@ static void missing_kernel(struct mpk_device_code *d, size_t i, const struct mpk
 	d->valid = false;
 }
 
-/* Reports what its reader found wrong with a file; a preprocessor may leave valid text of a
- * source. */
+/* Reports the error that the reader of a file found. The text before preprocessing may be broken
+ * although the result is valid, so for sources this is not fatal. */
 static void broken_file(struct mpk_device_code *d, size_t i, const struct mpk_code_info *found)
 {
 	const struct mpk_error *err = mpk_code_info_problem(found);
@@ -235,7 +236,7 @@ static const struct mpk_code_kernel *kernel_in(const struct mpk_code_info *found
 	return lister && mpk_code_info_find(lister, name, &k) ? &lister->kernels[k] : NULL;
 }
 
-/* The kernels of one file: function i and those after it with the same file. */
+/* Checks the kernels of one file: function i, and those after it with the same file. */
 static void check_kernels_from(struct mpk_device_code *d, size_t i)
 {
 	const struct mpk_code_info *found = mpk_loader_code(d->l, d->files[i]);
@@ -246,7 +247,7 @@ static void check_kernels_from(struct mpk_device_code *d, size_t i)
 		broken_file(d, i, found);
 		return;
 	}
-	d->names = NULL; /* were another file's */
+	d->names = NULL; /* the names were those of another file */
 	for (size_t k = i; k < d->m->function_count && d->files[k] == d->files[i]; k++) {
 		struct mpk_span name = mpk_toml_str_span(d->m->functions[k].name);
 
@@ -270,9 +271,10 @@ static void check_kernels(struct mpk_device_code *d)
 			check_kernels_from(d, i);
 }
 
-/* Open the code files of a device module, complete its table with the rows that launch functions tell,
- * and look for the kernels; problems become findings
- * Returns  true: the module has kernels, and d->valid and d->format say whether it can be written */
+/* Opens the code files of a device module, completes its table with rows from launch functions,
+ * and looks for the kernels; problems become findings
+ * Returns  true: the module has kernels, and d->valid and d->format say whether it can be
+ *          written */
 static bool device_code_read(struct mpk_device_code *d)
 {
 	if (!open_data(d) || !open_files(d))
@@ -283,8 +285,8 @@ static bool device_code_read(struct mpk_device_code *d)
 
 /* --- pieces of a source ------------------------------------------------------------------- */
 
-/* TVM's OpenCL loader compiles each kernel of a module by itself: it splits the source at
- * lines "// Function: NAME" (SplitKernels in src/runtime) and wants one part for each kernel. */
+/* TVM's OpenCL loader compiles each kernel of a module separately: it splits the source at lines
+ * "// Function: NAME" (SplitKernels in src/runtime) and expects one part for each kernel. */
 void mpk_pieces_put(struct mpk_rope *rope, struct mpk_span kernel, struct mpk_span source)
 {
 	while (source.len && source.data[source.len - 1] == 0)
@@ -297,8 +299,8 @@ void mpk_pieces_put(struct mpk_rope *rope, struct mpk_span kernel, struct mpk_sp
 		mpk_rope_put_bytes(rope, mpk_span_str("\n"));
 }
 
-/* Puts a large file into the rope as a range, which the kernel copies later; a small one was
- * read into memory and closed. */
+/* Adds a large file to the rope as a range, whose bytes the operating system copies later. A small
+ * file is already in memory, and its descriptor is closed. */
 static void put_file_range(const struct mpk_file *f, uint64_t off, uint64_t len,
 			   struct mpk_rope *rope)
 {
@@ -312,8 +314,8 @@ static void put_file_range(const struct mpk_file *f, uint64_t off, uint64_t len,
 
 /* --- graph and AOT executors --------------------------------------------------- */
 
-/* Puts the tensors of the parameter file, unchanged and all at once: one by one, tensors that
- * are not large would pass through memory. */
+/* Adds the tensors of the parameter file, unchanged and as one piece: if added one by one, small
+ * tensors would be copied through memory. */
 static bool executor_params(struct mpk_loader *l, const struct mpk_manifest_module *m,
 			    struct mpk_params *out, struct mpk_rope *tensors)
 {
@@ -336,8 +338,8 @@ static bool executor_params(struct mpk_loader *l, const struct mpk_manifest_modu
 	return false;
 }
 
-/* Reads only enough to tell a graph from another JSON file: the executor reads it when it is
- * loaded. */
+/* Reads only enough to distinguish a graph from another JSON file; the executor parses the graph
+ * when it is loaded. */
 static void executor_check_graph(struct mpk_loader *l, struct mpk_toml_str name,
 				 struct mpk_span text)
 {
@@ -356,8 +358,8 @@ static void executor_check_graph(struct mpk_loader *l, struct mpk_toml_str name,
 				 "'%s' is no graph: it has no array 'nodes'", QUOTE(name));
 }
 
-/* A wrong graph was reported. Its bytes are still put into the payload, which a package with
- * findings never becomes. */
+/* A wrong graph has been reported by now. Its bytes are added all the same: a package with findings
+ * is never written. */
 static bool executor_graph(struct mpk_loader *l, const struct mpk_manifest_module *m,
 			   struct mpk_factory *out, const struct mpk_file **file)
 {
@@ -372,7 +374,7 @@ static bool executor_graph(struct mpk_loader *l, const struct mpk_manifest_modul
 	return true;
 }
 
-/* "default" is TVM's name of a module without a name. */
+/* TVM calls a module without a name "default". */
 static void put_executor(struct mpk_loader *l, const struct mpk_manifest_module *m,
 			 struct mpk_rope *rope)
 {
@@ -392,8 +394,7 @@ static void put_executor(struct mpk_loader *l, const struct mpk_manifest_module 
 
 /* --- code files and their table ------------------------------------------------------------------ */
 
-/* How TVM stores the kernels of a kind changed between releases
- * (formats/kernels/FORMAT.md). */
+/* Returns how this TVM release stores the kernels of a kind (formats/kernels/FORMAT.md). */
 static enum mpk_kernels_layout layout_of(const char *key, enum mpk_generation gen)
 {
 	bool current = gen == MPK_GEN_CURRENT;
@@ -407,8 +408,8 @@ static enum mpk_kernels_layout layout_of(const char *key, enum mpk_generation ge
 	return MPK_KERNELS_PLAIN;
 }
 
-/* Makes the kernel table of the payload in the order of the manifest; loaders and launch
- * functions do not depend on the order. */
+/* Makes the kernel table of the payload in the order of the manifest. Loaders and launch functions
+ * accept any order. */
 static struct mpk_function_info *build_table(struct mpk_device_code *d)
 {
 	enum mpk_generation gen = d->l->manifest->gen;
@@ -432,7 +433,7 @@ static struct mpk_function_info *build_table(struct mpk_device_code *d)
 			.launch_tag_count = f->launch.count,
 			.extra_tags = extra,
 		};
-		/* As TVM writes them: names from 0.24 on, no tags in webgpu tables. */
+		/* TVM writes names from 0.24 on, and no tags in webgpu tables. */
 		if (gen == MPK_GEN_CURRENT)
 			table[i].name = table[i].key;
 		if (gen != MPK_GEN_LEGACY && d->layout != MPK_KERNELS_WEBGPU)
@@ -443,7 +444,7 @@ static struct mpk_function_info *build_table(struct mpk_device_code *d)
 
 /* --- code -------------------------------------------------------------------------------- */
 
-/* Checks what loaders make of a source that has its own separating lines. */
+/* Checks how loaders will split a source that has its own separating lines. */
 static void check_pieces(struct mpk_device_code *d, const struct mpk_source_code_piece *pieces,
 			 size_t count)
 {
@@ -468,10 +469,11 @@ static void check_pieces(struct mpk_device_code *d, const struct mpk_source_code
 				 QUOTE(d->m->data), count, d->m->function_count);
 }
 
-/* Each kernel of one source brings all of it along, into the blob and to the driver's compiler. */
+/* Warns if a source is repeated for each of its kernels: each copy enlarges the blob and is
+ * compiled by the driver. */
 static void warn_copies(struct mpk_device_code *d)
 {
-	enum { NOTEWORTHY = 256 * 1024 }; /* bytes of copies */
+	enum { NOTEWORTHY = 256 * 1024 }; /* bytes of copies that are worth a warning */
 	struct mpk_toml_reader findings = mpk_device_code_findings(d);
 	size_t count = d->m->function_count, len = d->files[0]->map.bytes.len;
 
@@ -484,8 +486,8 @@ static void warn_copies(struct mpk_device_code *d)
 		QUOTE(d->m->data), count, MPK_SIZE((uint64_t)len * count));
 }
 
-/* OpenCL source is one text in which a line names the kernel that the text after it is
- * for: loaders compile each piece by itself. */
+/* OpenCL source is one text. A line before each part names the kernel that the part is for; loaders
+ * compile each part separately. */
 static void put_opencl(struct mpk_device_code *d, struct mpk_rope *code)
 {
 	const struct mpk_file *first = d->files[0];
@@ -503,7 +505,7 @@ static void put_opencl(struct mpk_device_code *d, struct mpk_rope *code)
 	} else {
 		warn_copies(d);
 
-		/* Splits a source without separating lines: one copy of it for each kernel. */
+		/* A source without separating lines is repeated, once for each kernel. */
 		for (size_t i = 0; i < d->m->function_count; i++) {
 			mpk_pieces_put(code, mpk_toml_str_span(d->m->functions[i].name),
 				       d->files[i]->map.bytes);
@@ -512,7 +514,8 @@ static void put_opencl(struct mpk_device_code *d, struct mpk_rope *code)
 	}
 }
 
-/* Options of the compilation at run time, for which a module has no other place. */
+/* Stores options for the compilation at run time as a comment in the source: the module has no
+ * other place for them. */
 static void put_nvrtc(struct mpk_device_code *d, struct mpk_rope *code)
 {
 	const struct mpk_toml_list *list = &d->m->nvrtc_options;
@@ -553,7 +556,7 @@ static void put_plain(struct mpk_device_code *d, struct mpk_rope *code)
 	put_file_range(f, 0, f->map.bytes.len, code);
 }
 
-/* Only a module without findings is encoded; a failed allocation shows in functions or code. */
+/* Encodes a module without findings. A failed allocation is noticed later, in functions or code. */
 static void encode(struct mpk_device_code *d, struct mpk_rope *rope)
 {
 	struct mpk_rope code = mpk_rope_of(d->l->arena);
@@ -590,8 +593,8 @@ static void encode(struct mpk_device_code *d, struct mpk_rope *rope)
 
 /* --- one module ---------------------------------------------------------------------------- */
 
-/* Makes the payload: the given one, else what the kind makes of its parts. Kinds without a row
- * have only given payloads, as the manifest's checks require. */
+/* Makes the payload: the given one, else one made from the parts. Kinds without a row here can only
+ * be given as a payload, which the manifest's checks ensure. */
 void mpk_loader_put_payload(struct mpk_loader *l, struct mpk_manifest_module *m,
 			    struct mpk_rope *rope)
 {
@@ -611,7 +614,7 @@ void mpk_loader_put_payload(struct mpk_loader *l, struct mpk_manifest_module *m,
 
 		d.layout = layout_of(d.kind->key, l->manifest->gen);
 		if (device_code_read(&d) && d.valid &&
-		    d.format) /* without files, which the manifest refuses, there is none */
+		    d.format) /* without files there is no format; the manifest refuses this */
 			encode(&d, rope);
 	} else if (kind && kind->keys[0].name) {
 		put_executor(l, m, rope);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* standalone.c - what a standalone library contains: a finished library, and functions that call
+/* standalone.c - the contents of a standalone library: a finished library, and functions that call
  * into it
  *
- * A linked library cannot be linked again, so it is embedded: without its blob, which would
- * otherwise be in memory twice, as bytes that the executor opens as a library in memory. Where
- * its objects are available they are linked in, too, and the embedded library is only read: by
- * the executor, and by inspections. The new library has one function for each function of its
- * models, called as tvm-ffi does. They are C, for the compiler; what they call is in the archive
- * of the run library (lib/run/library/standalone.c). */
+ * A linked library cannot be linked again, so its file is embedded and the executor opens it as a
+ * library in memory. Its blob is left out, because it would otherwise be in memory twice. If the
+ * library's objects are available, they are linked in too, and the embedded library is then only
+ * read, by the executor and by inspections. The new library has one function for each function of
+ * its models, with tvm-ffi's calling convention. These functions are C source for the compiler; the
+ * functions that they call are in the archive of the run library (lib/run/library/standalone.c). */
 #include <elf.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,24 +27,23 @@
 #include "text/escape.h"
 #include "toolchain/toolchain.h"
 
-/* --- Host code that is linked into a standalone library: the table of its symbols.
+/* --- Host code that is linked into a standalone library, and the table of its symbols.
  *
- * The same objects were linked to a library of their own before, whose symbols say what a loader
- * would look up and what the code imports. The table has hidden declarations, which makes the
- * linker hide the symbols themselves: nobody else finds them in the new library. What cannot be
- * linked so is carried instead, and the reason is given.
- */
+ * The same objects were linked into a library before. The symbols of that library tell which names
+ * a loader would look up, and which names the code imports. The table declares its symbols hidden,
+ * so that the linker hides the symbols themselves and no other library finds them. If the code
+ * cannot be linked in this way, the library is embedded instead, and the reason is given. */
 
 struct linking {
 	const struct mpk_image *image;
 	struct mpk_arena *arena;
-	struct mpk_strmap provided; /* defined by the archive of the run library */
-	const char **names;         /* number of symbols to sort */
+	struct mpk_strmap provided; /* names that the archive of the run library defines */
+	const char **names;         /* names of the symbols, to be sorted */
 	size_t name_count;
 	const char *why;
 };
 
-/* --- what it imports -------------------------------------------------------------------------- */
+/* --- symbols that the code imports ------------------------------------------------------------ */
 
 static enum mpk_code take_archive(struct linking *l, struct mpk_span archive, struct mpk_error *err)
 {
@@ -58,8 +57,8 @@ static enum mpk_code take_archive(struct linking *l, struct mpk_span archive, st
 	return MPK_OK;
 }
 
-/* Functions of the loader by name. All others come from libraries, which the linker gets as
- * before. */
+/* Checks that the loader has the functions that the code imports by name. All others come from
+ * libraries, which the linker gets anyway. */
 static void check_imports(struct linking *l)
 {
 	const struct mpk_image *image = l->image;
@@ -80,9 +79,9 @@ static void check_imports(struct linking *l)
 	}
 }
 
-/* --- what it defines -------------------------------------------------------------------------- */
+/* --- symbols that the code defines ------------------------------------------------------------ */
 
-/* As it is written in a declaration. */
+/* Whether a name can be written in a C declaration. */
 static bool linked_is_word(const char *name)
 {
 	return name[strspn(name,
@@ -148,8 +147,9 @@ static const char *kept_name(struct mpk_arena *arena, const char *name)
 	return mpk_arena_printf(arena, MPK_FUNCTION_PREFIX_KEPT "%s", name + prefix);
 }
 
-/* Names may be anything in C, so the variables have numbers. An assembler name removes the
- * attribute that would hide the symbol, so the directive goes to the assembler directly. */
+/* Symbol names may be invalid in C, so the variables are numbered. A declaration with an assembler
+ * name would lose the attribute that hides the symbol, so the directive is written for the
+ * assembler. */
 static enum mpk_code put_table(const struct linking *l, struct mpk_strbuf *out,
 			       struct mpk_error *err)
 {
@@ -169,10 +169,12 @@ static enum mpk_code put_table(const struct linking *l, struct mpk_strbuf *out,
 	return mpk_strbuf_status(out, err);
 }
 
-/* The symbols of a library's code as C, for the executor that is linked beside that code
- * @archive of the run library, whose functions the code is to find
+/* Prints the symbols of a library's code as C, for the executor that is linked together with that
+ * code
+ * @archive archive of the run library, which defines functions that the code calls
  * @out     receives "const struct mpkr_symbol mpkr_symbols[] = { ... };"
- * @why     receives NULL; a sentence: why the code cannot be linked in, and nothing was written
+ * @why     receives NULL, or a sentence: the reason why the code cannot be linked in; nothing was
+ *          written then
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
 static enum mpk_code linked_table(const struct mpk_image *image, struct mpk_span archive,
 				  struct mpk_arena *arena, struct mpk_strbuf *out, const char **why,
@@ -191,7 +193,7 @@ static enum mpk_code linked_table(const struct mpk_image *image, struct mpk_span
 	return l.why ? MPK_OK : put_table(&l, out, err);
 }
 
-/* What has been found in the library so far. */
+/* The findings about the library so far. */
 struct carrier {
 	struct mpk_arena *arena;
 	struct mpk_image image;
@@ -201,7 +203,7 @@ struct carrier {
 	size_t tensor_count, tensor_cap;
 	struct mpk_strbuf text;
 	size_t function_count;
-	bool has_state;             /* its models call builtins of caches or other states */
+	bool has_state;             /* its models call builtins for caches or other states */
 	struct mpk_strmap exported; /* symbols of the new library; in the arena */
 	struct mpk_error *err;
 };
@@ -244,7 +246,7 @@ static const char preamble[] =
 	"EXPORT void __mpk_standalone_drop(void *result)\n"
 	"{\n\tmpkr_forget(result);\n}\n";
 
-/* Names that can be symbols without the quotes that not every assembler accepts. */
+/* Whether a name can be a symbol without quotes, which not every assembler accepts. */
 static bool is_plain(struct mpk_span name)
 {
 	for (size_t i = 0; i < name.len; i++) {
@@ -259,7 +261,7 @@ static bool is_plain(struct mpk_span name)
 
 static const char schema_array[] = "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Any\"}]}";
 
-/* As tvm-ffi's own exporter writes them (signature.h). */
+/* Prints a type in the same way as tvm-ffi's exporter (signature.h). */
 static void put_schema_type(struct mpk_strbuf *out, const struct mpk_type *t, bool is_input)
 {
 	bool is_real = t->dtype.code == MPK_DTYPE_FLOAT || t->dtype.code == MPK_DTYPE_BFLOAT;
@@ -279,7 +281,7 @@ static void put_schema_type(struct mpk_strbuf *out, const struct mpk_type *t, bo
 		mpk_strbuf_printf(out, "{\"type\":\"%s\"}", name);
 }
 
-/* The inner text is JSON once more. */
+/* Prints the metadata as a JSON string that contains JSON. */
 static void put_metadata(struct mpk_strbuf *out, const struct mpk_signature *s)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf body = { 0 };
@@ -308,7 +310,7 @@ static void put_metadata(struct mpk_strbuf *out, const struct mpk_signature *s)
 }
 
 /* Adds a symbol of the new library.
- * Returns  false: it has one of that name */
+ * Returns  false: the library already has a symbol of that name */
 static bool take_name(struct carrier *c, const char *what, struct mpk_span name)
 {
 	char *symbol = mpk_arena_printf(c->arena, "__tvm_ffi_%s%.*s", what, (int)name.len,
@@ -320,7 +322,7 @@ static bool take_name(struct carrier *c, const char *what, struct mpk_span name)
 	return put > 0;
 }
 
-/* Prints a function that returns a text: tvm-ffi asks for texts beside a function. */
+/* Prints a function that returns a text: tvm-ffi gets texts about a function from such getters. */
 static void put_getter(struct carrier *c, const char *what, struct mpk_span name,
 		       const struct mpk_strbuf *text)
 {
@@ -339,13 +341,13 @@ static void put_getter(struct carrier *c, const char *what, struct mpk_span name
 	mpk_strbuf_puts(out, ",\n\t\tresult);\n}\n");
 }
 
-/* @signature  NULL: a host function, whose signature is unknown */
+/* @signature  NULL for a host function, whose signature is unknown */
 static enum mpk_code put_entry(struct carrier *c, struct mpk_span name,
 			       const struct mpk_signature *signature)
 {
 	struct mpk_strbuf *out = &c->text;
 
-	/* Several executables of one library may have functions of one name: callers get the
+	/* Several executables of one library may have functions of the same name: callers get the
 	 * first. */
 	if (!take_name(c, "", name))
 		return MPK_OK;
@@ -397,7 +399,7 @@ static bool is_state_builtin(struct mpk_span name)
 	return false;
 }
 
-/* Byte code names what it calls in a table. */
+/* Byte code has a table of the functions that it calls. */
 static bool calls_state(const struct mpk_payload *p)
 {
 	bool calls = false;
@@ -407,7 +409,7 @@ static bool calls_state(const struct mpk_payload *p)
 	return calls;
 }
 
-/* Compiled functions have the names as texts, anywhere. */
+/* Compiled code contains the names of these functions as strings. */
 static bool mentions_state(struct mpk_span code)
 {
 	static const char begin[] = "vm.builtin.";
@@ -439,7 +441,7 @@ static enum mpk_code take_node(struct carrier *c, const struct mpk_node *node)
 		return MPK_OK;
 	MPK_TRY(mpk_payload_decode(kind, c->tree.gen, mpk_source_of(node), c->arena, &p, c->err));
 
-	/* Parts come in stored order. */
+	/* Parts are listed in stored order. */
 	struct mpk_extracted_files parts;
 
 	MPK_TRY(mpk_payload_parts(&p, c->arena, &parts, c->err));
@@ -485,7 +487,7 @@ static enum mpk_code read_carried(struct carrier *c, struct mpk_span library)
 				MPK_TRY(put_entry(c, mpk_span_str(c->image.functions[i].name),
 						  NULL));
 	} else if (!c->has_state) {
-		/* What is beside the blob. */
+		/* Search the code: the bytes before and after the blob. */
 		struct mpk_span blob = mpk_image_blob(image);
 		size_t before = (size_t)(blob.data - library.data), after = before + blob.len;
 
@@ -503,16 +505,18 @@ static enum mpk_code read_carried(struct carrier *c, struct mpk_span library)
 	return MPK_OK;
 }
 
-/* --- packing ---------------------------------------------------------------------------------- */
+/* --- compression ------------------------------------------------------------------------------ */
 
 enum {
-	LEVEL = 15,       /* level of zstd: slow to compress, as fast to decompress as others */
-	LEAST_SAVED = 10, /* per cent: what saves less stays uncompressed, to be used in place */
+	LEVEL = 15, /* level of zstd: slow to compress, as fast to decompress as others */
+	/* per cent: below this saving, the model stays uncompressed, so that it can be used in
+	 * place */
+	LEAST_SAVED = 10,
 	DECODER_BYTES = 228 << 10, /* bytes that zstd's decoder adds to the library */
 };
 
-/* With a checksum, so that a damaged frame is never other content.
- * Returns  the bytes of the frame, or an error of zstd */
+/* Adds a checksum, so that a damaged frame is detected.
+ * Returns  the size of the frame in bytes, or an error of zstd */
 static size_t compress_piece(struct mpk_span plain, void *to, size_t room)
 {
 	ZSTD_CCtx *z = ZSTD_createCCtx();
@@ -564,8 +568,8 @@ static const char *judge_packing(struct mpk_arena *arena, uint64_t plain, uint64
 				saved, plain, (int)DECODER_BYTES);
 }
 
-/* Prints the functions, after what they use, and the table of symbols where the code is linked
- * in. */
+/* Prints the functions after the declarations that they use, and the table of symbols if the code
+ * is linked in. */
 static enum mpk_code finish_source(struct carrier *c, const struct mpk_strbuf *table,
 				   struct mpk_standalone_plan *out, struct mpk_error *err)
 {
@@ -593,7 +597,7 @@ static enum mpk_code finish_source(struct carrier *c, const struct mpk_strbuf *t
 	return MPK_OK;
 }
 
-/* Whether byte code and host code are all. */
+/* Whether the library has only byte code and host code. */
 static bool is_cpu(const struct carrier *c)
 {
 	bool has_model = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* swap.c - replaces payloads in a tree that was read: only what changes is written anew */
+/* swap.c - replaces payloads in a tree that was read; everything else stays as it was */
 #include "package/package.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ struct job {
 	struct mpk_node *node;
 	size_t index;
 	const char *path;
-	const char *kernel; /* NULL: the whole module */
+	const char *kernel; /* NULL: the whole module is replaced */
 	const struct mpk_mapping *file;
 	struct mpk_error *err;
 };
@@ -35,7 +35,7 @@ static struct mpk_rope *new_rope(const struct job *j)
 	return rope;
 }
 
-/* Returns the new bytes, large ones as a range of their file. */
+/* Returns the new bytes; those of a large file as a range of it. */
 static struct mpk_rope *file_rope(const struct job *j)
 {
 	struct mpk_rope *rope = new_rope(j);
@@ -47,7 +47,7 @@ static struct mpk_rope *file_rope(const struct job *j)
 	return rope;
 }
 
-/* The second would silently win over the first. */
+/* Refuses a second payload for the same place, which would silently replace the first. */
 static enum mpk_code swapped_twice(const struct job *j)
 {
 	return mpk_fail(j->err, MPK_E_USAGE, "'%s%s%s' is replaced twice", j->path,
@@ -70,7 +70,7 @@ static enum mpk_code swap_read_kernels(const struct job *j, struct mpk_kernels *
 	return MPK_OK;
 }
 
-/* Makes the payload from its parts. Large files stay ranges. */
+/* Makes the payload from the kernels and the table. Large files remain ranges. */
 static enum mpk_code swap_put_kernels(const struct job *j, const struct mpk_kernels *k)
 {
 	struct mpk_rope *content = new_rope(j);
@@ -89,7 +89,7 @@ static enum mpk_code count_pieces(const struct job *j, struct mpk_span text, siz
 	return mpk_source_code_split(text, j->s->arena, &pieces, count, j->err);
 }
 
-/* All kernels of a module share one file here. */
+/* Replaces the code of a module whose kernels are all in one file. */
 static enum mpk_code swap_code(const struct job *j)
 {
 	struct mpk_kernels *k;
@@ -105,9 +105,9 @@ static enum mpk_code swap_code(const struct job *j)
 			k->source_count ? MPK_QUOTE(k->sources[0].key) : "KERNEL");
 	MPK_TRY(mpk_code_format_check(j->file->bytes, j->node->kind, k->fmt, j->err));
 	if (mpk_span_is(k->fmt, "cl")) {
-		/* A source without separating lines becomes a piece for each kernel, as in mpack
-		 * build, unless TVM up to 0.7, which compiles one text, may have written the old
-		 * one without them. */
+		/* A source without separating lines is repeated for each kernel, as in mpack build.
+		 * The exception are payloads that TVM up to 0.7 may have written: it compiles one
+		 * text and needs no separating lines. */
 		const struct mpk_rope **out = &k->content;
 		struct mpk_rope *rope = new_rope(j);
 		size_t now, before;
@@ -128,8 +128,8 @@ static enum mpk_code swap_code(const struct job *j)
 	return k->content ? swap_put_kernels(j, k) : mpk_fail_nomem(j->err);
 }
 
-/* Names are few in a module of this layout: a linear search finds one, and the name that was
- * meant. */
+/* A module with this layout has few kernels, so a linear search finds the kernel, or the name that
+ * was probably meant. */
 static enum mpk_code find_kernel(const struct job *j, const struct mpk_kernels *k, size_t *out)
 {
 	struct mpk_span name = mpk_span_str(j->kernel);
@@ -153,7 +153,7 @@ static enum mpk_code find_kernel(const struct job *j, const struct mpk_kernels *
 			MPK_QUOTE(name), hint);
 }
 
-/* The kernels of a module after the swaps so far. */
+/* Returns the kernels of a module after the replacements so far. */
 static enum mpk_code current_kernels(const struct job *j, struct mpk_kernels **out)
 {
 	struct mpk_swap *s = j->s;
@@ -182,8 +182,8 @@ static bool swap_is_inside(struct mpk_span part, struct mpk_span whole)
 	       (uintptr_t)part.data - (uintptr_t)whole.data <= whole.len;
 }
 
-/* Replaces a kernel of a module that stores each separately. Earlier swaps of the same module
- * stay, as the kernels are kept in s->kernels. */
+/* Replaces one kernel of a module that stores each kernel separately. Earlier replacements in the
+ * same module are in s->kernels and stay. */
 static enum mpk_code swap_kernel(const struct job *j)
 {
 	struct mpk_kernel_source *sources;
@@ -192,7 +192,7 @@ static enum mpk_code swap_kernel(const struct job *j)
 
 	MPK_TRY(current_kernels(j, &k));
 	MPK_TRY(find_kernel(j, k, &at));
-	/* Kernels that were not swapped yet are still part of the old payload. */
+	/* Kernels that have not been replaced are still views of the old payload. */
 	if (!swap_is_inside(k->sources[at].data, j->node->payload))
 		return swapped_twice(j);
 	MPK_TRY(mpk_code_format_check(j->file->bytes, j->node->kind, k->fmt, j->err));
@@ -207,7 +207,7 @@ static enum mpk_code swap_kernel(const struct job *j)
 
 /* --- any module ------------------------------------------------------------------------ */
 
-/* A payload of a known kind must be readable as such, completely. */
+/* Checks that the new payload of a known kind can be read completely. */
 static enum mpk_code check_payload(const struct job *j, const struct mpk_kind *kind)
 {
 	struct mpk_payload p;
@@ -221,7 +221,7 @@ static enum mpk_code check_payload(const struct job *j, const struct mpk_kind *k
 		code = mpk_fail_offset(
 			j->err, MPK_E_CORRUPT, "payload", j->file->bytes.len - p.trailing,
 			"%llu bytes behind its last field", (unsigned long long)p.trailing);
-	if (j->err) /* The reader recognises it as a blob. */
+	if (j->err) /* the reader found that the file is a blob */
 		(void)snprintf(j->err->at.space, sizeof j->err->at.space, "file");
 	if (code != MPK_OK && code != MPK_E_NOMEM)
 		mpk_error_prefix(j->err, "not the payload of a module of kind '%s': ", kind->name);
@@ -244,7 +244,7 @@ static enum mpk_code swap(struct job *j)
 
 	const struct mpk_kind *kind = mpk_kind_find(j->node->kind);
 	if (!kind || kind->role != MPK_ROLE_DEVICE) {
-		/* A module without kernels: the file is the payload. */
+		/* If the module has no kernels, the file is the payload. */
 		if (j->node->content)
 			return swapped_twice(j);
 		if (j->kernel)
@@ -262,7 +262,7 @@ static enum mpk_code swap(struct job *j)
 enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *what, const struct mpk_mapping *file,
 			       const char *name, struct mpk_error *err)
 {
-	/* A path may itself begin with '#' (mpk_tree_path). */
+	/* A path may begin with '#' (mpk_tree_path), so the search starts after it. */
 	const char *hash = *what ? strchr(what + 1, '#') : NULL;
 	size_t len = hash ? (size_t)(hash - what) : strlen(what);
 	struct job j = { .s = s,
@@ -282,7 +282,7 @@ enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *what, const struc
 
 /* --- code beside the blob --------------------------------------------------------- */
 
-/* An error of `minspect verify` about such code is an error here, too. */
+/* Where `minspect verify` reports an error about such code, this fails, too. */
 static enum mpk_code swap_verify(const struct mpk_code_info *code, const char *what,
 				 const char *name, struct mpk_report *report, struct mpk_error *err)
 {
@@ -301,13 +301,13 @@ static enum mpk_code swap_verify(const struct mpk_code_info *code, const char *w
 		if (report->findings[i].severity != MPK_ERROR)
 			continue;
 		*err = report->findings[i].error;
-		report->count = before; /* it is what fails */
+		report->count = before; /* the finding becomes the error that is returned */
 		return mpk_failed(err->code);
 	}
 	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-/* Refuses what is not code, and code that no driver loads, such as source or a relocatable
+/* Refuses bytes that are not code, and code that no driver loads, such as source or a relocatable
  * image. */
 static enum mpk_code read_new(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_code_info *out, struct mpk_error *err)
@@ -321,8 +321,8 @@ static enum mpk_code read_new(struct mpk_span bytes, struct mpk_arena *arena,
 	return mpk_code_info_read(bytes, 0, NULL, arena, out, err);
 }
 
-/* A warning only: host code may ask for a kernel by name, or may never do so. Unreadable old
- * code is not compared. */
+/* Warns about kernels that the new code lacks. It is no error, because host code may never ask for
+ * them. If the old code cannot be read, nothing is compared. */
 static enum mpk_code swap_compare_kernels(const struct mpk_image_code *at,
 					  const struct mpk_code_info *new, struct mpk_arena *arena,
 					  struct mpk_report *report, struct mpk_error *err)
@@ -347,7 +347,7 @@ static enum mpk_code swap_compare_kernels(const struct mpk_image_code *at,
 	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-/* A driver reads PTX up to its NUL; the zeros that fill the room include one. */
+/* A driver reads PTX up to its NUL. The zeros that fill the remaining space contain one. */
 static enum mpk_code check_room(const struct mpk_image_code *at, const struct mpk_code_info *new,
 				struct mpk_error *err)
 {
@@ -379,7 +379,7 @@ enum mpk_code mpk_swap_code(const struct mpk_image *image, const struct mpk_priv
 		if (strcmp(image->embedded[i].name, wanted) == 0)
 			at = &image->embedded[i];
 	if (!at) {
-		/* Adds the name that was probably meant. */
+		/* Suggest the name that was probably meant. */
 		struct mpk_span *names =
 			mpk_arena_array(arena, image->embedded_count, sizeof *names);
 		char hint[160] = "";

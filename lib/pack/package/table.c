@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.c - the rows of a kernel table that a manifest leaves out
+/* table.c - makes the rows of a kernel table that a manifest omits
  *
- * A [[function]] says which kernel it launches, with which arguments and extents; the code says how
- * many parameters the kernel has, and of what size or type. Together that is a row, so that nobody
- * needs to write it again. Where no function tells, a row can only be proposed.
- */
+ * A [[function]] says which kernel it launches, with which arguments and extents. The code says how
+ * many parameters the kernel has, and their sizes or types. Together these make a complete row. If
+ * no function launches a kernel, its row can only be proposed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 #include "package/internal/package.h"
 #include "text/escape.h"
 
-/* The table of a module in progress; code is that of the module's data. */
+/* State while the table of a module is made; code is the code of the module's data. */
 struct table {
 	struct mpk_loader *l;
 	struct mpk_manifest_module *m;
@@ -25,7 +24,8 @@ struct table {
 	struct mpk_manifest_function *rows;
 	size_t count;
 	const struct mpk_manifest_launch
-		*launch; /* whose names are listed, with the type of each */
+		*launch; /* the launch function whose names are listed, with the type of each
+		          * name */
 	struct mpk_strmap names;
 	struct mpk_dtype *types;
 };
@@ -35,7 +35,7 @@ static void table_fini(struct table *t)
 	mpk_strmap_fini(&t->names);
 }
 
-/* Shaders and the like have no parameters of the kind that a caller passes. */
+/* Whether the code lists parameters. Shaders and the like have none that a caller could pass. */
 static bool tells_params(const struct mpk_code_info *code)
 {
 	return code->format->param_bytes || code->format->param_dtype;
@@ -43,8 +43,8 @@ static bool tells_params(const struct mpk_code_info *code)
 
 /* --- parameters ------------------------------------------------------------------------------ */
 
-/* Returns the type of a name among a function's parameters and temporaries, or a handle. Steps
- * of one function are consecutive. */
+/* Lists the types of a function's parameters and temporaries by name. The steps of one function are
+ * consecutive, so the list is made once for them. */
 static bool list_names(struct table *t, const struct mpk_manifest_launch *launch)
 {
 	const struct mpk_toml_list *lists[] = { &launch->params, &launch->temps };
@@ -56,7 +56,7 @@ static bool list_names(struct table *t, const struct mpk_manifest_launch *launch
 		for (size_t i = 0; i < lists[k]->count; i++) {
 			struct mpk_launch_param p = { 0 };
 
-			/* A tensor without a type is a tensor. */
+			/* A tensor of unknown element type is still a tensor. */
 			if (mpk_launch_param_parse(&lists[k]->items[i], t->l->arena, &p, NULL) ==
 				    MPK_E_NOMEM ||
 			    !p.name.len)
@@ -85,7 +85,7 @@ static bool type_of_name(struct table *t, const struct mpk_manifest_launch *laun
 	return true;
 }
 
-/* Returns the type of an argument as written; int64 for an expression. */
+/* Returns the type of an argument from its text; an expression is int64. */
 static struct mpk_dtype type_of_argument(struct table *t, const struct mpk_manifest_launch *launch,
 					 struct mpk_span text)
 {
@@ -101,8 +101,8 @@ static struct mpk_dtype type_of_argument(struct table *t, const struct mpk_manif
 	return type;
 }
 
-/* The code's parameter type precedes the argument's, but only an argument tells a pointer from a
- * number of its size. */
+/* Returns the type that the code declares, if any, else the argument's type. But only the argument
+ *         tells a pointer from a number of the same size. */
 static struct mpk_dtype join(struct table *t, size_t kernel, size_t i,
 			     const struct mpk_manifest_launch *launch, struct mpk_span text)
 {
@@ -125,7 +125,8 @@ static struct mpk_dtype join(struct table *t, size_t kernel, size_t i,
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-/* A text that is in no file has the position of its step, so that findings about it lead there. */
+/* Makes a string that is in no file. It gets the position of the step, so that findings about it
+ * point there. */
 static struct mpk_toml_str package_table_text_of(struct mpk_loader *l, const char *text,
 						 struct mpk_pos pos)
 {
@@ -135,8 +136,8 @@ static struct mpk_toml_str package_table_text_of(struct mpk_loader *l, const cha
 	return (struct mpk_toml_str){ copy, copy ? strlen(copy) : 0, pos };
 }
 
-/* The tags that carry a step's values, in the order in which TVM writes them: the size of shared
- * memory is the last value. */
+/* Returns the tags for the values that a step passes, in TVM's order: the size of shared memory
+ *         comes last. */
 static struct mpk_toml_list tags_of(struct mpk_loader *l, const struct mpk_manifest_step *step)
 {
 	static const char *const axes[3][3] = {
@@ -173,8 +174,8 @@ static struct mpk_toml_list tags_of(struct mpk_loader *l, const struct mpk_manif
 	return list;
 }
 
-/* Makes one row for each kernel, from the first step that names it. The code decides the number
- * of arguments: a step with too few is reported where it is checked. */
+/* Makes a row for a kernel from the first step that names it. The code decides the number of
+ * arguments; a step with too few is reported when its arguments are checked. */
 static void package_table_add_row(struct table *t, const struct mpk_manifest_launch *launch,
 				  const struct mpk_manifest_step *step, struct mpk_span name)
 {
@@ -183,7 +184,7 @@ static void package_table_add_row(struct table *t, const struct mpk_manifest_lau
 	size_t kernel, count;
 
 	if (!mpk_code_info_find(t->code, name, &kernel))
-		return; /* The caller that looks up the kernel reports it. */
+		return; /* the caller that looks up the kernel reports it */
 	count = t->code->kernels[kernel].param_count;
 	struct mpk_dtype *args = mpk_arena_array(t->l->arena, count, sizeof *args);
 	if (!args || !text) {
@@ -207,10 +208,10 @@ static void package_table_add_row(struct table *t, const struct mpk_manifest_lau
 	t->count++;
 }
 
-/* --- the steps that tell of a module --------------------------------------------------------- */
+/* --- the steps that launch kernels of a module ----------------------------------------------- */
 
-/* Sorts steps so that those of one module are together, in the order of the manifest, which is
- * that of the array. */
+/* Sorts steps by module. Steps of one module keep their order in the manifest, which is their order
+ * in the array. */
 static int compare_steps(const void *a, const void *b)
 {
 	const struct mpk_loader_step *x = a, *y = b;
@@ -223,7 +224,7 @@ static int compare_steps(const void *a, const void *b)
 	return (x->step > y->step) - (x->step < y->step);
 }
 
-/* An upper bound: steps without a kernel are not listed. */
+/* Returns an upper bound: steps without a kernel are counted, too. */
 static size_t count_steps(const struct mpk_manifest *manifest)
 {
 	size_t count = 0;
@@ -242,8 +243,8 @@ static const struct mpk_loader_step *steps_of(struct mpk_loader *l,
 
 	if (!l->steps) {
 		l->step_count = 0;
-		/* Sorts all steps by module, once: each device module asks for its own, and both
-		 * may be thousands. */
+		/* All steps are sorted once, because each device module asks for its own steps, and
+		 * there may be thousands of both. */
 		struct mpk_loader_step *steps =
 			mpk_arena_array(l->arena, count_steps(l->manifest), sizeof *steps);
 
@@ -295,7 +296,7 @@ static void add_rows(struct table *t, const struct mpk_loader_step *steps, size_
 	}
 }
 
-/* Rows of the manifest come first, unchanged. */
+/* Completes the table: rows of the manifest come first, unchanged. */
 static void complete_table(struct mpk_loader *l, struct mpk_manifest_module *m,
 			   struct mpk_file *data)
 {
@@ -314,7 +315,7 @@ static void complete_table(struct mpk_loader *l, struct mpk_manifest_module *m,
 	}
 	t.code = mpk_code_info_lister(found);
 	if (!t.code || !tells_params(t.code) || mpk_code_info_problem(found))
-		return; /* Reported where kernels are looked up. */
+		return; /* reported when kernels are looked up */
 	if (own)
 		memcpy(t.rows, m->functions, own * sizeof *t.rows);
 	add_rows(&t, steps, count);
@@ -322,10 +323,10 @@ static void complete_table(struct mpk_loader *l, struct mpk_manifest_module *m,
 	m->function_count = t.count;
 }
 
-/* --- a proposal ------------------------------------------------------------------------------ */
+/* --- proposed rows --------------------------------------------------------------------------- */
 
-/* Prints what is known of a parameter: a bare size is usually that of an integer, 8 bytes that
- * of an address; "?" where a person must decide. */
+/* Returns the proposed type of a parameter. If only its size is known, 8 bytes are usually an
+ *         address and other sizes an integer. "?" means that the user must decide. */
 static const char *proposed(const struct mpk_code_info *code, size_t kernel, size_t i,
 			    char text[MPK_DTYPE_TEXT])
 {
@@ -365,7 +366,7 @@ static void report_missing_table(struct mpk_loader *l, const struct mpk_manifest
 		code = mpk_code_info_lister(found);
 	if (code && !tells_params(code))
 		code = NULL;
-	/* As many as a line takes; the reader writes the others like these. */
+	/* Print only as many rows as fit on a line; the user writes the others in the same way. */
 	for (size_t i = 0; code && i < code->kernel_count && rows.len < 480; i++) {
 		mpk_strbuf_puts(&rows, i ? ", " : "; here: function = [");
 		package_table_put_row(code, i, &rows);
@@ -384,7 +385,7 @@ void mpk_loader_fill_table(struct mpk_loader *l, struct mpk_manifest_module *m,
 {
 	if (data && valid)
 		complete_table(l, m, data);
-	/* Functions would have given the rows of a readable file. */
+	/* A file that can be read would have got its rows from functions. */
 	if (!m->function_count && (valid || !l->manifest->launch_count))
 		report_missing_table(l, m, valid ? data : NULL);
 }

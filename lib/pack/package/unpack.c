@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unpack.c - makes a manifest for a blob, proved by packing it again
+/* unpack.c - makes a manifest for a blob, and proves it by packing it again
  *
- * A module is described by its parts where that reproduces its payload exactly, else by its
- * bytes. That is tried, for each module and for the whole, and not deduced. */
+ * The manifest describes a module by its parts if that reproduces the payload exactly; otherwise it
+ * names a file with the payload's bytes. Whether the parts suffice is tested by packing, for each
+ * module and for the whole blob. */
 #include "package/package.h"
 
 #include <inttypes.h>
@@ -17,9 +18,9 @@
 
 /* --- the keys of one module ------------------------------------------------------- */
 
-/* Format, code and kernel table, or graph and parameters. */
+/* The keys are format, code and kernel table, or graph and parameters. */
 
-/* A list that grows; free items. */
+/* A list that grows; the caller frees items. */
 struct unpacked_files {
 	struct mpk_memory_file *items;
 	size_t count, cap;
@@ -65,7 +66,8 @@ static enum mpk_code package_unpack_put_file(const struct body *b, const char *k
 
 /* --- device code ----------------------------------------------------------------------- */
 
-/* Booleans of TVM up to 0.22 print like today's, but have other bytes. */
+/* Booleans of TVM up to 0.22 are printed like today's but have other bytes, so they are spelt
+ * differently here. */
 static const char *spell_dtype(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
 {
 	static const struct mpk_dtype old_bool = { MPK_DTYPE_UINT, 1, 1 };
@@ -92,8 +94,8 @@ static void package_unpack_put_function(const struct body *b, const struct mpk_f
 	mpk_strbuf_puts(b->out, "]\n");
 }
 
-/* The parts are the code first, one for all kernels or one for each, in the order of the table
- * wherever a manifest can describe the module. */
+/* Prints the keys for code. A module's code is one file for all kernels or one for each. Files are
+ * listed in the order of the table wherever a manifest can describe the module. */
 static enum mpk_code package_unpack_put_kernels(const struct body *b, const struct mpk_payload *p)
 {
 	const struct mpk_kernels *k = &p->u.kernels;
@@ -144,7 +146,8 @@ static enum mpk_code put_body_parts(const struct mpk_node *node, enum mpk_genera
 				    struct mpk_arena *arena, struct mpk_strbuf *out,
 				    struct mpk_error *err)
 {
-	/* how a manifest describes the payload; without a row it stays bytes */
+	/* how a manifest describes each kind of payload; a payload without a row here remains
+	 * bytes */
 	static enum mpk_code (*const forms[])(const struct body *b, const struct mpk_payload *p) = {
 		[MPK_PAYLOAD_KERNELS] = package_unpack_put_kernels,
 		[MPK_PAYLOAD_FACTORY] = put_factory,
@@ -175,8 +178,9 @@ struct unpacker {
 	const struct mpk_unpack_input *in;
 	struct mpk_arena *arena;
 	struct unpacked_files files;
-	const char **folders, **bodies; /* texts of each node; a library has none */
-	const char **notes;             /* room for one index a node */
+	/* for each node, the TOML text of its keys; NULL for a library */
+	const char **folders, **bodies;
+	const char **notes; /* for each node, space for one index */
 	size_t note_count;
 	struct mpk_error *err;
 };
@@ -196,9 +200,9 @@ static enum mpk_code add_note(struct unpacker *u, size_t node, const char *why)
 	return MPK_OK;
 }
 
-/* --- one module: the form that gives its payload again ----------------------------------- */
+/* --- one module: the description that reproduces its payload ----------------------------- */
 
-/* Whether a package of only this module has the payload of the node. */
+/* Checks whether a package of only this module has the same payload as the node. */
 static enum mpk_code try_body(struct unpacker *u, size_t node, size_t first_file,
 			      struct mpk_strbuf *body, bool *same)
 {
@@ -277,7 +281,8 @@ static enum mpk_code choose_bodies(struct unpacker *u)
 	return MPK_OK;
 }
 
-/* Imports are met last to first (manifest/manifest.h), so the first index is last. */
+/* Imports are read from the last to the first (manifest/manifest.h), so the first index is printed
+ * last. */
 static void put_imports(const struct unpacker *u, const struct mpk_node *n, struct mpk_strbuf *out)
 {
 	if (!n->child_count)
@@ -303,8 +308,8 @@ static void put_host_keys(const struct unpacker *u, struct mpk_strbuf *out)
 				     : "]\n");
 }
 
-/* A blob that lists only host code: TVM writes it where a host module imports another, or a
- * linked library. */
+/* Whether the blob lists only host code. TVM writes such a blob if a host module imports another
+ * one, or a linked library. */
 static bool is_lone_host(const struct unpacker *u)
 {
 	return !u->in->host_only && u->in->tree->count == 1 && u->in->tree->nodes[0].is_lib;
@@ -335,11 +340,11 @@ static enum mpk_code print_manifest(struct unpacker *u, bool keep_order, struct 
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
-	/* --- the manifest
-	 * ---------------------------------------------------------------------- */
+	/* --- the manifest ------------------------------------------------------------- */
 	mpk_strbuf_puts(&text, "[package]\n");
 
-	/* Characters that names may have on every system; the user may choose a better name. */
+	/* Keep the characters that file names may have on every system; the user may choose a
+	 * better name. */
 	const char *name = u->in->name;
 
 	mpk_strbuf_puts(&text, "name = \"");
@@ -383,8 +388,8 @@ static enum mpk_code print_manifest(struct unpacker *u, bool keep_order, struct 
 
 /* --- the proof ------------------------------------------------------------------------- */
 
-/* Builds the plan in memory and compares it with the original.
- * Returns  MPK_OK; MPK_E_UNSUPPORTED: another blob, or none; MPK_E_NOMEM */
+/* Packs the manifest in memory and compares the result with the original.
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: the result is another blob, or there is none; MPK_E_NOMEM */
 static enum mpk_code prove(struct unpacker *u, struct mpk_span manifest, struct mpk_span blob)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -415,7 +420,7 @@ static enum mpk_code prove(struct unpacker *u, struct mpk_span manifest, struct 
 		"no manifest gives the tree of this blob: a module that nothing imports, or host code in several places");
 }
 
-/* Lists what no manifest can reproduce. */
+/* Refuses trees that no manifest can reproduce. */
 static enum mpk_code check_tree(const struct mpk_unpack_input *in, struct mpk_error *err)
 {
 	const struct mpk_tree *tree = in->tree;
@@ -446,15 +451,15 @@ static enum mpk_code plan(struct unpacker *u, struct mpk_span *manifest)
 	if (!u->in->host_only && !mpk_span_sub(u->in->blob, 0, tree->nbytes + 8, &blob))
 		return mpk_fail_offset(u->err, MPK_E_CORRUPT, "blob", 0,
 				       "the blob ends before its header says");
-	/* Host code comes first among the files (put_host_keys). */
+	/* Host code comes first in the list of files (put_host_keys). */
 	if (u->in->library.len)
 		MPK_TRY(add_unpacked(&u->files, MPK_UNPACK_BASE, u->in->library, u->err));
 	for (size_t i = 0; i < u->in->object_count; i++)
 		MPK_TRY(add_unpacked(&u->files, u->in->objects[i].name, u->in->objects[i].bytes,
 				     u->err));
 	MPK_TRY(choose_bodies(u));
-	/* The usual order is TVM's, which follows from the imports; serializers that merged
-	 * several libraries leave others. */
+	/* Usually the order is TVM's, which follows from the imports. Serializers that merged
+	 * several libraries wrote other orders. */
 	for (unsigned keep = 0; code == MPK_E_UNSUPPORTED && keep < 2; keep++) {
 		MPK_TRY(print_manifest(u, keep, manifest));
 		code = prove(u, *manifest, blob);

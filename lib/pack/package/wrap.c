@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wrap.c - writes manifests that make cubins callable: which kernels, how they are launched */
+/* wrap.c - writes manifests that make cubins callable: which kernels they have, and how these are
+ * launched */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +22,13 @@
 
 /* One argument of a kernel. */
 struct mpk_wrap_arg {
-	const char *text;        /* the value that the function passes: a name, an expression,
-				  * "none" */
-	const char *declaration; /* type of the function's parameter of that name; NULL: it is not
-				  * one */
-	const char *title;       /* its name, else its number, for messages */
-	const char *doubt;       /* a sentence for the reader of the manifest; NULL */
-	struct mpk_dtype type;   /* its type in the kernel's table */
+	/* the value that the function passes: a name, an expression, or "none" */
+	const char *text;
+	/* type of the parameter of that name; NULL: the argument is not a parameter */
+	const char *declaration;
+	const char *title;     /* its name, else its number; for messages */
+	const char *doubt;     /* a sentence that warns the reader of the manifest; NULL: none */
+	struct mpk_dtype type; /* its type in the kernel's table */
 };
 
 /* A kernel that is being described. */
@@ -36,20 +37,22 @@ struct mpk_wrap {
 	const struct mpk_wrap_options *how;
 	const struct mpk_cubin *cubin;
 	const struct mpk_cubin_kernel *kernel;
-	const struct mpk_triton *triton;    /* NULL: not Triton's */
-	const struct mpk_code_info *source; /* CUDA C++ that declares it; NULL */
+	const struct mpk_triton *triton; /* NULL: the kernel is not from Triton */
+	/* CUDA C++ source that declares the kernel; NULL: none */
+	const struct mpk_code_info *source;
 	struct mpk_span ir;
 	struct mpk_arena *arena;
 	struct mpk_error *err;
 	struct mpk_wrap_arg *args; /* as many arguments as the kernel takes */
-	size_t given;              /* number of those that the launcher does not add */
+	/* number of arguments that the caller passes; the launcher adds the rest */
+	size_t given;
 };
 
-/* --- What a compiler noted of a kernel, and what the kernel takes.
+/* --- The kernel's parameters, from the files that its compiler wrote.
  *
- * A cubin has the sizes of its parameters, and every source of types is compared with these sizes:
- * notes of another cubin would otherwise make a function that passes garbage.
- */
+ * A cubin has the sizes of its kernels' parameters. Types from any other source are compared with
+ * these sizes, because a file that belongs to another cubin would produce a function that passes
+ * garbage. */
 
 enum { DRIVER_ALIGN = 256 }; /* alignment of memory that a CUDA driver allocates */
 
@@ -64,8 +67,8 @@ static struct mpk_span wrap_trimmed(struct mpk_span s)
 	return s;
 }
 
-/* The items of a list between commas that are in no brackets, without blanks
- * @out     *count items in arena, views of text
+/* Splits a list at the commas outside of brackets, and drops blanks around the items
+ * @out     *count items in arena; views of text
  * Returns  MPK_OK; MPK_E_NOMEM */
 static enum mpk_code wrap_split(const char *text, struct mpk_arena *arena,
 				const struct mpk_span **out, size_t *count, struct mpk_error *err)
@@ -109,7 +112,7 @@ static bool wrap_is_taken(const struct mpk_wrap *w, const char *name)
 	return false;
 }
 
-/* Makes a name that expressions accept and no other parameter has. */
+/* Returns a name that is valid in expressions and that no other parameter has. */
 static const char *wrap_name(struct mpk_wrap *w, struct mpk_span wish)
 {
 	bool named = wish.len && !(wish.data[0] >= '0' && wish.data[0] <= '9');
@@ -130,7 +133,8 @@ static const char *wrap_name(struct mpk_wrap *w, struct mpk_span wish)
 
 static const struct mpk_dtype handle = { MPK_DTYPE_HANDLE, 64, 1 };
 
-/* The function's arguments are the kernel's, so there is never one too many. */
+/* Adds an argument. There is space, because a function has as many arguments as the kernel has
+ * parameters. */
 static enum mpk_code wrap_add(struct mpk_wrap *w, struct mpk_wrap_arg arg)
 {
 	MPK_TRY_ALLOC(arg.text && arg.title, w->err);
@@ -142,7 +146,7 @@ static enum mpk_code wrap_add(struct mpk_wrap *w, struct mpk_wrap_arg arg)
 	return MPK_OK;
 }
 
-/* Accepts a tensor of any shape, or a number. */
+/* Adds a tensor of any shape, or a number. */
 static enum mpk_code add_typed(struct mpk_wrap *w, const struct mpk_triton_param *p,
 			       const char *direction)
 {
@@ -174,11 +178,9 @@ static enum mpk_code add_typed(struct mpk_wrap *w, const struct mpk_triton_param
 		});
 }
 
-/* What lies beside the cubin: sets triton, ir and source
- * Returns  as mpk_wrap_manifest
- *
- * The bytes of the notes tell their kind.
- */
+/* Reads the file that belongs to the cubin, and sets triton, ir or source. The bytes of the file
+ * tell its kind.
+ * Returns  as mpk_wrap_manifest */
 static enum mpk_code wrap_read_notes(struct mpk_wrap *w)
 {
 	struct mpk_span text = w->file->meta;
@@ -189,8 +191,7 @@ static enum mpk_code wrap_read_notes(struct mpk_wrap *w)
 	if (!w->file->meta_path)
 		return MPK_OK;
 	if (mpk_span_starts(text, "{")) {
-		/* --- notes --------------------------------------------------------------------
-		 * ---------------- */
+		/* --- the compiler's notes -------------------------------------------------- */
 		struct mpk_triton *t = mpk_arena_alloc(w->arena, sizeof *t);
 
 		MPK_TRY_ALLOC(t, w->err);
@@ -243,7 +244,8 @@ static bool is_number(struct mpk_span item)
 	return mpk_parse_f64(item, &ignored);
 }
 
-/* "n: int32", as manifests have it; its own error says what is wrong. */
+/* Adds a parameter in a manifest's syntax, such as "n: int32". On failure, err describes the
+ * mistake. */
 static enum mpk_code add_parameter(struct mpk_wrap *w, struct mpk_span item)
 {
 	const char *text = mpk_arena_text(w->arena, item), *name;
@@ -259,7 +261,7 @@ static enum mpk_code add_parameter(struct mpk_wrap *w, struct mpk_span item)
 						  .type = p.is_tensor ? handle : p.dtype });
 }
 
-/* "M", "N * 2": an integer as wide as the kernel's parameter. */
+/* Adds an expression such as "M" or "N * 2": an integer as wide as the kernel's parameter. */
 static enum mpk_code add_expression(struct mpk_wrap *w, struct mpk_span item)
 {
 	const struct mpk_expr *e;
@@ -278,7 +280,8 @@ static enum mpk_code add_expression(struct mpk_wrap *w, struct mpk_span item)
 			   });
 }
 
-/* Constants, and integers that were 1, were compiled in. */
+/* Adds an item of a signature, and skips parameters that the compiler removed: constants, and
+ * integers that were 1. */
 static enum mpk_code add_item(struct mpk_wrap *w, struct mpk_span item)
 {
 	struct mpk_triton_param p;
@@ -307,14 +310,14 @@ static enum mpk_code read_signature(struct mpk_wrap *w)
 		if (code == MPK_OK)
 			continue;
 		mpk_error_prefix(w->err, "signature, item %zu: ", i + 1);
-		w->err->at =
-			(struct mpk_where){ 0 }; /* a column of that item, which is never shown */
+		/* its column is within the item and would be misleading */
+		w->err->at = (struct mpk_where){ 0 };
 		return code;
 	}
 	return MPK_OK;
 }
 
-/* Types that TileLang's headers define: "const half_t* __restrict__ A". */
+/* Reads types that TileLang's headers define, as in "const half_t* __restrict__ A". */
 static void read_tilelang(const struct mpk_code_param *p, struct mpk_triton_param *out)
 {
 	static const char *const types[][2] = { { "half_t", "float16" },
@@ -339,7 +342,7 @@ static void read_tilelang(const struct mpk_code_param *p, struct mpk_triton_para
 	}
 }
 
-/* Reads CUDA C++ that declares the kernel. */
+/* Reads CUDA C++ source that declares the kernel. */
 static enum mpk_code read_source(struct mpk_wrap *w)
 {
 	const struct mpk_code_param *list;
@@ -370,9 +373,9 @@ static enum mpk_code read_source(struct mpk_wrap *w)
 	return MPK_OK;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------ */
+/* --- all parameters of a kernel --------------------------------------------------------------- */
 
-/* "8, 8, 8, 4": the sizes that a cubin tells. */
+/* Returns "8, 8, 8, 4": the parameter sizes that the cubin records. */
 static const char *sizes_text(struct mpk_wrap *w)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
@@ -384,7 +387,8 @@ static const char *sizes_text(struct mpk_wrap *w)
 	return text.failed ? NULL : mpk_arena_copy(w->arena, mpk_strbuf_text(&text), text.len);
 }
 
-/* What the kernel takes, from a signature, the IR or a declaration, held to the cubin's sizes
+/* Reads the kernel's parameters from a signature, the IR or a declaration, and compares them with
+ * the sizes in the cubin.
  * Returns  as mpk_wrap_manifest */
 static enum mpk_code wrap_read_args(struct mpk_wrap *w)
 {
@@ -394,8 +398,7 @@ static enum mpk_code wrap_read_args(struct mpk_wrap *w)
 	if (w->how->signature)
 		MPK_TRY(read_signature(w));
 	else if (w->ir.len) {
-		/* --- what a compiler left
-		 * -------------------------------------------------------------------------- */
+		/* --- parameters that a compiler removed --------------------------------------------------- */
 		const struct mpk_triton_param *list;
 		const char *name = mpk_arena_text(w->arena, w->kernel->name);
 		size_t count;
@@ -431,7 +434,7 @@ static enum mpk_code wrap_read_args(struct mpk_wrap *w)
 	}
 
 	if (w->triton) {
-		/* Triton's launcher adds global scratch memory, then a profiler's. */
+		/* Triton's launcher appends global scratch memory, then the profiler's. */
 		const struct mpk_triton_scratch *scratch[] = { &w->triton->global,
 							       &w->triton->profile };
 		static const char *const names[] = { "global_scratch", "profile_scratch" };
@@ -470,18 +473,19 @@ static enum mpk_code wrap_read_args(struct mpk_wrap *w)
 struct wraps {
 	const struct mpk_wrap_options *how;
 	struct mpk_arena *arena;
-	struct mpk_strbuf *out, functions; /* texts that come after all modules */
+	/* the manifest so far; functions are printed after all modules */
+	struct mpk_strbuf *out, functions;
 	struct mpk_error *err;
-	struct mpk_strmap ids, names; /* to indices of next */
-	uint32_t *next;               /* malloc'ed: for each name the number that its next
-				       * duplicate gets */
+	struct mpk_strmap ids, names; /* map a name to an index of next */
+	/* malloc'ed: for each name, the number that its next duplicate gets */
+	uint32_t *next;
 	size_t next_count, next_cap;
 };
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* Returns the wish, or the wish and a number; thousands may have the same wish. NULL: memory is
- * out */
+/* Returns the wish, or the wish with a number. Thousands of kernels may have the same wish. NULL if
+ *         memory is out. */
 static const char *wrap_take(struct wraps *ws, struct mpk_strmap *map, const char *wish)
 {
 	const char *name = wish;
@@ -498,7 +502,7 @@ static const char *wrap_take(struct wraps *ws, struct mpk_strmap *map, const cha
 	return put > 0 ? name : NULL;
 }
 
-/* Makes a function's or module's name of the characters that both allow. */
+/* Makes a name of characters that are allowed in names of functions and of modules. */
 static const char *as_identifier(struct mpk_arena *arena, struct mpk_span text)
 {
 	char *name = mpk_arena_text(arena, text);
@@ -522,21 +526,21 @@ static const char *wrap_stem(struct mpk_arena *arena, const char *path)
 	return path ? as_identifier(arena, mpk_span_of(path, strcspn(path, "."))) : NULL;
 }
 
-/* --- how a kernel is launched -------------------------------------------------------------------
+/* --- How a kernel is launched.
  *
- * From notes, from what is compiled into it, or as somebody says; else it is an error, as a wrong block or too little
- * shared memory is a fault on the device.
- */
+ * From the compiler's notes, from attributes in the code, or from the user's options. If none of
+ * them tells, this is an error, as a wrong block or too little shared memory causes a fault on the
+ * device. */
 
 /* How a kernel is launched: expressions, in arena. */
 struct wrap_launch {
 	const char *grid[3], *block[3], *cluster[3]; /* NULL: not given, 1 */
 	const char *shared;                          /* NULL: none */
-	const char *blocks; /* extents of the whole grid, for the sizes of temporaries */
+	const char *blocks; /* the extents of the whole grid, for the sizes of temporaries */
 	bool cooperative, programmatic, grid_is_argument;
 };
 
-/* Up to three expressions; reading the manifest checks their names. */
+/* Reads up to three expressions; their names are checked when the manifest is read. */
 static enum mpk_code read_expressions(const struct mpk_wrap *w, const char *text, const char *what,
 				      const char *out[3])
 {
@@ -576,8 +580,8 @@ static enum mpk_code put_numbers(const struct mpk_wrap *w, const uint32_t *numbe
 	return MPK_OK;
 }
 
-/* TileLang launches as many threads as it promised the compiler. The code tells the dimensions,
- * by asking for an index along y or z. */
+/* Whether the block is the one that TileLang promised to the compiler. The code tells the number of
+ * dimensions, because it reads indices along y or z. */
 static bool is_tilelang_block(const struct mpk_wrap *w)
 {
 	struct mpk_span text = w->source ? w->source->bytes : (struct mpk_span){ 0 };
@@ -615,7 +619,8 @@ static enum mpk_code choose_block(const struct mpk_wrap *w, struct wrap_launch *
 			MPK_QUOTE(k->name));
 }
 
-/* Prints an extent of the grid as a factor: a name or a number, else in brackets. */
+/* Returns an extent of the grid as a factor: a name or a number unchanged, anything else in
+ *         brackets. */
 static const char *factor(const struct mpk_wrap *w, const struct wrap_launch *l, unsigned i)
 {
 	const char *text = l->grid[i] ? l->grid[i] : "1", *bracketed;
@@ -623,7 +628,8 @@ static const char *factor(const struct mpk_wrap *w, const struct wrap_launch *l,
 	if (!strpbrk(text, " +-*/%"))
 		return text;
 	bracketed = mpk_arena_printf(w->arena, "(%s)", text);
-	return bracketed ? bracketed : text; /* The next allocation fails, too. */
+	/* if memory is out, the next allocation fails and reports it */
+	return bracketed ? bracketed : text;
 }
 
 static enum mpk_code choose_cluster(const struct mpk_wrap *w, struct wrap_launch *l)
@@ -633,7 +639,7 @@ static enum mpk_code choose_cluster(const struct mpk_wrap *w, struct wrap_launch
 	if (w->how->cluster)
 		return read_expressions(w, w->how->cluster, "cluster", l->cluster);
 	if (cluster && (cluster[0] > 1 || cluster[1] > 1 || cluster[2] > 1)) {
-		/* Counts clusters in the caller's grid, as Triton does. */
+		/* Triton's grid counts clusters. */
 		for (unsigned i = 0; i < 3; i++) {
 			if (cluster[i] == 1)
 				continue;
@@ -643,7 +649,7 @@ static enum mpk_code choose_cluster(const struct mpk_wrap *w, struct wrap_launch
 		}
 		return put_numbers(w, cluster, 3, l->cluster);
 	}
-	/* A size that is compiled in needs no attribute. */
+	/* A cluster size that is compiled in needs no attribute. */
 	return MPK_OK;
 }
 
@@ -677,8 +683,8 @@ static enum mpk_code choose_launch(const struct mpk_wrap *w, struct wrap_launch 
 	MPK_TRY(choose_block(w, l));
 	MPK_TRY(choose_cluster(w, l));
 
-	/* The code does not tell the size of dynamic shared memory: a note has it, or the user
-	 * gives it. */
+	/* The code does not tell the size of dynamic shared memory. The compiler's notes have it,
+	 * or the user gives it. */
 	const char *texts[3] = { 0 };
 
 	if (w->triton && w->triton->shared_bytes) {
@@ -776,7 +782,8 @@ static enum mpk_code put_wrapped(struct wraps *ws, const struct mpk_wrap *w, con
 	MPK_TRY_ALLOC(name, ws->err);
 	put_kernel(ws->out, w, &l);
 
-	/* Says where the following comes from, and what a reader may want to change. */
+	/* Comments say where the following values come from, and what a reader may want to
+	 * change. */
 	bool tensors = false;
 
 	mpk_strbuf_puts(out, "\n# ");
@@ -828,7 +835,7 @@ static enum mpk_code put_wrapped(struct wraps *ws, const struct mpk_wrap *w, con
 	return MPK_OK;
 }
 
-/* --- a file ------------------------------------------------------------------------------------------- */
+/* --- one file --------------------------------------------------------------------------------- */
 
 static bool is_meant(const struct mpk_wrap *w, size_t i)
 {

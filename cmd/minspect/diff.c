@@ -748,6 +748,8 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 		found.no_instructions = NULL;
 	said |= found.no_instructions != NULL;
 
+	/* with the sums before and after, three kinds of lines fit */
+	found.lines_most = minspect_is_whole(o) ? 0 : MINSPECT_LINES / 3;
 	int status = answer_diff(o, l, code, &found, &err);
 
 	minspect_file_close(&other);
@@ -791,7 +793,6 @@ static int diff_weights(const struct minspect_options *o, struct minspect_look *
 		code = diff_open_weights(&other, &older, &err);
 	if (code == MPK_OK)
 		code = mpk_weightfile_diff(&older, f, &l->file->arena, &found, &err);
-	/* with the sums before and after, three kinds of lines fit */
 	found.lines_most = minspect_is_whole(o) ? 0 : MINSPECT_LINES / 3;
 	int status = answer_diff(o, l, code, &found, &err);
 

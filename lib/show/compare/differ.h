@@ -75,9 +75,10 @@ struct mpk_diff {
 	struct mpk_diff_side older, newer;
 	struct mpk_difference *items;
 	size_t count, cap;
-	bool of_weights;      /* the fields below are set for two files of weights */
-	size_t equal_tensors; /* equal tensors among those that both files have */
-	/* lines of added, of removed and of changed tensors that the text has; 0: no limit */
+	bool of_weights;
+	size_t equal_tensors; /* of two files of weights: equal tensors among those that both have */
+	/* lines of added, of removed and of changed things that the text has; 0: no limit. The text has
+	 * hunks only as far as there is room for them in three times as many lines. */
 	size_t lines_most;
 	/* reason why some kernels have no hunks of instructions; NULL if all have them */
 	const char *no_instructions;

@@ -60,21 +60,25 @@ static void put_work(const struct mpk_difference *d, size_t *left, struct mpk_st
 }
 
 /* Hunks are indented, so that none of their lines looks like a difference; patch(1) accepts the
- * indentation. */
-static void put_hunks(const char *lines, struct mpk_style style, struct mpk_strbuf *out)
+ * indentation. Returns the number of lines. */
+static size_t put_hunks(struct mpk_span lines, struct mpk_style style, struct mpk_strbuf *out)
 {
-	while (*lines) {
-		const char *end = strchr(lines, '\n');
-		size_t len = end ? (size_t)(end - lines) : strlen(lines);
-		const char *color = style.color ? color_of(*lines) : NULL;
+	size_t count = 0;
+
+	for (size_t at = 0; at < lines.len; count++) {
+		const char *line = (const char *)lines.data + at;
+		const char *end = memchr(line, '\n', lines.len - at);
+		size_t len = end ? (size_t)(end - line) : lines.len - at;
+		const char *color = style.color ? color_of(*line) : NULL;
 
 		mpk_strbuf_puts(out, "  ");
 		mpk_strbuf_puts(out, color ? color : "");
-		mpk_strbuf_put(out, lines, len);
+		mpk_strbuf_put(out, line, len);
 		mpk_strbuf_puts(out, color ? off : "");
 		mpk_strbuf_putc(out, '\n');
-		lines += len + (end != NULL);
+		at += len + (end != NULL);
 	}
+	return count;
 }
 
 /* Appends the path: "/1", or "/1 -> /2" if the module moved */
@@ -282,6 +286,43 @@ static void put_left_out(const struct mpk_diff *diff, const size_t counts[], str
 		mpk_strbuf_puts(out, ": --all\n");
 }
 
+static size_t count_lines(const char *text)
+{
+	size_t n = 0;
+
+	for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+		n++;
+	return n;
+}
+
+/* Returns the length of the hunks, from the first on, that have at most room lines together. */
+static size_t hunks_that_fit(const char *lines, size_t room)
+{
+	size_t fits = 0, n = 0;
+
+	for (const char *at = lines; *at;) {
+		const char *end = strchr(at, '\n');
+
+		at = end ? end + 1 : at + strlen(at);
+		if (++n > room)
+			break;
+		if (!*at || *at == '@')
+			fits = (size_t)(at - lines);
+	}
+	return fits;
+}
+
+/* Returns the number of lines that remain for hunks and counts of instructions: each difference has
+ * a line of its own first. */
+static size_t room_for_hunks(const struct mpk_diff *diff)
+{
+	size_t whole = 3 * diff->lines_most;
+
+	if (!diff->lines_most)
+		return SIZE_MAX;
+	return whole > diff->count ? whole - diff->count : 0;
+}
+
 /* Prints one line for each difference, then its hunk. Without colours the mark is the first byte of
  * the line, so that grep '^+' finds added things. */
 static void diff_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
@@ -296,6 +337,7 @@ static void diff_text(const void *what, struct mpk_style style, struct mpk_strbu
 					      [MPK_DIFF_CHANGED] = "\033[33m" };
 
 	size_t lines_left = WORK_LINES_MOST, counts[MPK_ARRAY_COUNT(marks)] = { 0 };
+	size_t room = room_for_hunks(diff), hidden_lines = 0;
 
 	if (diff->newer.code_digest)
 		put_verdict(diff, out);
@@ -320,11 +362,26 @@ static void diff_text(const void *what, struct mpk_style style, struct mpk_strbu
 		mpk_strbuf_puts(out, d->text[0] || d->older_bytes != d->newer_bytes ? ": " : "");
 		put_said(d, d->text, out);
 		mpk_strbuf_printf(out, "%s\n", style.color ? off : "");
-		put_work(d, &lines_left, out);
-		put_hunks(d->lines, style, out);
+		size_t lines = count_lines(d->lines), fits = 0, shown;
+
+		if (d->work_count <= room) {
+			put_work(d, &lines_left, out);
+			room -= d->work_count;
+			fits = hunks_that_fit(d->lines, room);
+		} else {
+			lines += d->work_count;
+		}
+		shown = put_hunks(mpk_span_of(d->lines, fits), style, out);
+		room -= shown;
+		hidden_lines += lines - shown;
 		mpk_strbuf_pass(out);
 	}
 	put_left_out(diff, counts, out);
+	if (hidden_lines) {
+		mpk_strbuf_puts(out, "and ");
+		mpk_put_count(out, hidden_lines, "more line");
+		mpk_strbuf_puts(out, " of instructions: --all\n");
+	}
 	if (!diff->newer.code_digest)
 		put_total(diff, out);
 	if (diff->no_instructions) {

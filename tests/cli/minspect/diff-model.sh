@@ -1,6 +1,7 @@
 # models: byte code by instruction, constants in order, graphs by node, weights by element
 minspect --diff data/formats/06_relax_vm.blob data/formats/15_relax_cond.blob || test $? = 1
 minspect --diff data/legacy/mlp_llvm.so data/legacy/mlp_opencl.so || test $? = 1
+minspect diff --all data/legacy/mlp_llvm.so data/legacy/mlp_opencl.so || test $? = 1
 # a weight of a model: 0 becomes 1.5
 python3 - <<END
 data = open("data/formats/06_relax_vm.blob", "rb").read()

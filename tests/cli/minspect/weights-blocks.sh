@@ -30,5 +30,5 @@ END
 python3 make.py
 minspect stats old.gguf | sed -n '/^tensor /,$p'
 minspect stats --json old.gguf | jq -c '.files[0].tensors[] | [.name, (.statistics | .of_scales, .blocks.count, .blocks.elements)]'
-minspect diff old.gguf new.gguf || echo "status $?"
+minspect diff --all old.gguf new.gguf || echo "status $?"
 minspect --verbose --filter Q4_K old.gguf | tail -n 1

@@ -180,8 +180,7 @@ static int print_topic(const struct mpk_command *command, const struct mpk_optio
 			s.first = (size_t)(number - 1) * ROWS_OF_A_SCREEN;
 			end = s.first + ROWS_OF_A_SCREEN;
 
-			/* --- an action
-			 * ----------------------------------------------------------------------------------- */
+			/* --- an action ---------------------------------------------------- */
 			const char *name = row->name, *program = mpk_common.program;
 			const char *file = row->word == MPK_WORD_ALONE ? "" : " FILE";
 

@@ -788,7 +788,7 @@ static int minspect_check_look(const struct minspect_options *o, struct minspect
 
 /* --- all files together ------------------------------------------------------------------ */
 
-/* Sums up the results, once: called by whichever of the two functions below runs first. */
+/* Sums up the results once. Both functions below call it, in either order. */
 static bool end_set(struct minspect_places *p)
 {
 	struct mpk_error err = { 0 };

@@ -75,7 +75,7 @@ struct minspect_action {
 	/* process each model of a file with several models, by its prefix, "lib.so(alpha_)"; false:
 	 * only the first */
 	bool each_model;
-	/* whether such a file is processed as one after all; NULL if it never is */
+	/* whether a file with several models is processed as one after all; NULL if it never is */
 	bool (*is_whole)(const struct minspect_look *l);
 	/* Processes a zip archive named without a member; returns an exit status. NULL: process
 	 * each library in it that has interesting content. */

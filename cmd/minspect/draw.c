@@ -267,8 +267,7 @@ int minspect_svg(const struct minspect_options *o)
 static int draw_graph(const struct minspect_options *o, struct minspect_look *l)
 {
 	if (strcmp(o->dot, "model") == 0) {
-		/* --- --dot --------------------------------------------------------------------
-		 * ----------- */
+		/* --- --dot -------------------------------------------------------------------- --- */
 		struct mpk_model_graphs graphs;
 		struct mpk_error err = { 0 };
 

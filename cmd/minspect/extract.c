@@ -76,7 +76,8 @@ static enum mpk_code write_and_hash(struct mpk_directory *d, const char *name,
 	return MPK_OK;
 }
 
-/* Of a file with several models each has a folder with the name of its prefix; that without one has none. */
+/* For a file with several models, returns the folder for the current model, which has the model's
+ * prefix as its name. The model without a prefix has no folder. */
 static const char *place_of(struct minspect_look *l, const char *name)
 {
 	const char *prefix = l->is_model ? l->file->image.prefix : "";

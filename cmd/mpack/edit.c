@@ -225,7 +225,8 @@ static enum mpk_code write_out(struct mpk_mapping *file, const struct mpk_packed
 	return mpk_output_finish(o, code, err);
 }
 
-/* Embeds the library of the file again, with another blob. The executor's code knows its place.
+/* Embeds the library again, with another blob. The library must stay at the same place in the file,
+ * which the executor's code contains.
  * @out     receives the library */
 static enum mpk_code carry_again(struct edit *e, const struct mpk_rope *blob, struct mpk_rope *out,
 				 struct mpk_error *err)

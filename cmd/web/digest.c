@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* digest.c - SHA-256 and MD5 in a browser: the functions of OpenSSL's libcrypto that lib/ground/io/digest.c asks for
+/* digest.c - SHA-256 and MD5 in a browser: implements the functions of OpenSSL's libcrypto that
+ * lib/ground/io/digest.c calls
  *
- * A browser has SHA-256 of its own, for whole buffers and after a wait; files here are read in pieces, and nothing waits.
- * Both digests are those of their standards, FIPS 180-4 and RFC 1321; they share the blocks of 64 bytes and the padding. */
+ * A browser has its own SHA-256, but only for whole buffers and with an asynchronous result. Here
+ * files are read in pieces, and no code can wait. Both digests follow their standards, FIPS 180-4
+ * and RFC 1321. They share the blocks of 64 bytes and the padding. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdbool.h>
@@ -32,8 +34,8 @@ static uint32_t rotated(uint32_t x, unsigned right)
 	return x >> right | x << (32 - right);
 }
 
-/* The first 32 bits of the fraction of a root of the n-th prime: its last bits are those of its integer root, so that no
- * rounding can be wrong. */
+/* Returns the first 32 bits of the fraction of the root of the n-th prime. Roots are computed as
+ *         integers, so that no rounding error is possible. */
 static const uint32_t *cubes(void)
 {
 	static uint32_t k[64];
@@ -130,7 +132,7 @@ static const struct kind kind_md5 = {
 	16, false, { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476 }, md5_block
 };
 
-/* --- under the names and with the types of libcrypto --- */
+/* --- with the names and types of libcrypto -------------------------------- */
 
 static void *context_new(void)
 {
@@ -204,7 +206,7 @@ static int digest_final(void *context, unsigned char *out, unsigned *len)
 	return 1;
 }
 
-/* The one library that seems to be there. */
+/* The only library that dlopen finds. */
 static char libcrypto;
 
 void *dlopen(const char *name, int flags)

@@ -364,8 +364,7 @@ static enum mpk_code read_exports(struct pe_reader *r, struct mpk_error *err)
 		address = mpk_load_u32(addresses.data + 4 * (size_t)ordinal);
 		/* an address inside the directory forwards to another library */
 		if (address < at || address - at >= size) {
-			/* --- exports ----------------------------------------------------------
-			 * ---------------------- */
+			/* --- exports ---------------------------------------------------------- --- */
 			size_t section = section_of(r, address);
 
 			r->object.symbols[r->object.symbol_count++] = (struct mpk_object_symbol){

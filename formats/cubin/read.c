@@ -317,8 +317,7 @@ static enum mpk_code take_section(struct reader *r, const struct mpk_cubin_secti
 	if (mpk_span_is(s->name, ".nv.info") || mpk_span_starts(s->name, ".nv.info."))
 		return read_info(r, s, err);
 	if (mpk_span_is(s->name, ".note.nv.tkinfo")) {
-		/* --- notes: FORMAT.md 5
-		 * -------------------------------------------------------------- */
+		/* --- notes: FORMAT.md 5 --------------------------------------------------- */
 		struct mpk_span data;
 
 		MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &data, err));

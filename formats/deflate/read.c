@@ -309,8 +309,7 @@ static enum mpk_code deflate_decode(struct mpk_deflate_index *x, uint64_t limit,
 
 	do {
 		if (x->out_pos == x->count * (uint64_t)x->interval) {
-			/* --- the whole stream, once
-			 * ------------------------------------------------------------- */
+			/* --- the whole stream, once --------------------------------------- */
 			struct state *s = &x->states[x->count];
 
 			if (inflateCopy(&s->z, &x->z) != Z_OK)

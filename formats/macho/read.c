@@ -293,8 +293,7 @@ static enum mpk_code macho_read(struct mpk_span bytes, struct mpk_arena *arena,
 
 const struct mpk_object_reader mpk_macho_reader = { macho_is, macho_read, NULL };
 
-/* --- universal files
- * ------------------------------------------------------------------------------ */
+/* --- universal files ---------------------------------------------------------------------- */
 
 /* The headers of universal files are big-endian, whatever the files in them are. */
 static uint32_t load_be32(const uint8_t *at)

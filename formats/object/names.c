@@ -59,8 +59,7 @@ static bool is_arithmetic(const char *name)
 
 /* --- C++ ---------------------------------------------------------------------------------------- */
 
-/* --- names by their prefix
- * ------------------------------------------------------------------------ */
+/* --- names by their prefix ---------------------------------------------------------------- */
 
 static const char *const families[] = {
 	/* linkers and C libraries */

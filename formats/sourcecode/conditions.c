@@ -226,8 +226,7 @@ static void note_name(struct conditions *c, const struct mpk_source_code_directi
 				       mpk_span_of(d->rest.data + name.len, d->rest.len - name.len))
 				       .len);
 
-	/* --- names
-	 * ------------------------------------------------------------------------------ */
+	/* --- names ------------------------------------------------------------------------ */
 	enum name_state state = !is_known(c) ? UNSURE : define ? DEFINED : UNDEFINED;
 	size_t i;
 	int rc;

@@ -709,8 +709,7 @@ static enum mpk_code read_linking(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* --- the file
- * -------------------------------------------------------------------------------------- */
+/* --- the file ----------------------------------------------------------------------------- */
 
 static bool is_program(const struct reader *r)
 {

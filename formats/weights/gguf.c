@@ -128,8 +128,7 @@ static enum mpk_code read_value(struct mpk_cursor *c, uint32_t type, int depth,
 	if (type == GGUF_LIST)
 		return gguf_read_list(c, depth, out, err);
 	if (type != GGUF_STRING) {
-		/* --- keys and values
-		 * -------------------------------------------------------------------------- */
+		/* --- keys and values ------------------------------------------------------ */
 		struct mpk_span s;
 		uint64_t word = 0;
 		unsigned bits = values[type].bytes * 8u;

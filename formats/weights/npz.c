@@ -88,8 +88,7 @@ static enum mpk_code weights_read_npz(struct mpk_span file, struct mpk_arena *ar
 const struct mpk_weights_format mpk_weights_npz = { "npz", "file of NumPy arrays", weights_is_npz,
 						    weights_read_npz };
 
-/* --- TVM's parameter files (../tensor/FORMAT.md, 3)
- * ------------------------------------------------ */
+/* --- TVM's parameter files (../tensor/FORMAT.md, 3) --------------------------------------- */
 
 static bool weights_is_params(struct mpk_span file)
 {

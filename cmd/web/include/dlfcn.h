@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dlfcn.h - no library can be opened but what stands in for libcrypto: callers do without it or report an error */
+/* dlfcn.h - no library can be opened except the substitute for libcrypto. Callers work without a
+ * library or report an error. */
 #ifndef MPK_WEB_DLFCN_H
 #define MPK_WEB_DLFCN_H
 
@@ -10,7 +11,7 @@ typedef struct {
 	const char *dli_fname;
 } Dl_info;
 
-/* cmd/web/digest.c: of libcrypto there are two digests, of other libraries nothing */
+/* implemented by cmd/web/digest.c: libcrypto has two digests; no other library exists */
 void *dlopen(const char *name, int flags);
 void *dlsym(void *library, const char *name);
 

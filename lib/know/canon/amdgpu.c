@@ -202,8 +202,7 @@ static enum mpk_code read_places(struct canon *c, bool deep)
 	return MPK_OK;
 }
 
-/* --- everything else that is loaded
- * --------------------------------------------------------------- */
+/* --- everything else that is loaded ------------------------------------------------------- */
 
 static enum mpk_code amd_add_part(struct canon *c, struct mpk_canon_hash *h)
 {

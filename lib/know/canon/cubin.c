@@ -132,8 +132,7 @@ static enum mpk_code read_variable(struct canon *c, uint32_t i, const struct mpk
 	return MPK_OK;
 }
 
-/* --- contents of sections
- * ---------------------------------------------------------------------------- */
+/* --- contents of sections ----------------------------------------------------------------- */
 
 /* Whether the value of an attribute begins with a symbol (FORMAT.md 3.2). */
 static bool begins_with_symbol(uint8_t id)

@@ -8,8 +8,7 @@
 #include "base/cursor.h"
 #include "base/vec.h"
 
-/* --- sections of a cubin (FORMAT.md 3.1), by their names: NVIDIA documents no contents
- * ---------------------- */
+/* --- sections of a cubin (FORMAT.md 3.1), by their names: NVIDIA documents no contents ---- */
 
 enum {
 	OWNER_DOTS = 6, /* most dots before the function's name in the name of a section */

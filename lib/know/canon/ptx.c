@@ -289,8 +289,7 @@ static enum mpk_code canon_ptx(const struct mpk_code_info *info, struct mpk_aren
 	MPK_TRY(mpk_canon_reach(&c.edges, c.node_count, (const uint8_t(*)[DIGEST])c.local, c.whole,
 				err));
 
-	/* --- rows -----------------------------------------------------------------------------
-	 * -------------- */
+	/* --- rows ----------------------------------------------------------------------------- --- */
 	struct mpk_canon_row *image = &rows[info->kernel_count];
 
 	for (size_t i = 0; i < info->kernel_count; i++) {

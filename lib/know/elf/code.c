@@ -366,8 +366,7 @@ size_t mpk_code_file_symbols(const struct mpk_code_file *f, struct mpk_span *out
 	return n;
 }
 
-/* --- names
- * ----------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------- */
 
 /* Returns the symbol that covers the address: the best one at the nearest address before it, at
  * which thousands of symbols may begin. */

@@ -31,8 +31,7 @@ static bool reads(enum mpk_code code, bool *no_memory)
 	return code == MPK_OK;
 }
 
-/* --- the length of a container of each format; 0: the bytes are not one
- * -------------------------------- */
+/* --- the length of a container of each format; 0: the bytes are not one ------------------- */
 
 static size_t fatbin_bytes(struct mpk_span bytes, bool *no_memory)
 {

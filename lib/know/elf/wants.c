@@ -82,8 +82,7 @@ static enum mpk_code take_symbol(struct work *w, const struct mpk_symbol *s, str
 	if (!s->name[0])
 		return MPK_OK;
 	if (s->defined && is_pointer_name(s->name)) {
-		/* --- symbols
-		 * ----------------------------------------------------------------------------- */
+		/* --- symbols -------------------------------------------------------------- */
 		MPK_TRY_ALLOC(MPK_VEC_ROOM(w->pointers, w->pointer_count, w->pointer_cap), err);
 		w->pointers[w->pointer_count++] = (struct pointer){ s->value, s->name };
 		return MPK_OK;

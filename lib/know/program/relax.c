@@ -168,8 +168,7 @@ static void relax_read_call(struct mpk_relax_typing *r, const struct mpk_relax_i
 		return;
 	name = r->x->funcs[instr->func].name;
 	if (r->x->funcs[instr->func].kind == MPK_RELAX_VM) {
-		/* --- a function
-		 * ---------------------------------------------------------------------------- */
+		/* --- a function ----------------------------------------------------------- */
 		const struct mpk_relax_function_type *callee = &r->functions[instr->func];
 
 		r->calls = true;

@@ -185,8 +185,7 @@ static enum mpk_code keep_all(struct mpk_process_self *self, void *data, struct 
 	for (size_t i = 0; i < count && k->is_usable; i++)
 		MPK_TRY(keep_look_at(k, i, err));
 
-	/* --- all of them, in a child
-	 * ------------------------------------------------------------------ */
+	/* --- all of them, in a child ------------------------------------------------------ */
 	size_t written = 0;
 
 	for (size_t i = 0; i < k->c->source_count && k->is_usable; i++) {

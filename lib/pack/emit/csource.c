@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csource.c - the blob as C, and its object, through C or LLVM
+/* csource.c - the blob as C source, and its object, made through C or LLVM
  *
- * What languages and compilers differ in decides the form: C++ gives constants internal linkage
- * unless they are declared extern and wants room for a string's NUL, ISO C promises string
- * literals of 4095 characters only, and file-scope assembly is GNU C's. */
+ * The form depends on differences between languages and compilers. C++ gives constants internal
+ * linkage unless they are declared extern, and requires space for a string's NUL. ISO C guarantees
+ * only string literals of up to 4095 characters. File-scope assembly is an extension of GNU C. */
 #include "emit/internal/emit.h"
 
 #include <inttypes.h>
@@ -27,8 +27,8 @@ struct printer {
 	size_t column;
 };
 
-/* The text holds a piece of the output at most: a blob of gigabytes becomes C without being in
- * memory. */
+/* Writes the text and empties it. At most one piece of the output is in memory, so a blob of
+ * gigabytes can be written as C. */
 static enum mpk_code flush(struct printer *p, struct mpk_error *err)
 {
 	MPK_TRY(mpk_strbuf_status(&p->text, err));
@@ -38,7 +38,7 @@ static enum mpk_code flush(struct printer *p, struct mpk_error *err)
 	return text.len ? mpk_output_write(p->out, text, err) : MPK_OK;
 }
 
-/* As decimal numbers, which are the shortest spelling of a byte in an array. */
+/* Writes bytes as decimal numbers, the shortest spelling in an array. */
 static void put_array_bytes(struct printer *p, struct mpk_span bytes)
 {
 	for (size_t i = 0; i < bytes.len; i++) {
@@ -74,7 +74,7 @@ static size_t escape(uint8_t byte, char out[5])
 	return 4;
 }
 
-/* A line feed in the blob ends the line of the literal, too, so that texts in it stay readable. */
+/* A line feed in the blob also ends the line of the literal, so that texts in it stay readable. */
 static void put_string_bytes(struct printer *p, struct mpk_span bytes)
 {
 	for (size_t i = 0; i < bytes.len; i++) {
@@ -90,7 +90,7 @@ static void put_string_bytes(struct printer *p, struct mpk_span bytes)
 	}
 }
 
-/* The pieces of the rope, cut into chunks that keep the text small. */
+/* Writes the pieces of the rope in chunks, which limit the memory for text. */
 static enum mpk_code csource_put_bytes(struct printer *p, const struct mpk_rope *bytes,
 				       void (*put)(struct printer *, struct mpk_span),
 				       struct mpk_error *err)
@@ -118,15 +118,15 @@ static enum mpk_code csource_put_bytes(struct printer *p, const struct mpk_rope 
 
 enum { STUB_ALIGN = 4096 };
 
-/* gas fills a section of s390x up to its alignment, and only the last item in it can be
- * extended. In .lrodata, which only x86-64 has, a stub may be as small as in objects of LLVM. */
+/* On s390x, gas pads a section to its alignment, and only the last item in a section can be
+ * extended. In .lrodata, which only x86-64 has, a stub may be as small as in LLVM's objects. */
 static int stub_bytes(const struct mpk_csource *c)
 {
 	return c->lrodata ? (int)MPK_STUB_BYTES : (int)STUB_ALIGN;
 }
 
-/* C has no initialisers that call functions, hence a constructor; C++ has the initialiser of a
- * static variable. */
+/* C has no initialisers that call functions, so a constructor is used; C++ initialises a static
+ * variable. */
 static void csource_put_registration(struct mpk_strbuf *text, const struct mpk_csource *c)
 {
 	mpk_strbuf_printf(text,
@@ -163,8 +163,8 @@ static void csource_put_note(struct mpk_strbuf *text, const struct mpk_csource *
 	mpk_strbuf_puts(text, "\"\n};\n#endif\n");
 }
 
-/* One source serves C and C++, and compilers for Windows, ELF and others: the preprocessor
- * decides. */
+/* One source serves C and C++, and compilers for Windows, ELF and other formats; the preprocessor
+ * distinguishes them. */
 static enum mpk_code put_source(struct printer *p, const struct mpk_csource *c,
 				struct mpk_error *err)
 {
@@ -183,8 +183,8 @@ static enum mpk_code put_source(struct printer *p, const struct mpk_csource *c,
 			mpk_strbuf_printf(&p->text, " __attribute__((aligned(%u)))", c->align);
 		mpk_strbuf_puts(&p->text, ";\n");
 
-		/* C fits a literal into an array that is just as long by dropping the NUL; C++
-		 * does not, hence MPK_NUL. */
+		/* C drops the NUL of a literal that is exactly as long as its array; C++ does not,
+		 * so MPK_NUL adds space for it. */
 		bool small = c->bytes->len <= MPK_CSOURCE_ARRAY_MAX;
 
 		mpk_strbuf_printf(&p->text,
@@ -288,10 +288,10 @@ static struct mpk_csource plain_csource(const struct mpk_build *b)
 
 /* --- the object of the blob ------------------------------------------------------- */
 
-/* Makes the blob's object, through LLVM or C. A large blob never goes through either: the
- * compiler gets a stub that elf/edit.h extends, or a file that the assembler includes. */
+/* Makes the blob's object, through LLVM or C. A large blob is never passed to either: the compiler
+ * gets a stub, which elf/edit.h extends, or the assembler includes a file. */
 
-/* In a child. */
+/* Runs LLVM in a child process. */
 static enum mpk_code run_blob(struct mpk_process_self *self, void *data, struct mpk_error *err)
 {
 	static const uint8_t stub[MPK_STUB_BYTES];
@@ -356,10 +356,10 @@ static enum mpk_code probe_incbin(struct mpk_build *b, bool *yes, struct mpk_err
 
 enum { FILE_PAGE = 4096 };
 
-/* Returns the number of zeros to put before the blob, so that its largest file begins at a page
- * of the library. A file system that shares extents shares whole pages, and as the format fixes
- * the distances within a blob, only one file can be aligned. 0: no such file, or the linker
- * copies the blob. */
+/* Returns the number of zeros to put before the blob, so that its largest file begins at a page of
+ *         the library: a file system can only share extents that consist of whole pages. The format
+ *         fixes the distances within a blob, so only one file can be aligned. 0 if there is no such
+ *         file, or if the linker copies the blob. */
 static unsigned lead_of(const struct mpk_build *b)
 {
 	const struct mpk_rope *blob = b->e->blob;
@@ -379,8 +379,8 @@ static unsigned lead_of(const struct mpk_build *b)
 	return (unsigned)(lead % FILE_PAGE);
 }
 
-/* A stub or an included file costs nothing to compile. Where the compiler supports neither, or
- * the blob is small, any C compiler takes the plain form. */
+/* A stub or an included file takes no time to compile. If the compiler supports neither, or the
+ * blob is small, it is written as plain C, which every compiler accepts. */
 static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c, struct mpk_error *err)
 {
 	const struct mpk_emit *e = b->e;
@@ -430,7 +430,7 @@ enum mpk_code mpk_build_blob(struct mpk_build *b, struct mpk_job *job, struct mp
 	return mpk_compile_c(&b->c, source, b->blob_object, NULL, job, err);
 }
 
-/* --- the blob as C alone ---------------------------------------------------------------- */
+/* --- output as C source ----------------------------------------------------------------- */
 
 static enum mpk_code emit_c(struct mpk_build *b, struct mpk_error *err)
 {

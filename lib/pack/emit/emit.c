@@ -18,11 +18,11 @@
 
 /* --- symbols that two objects define ------------------------------------------------------------
  *
- * A linker names temporary files where a person looks for sources. Objects come from compilers that this process started,
- * or from elsewhere: they are read in a process that can do nothing else.
- */
+ * A linker would report such a symbol with the names of temporary files, which tell the user
+ * nothing. So it is looked for before linking. Objects may come from elsewhere than from compilers
+ * that this process started, so they are read in a process with no other rights. */
 
-/* Who defines a symbol. */
+/* The object that defines a symbol. */
 struct definition {
 	size_t source;          /* in the order of the sources */
 	struct mpk_span member; /* name in its archive; empty: not a member */
@@ -32,7 +32,7 @@ struct scan {
 	const struct mpk_build *b;
 	struct mpk_arena *arena;
 	struct mpk_mapping *maps;
-	struct mpk_strmap names; /* to indices of definitions */
+	struct mpk_strmap names; /* maps names to indices of definitions */
 	struct definition *definitions;
 	size_t count, cap;
 	size_t conflicts;
@@ -40,7 +40,7 @@ struct scan {
 	struct definition one, other;
 };
 
-/* Marks sections of which a linker keeps one copy. */
+/* Marks the sections that are in groups, of which a linker keeps one copy. */
 static enum mpk_code list_groups(const struct mpk_elf *elf, struct mpk_arena *arena, bool **out,
 				 struct mpk_error *err)
 {
@@ -84,7 +84,8 @@ static enum mpk_code add_definition(struct scan *s, const char *name, struct def
 	return MPK_OK;
 }
 
-/* Weak and common symbols, and those of groups, may occur twice. */
+/* Adds the symbols that an object defines. Weak and common symbols, and those in groups, may occur
+ * twice. */
 static enum mpk_code scan_object(struct scan *s, struct mpk_span bytes, struct definition d,
 				 struct mpk_error *err)
 {
@@ -93,8 +94,8 @@ static enum mpk_code scan_object(struct scan *s, struct mpk_span bytes, struct d
 	struct mpk_symbol symbol;
 	bool *grouped;
 
-	if (!mpk_span_starts(bytes, ELFMAG)) /* Code of a link-time optimizer has no symbols that
-					      * can be read here. */
+	/* the code of a link-time optimizer has no symbols that can be read here */
+	if (!mpk_span_starts(bytes, ELFMAG))
 		return MPK_OK;
 	MPK_TRY(mpk_elf_open(bytes, 0, &elf, err));
 	MPK_TRY(list_groups(&elf, s->arena, &grouped, err));
@@ -195,7 +196,8 @@ static enum mpk_code make_objects(struct mpk_build *b, struct mpk_error *err)
 	struct mpk_job blob = { .what = NULL };
 	bool has_blob = b->strategy != MPK_STRATEGY_NONE;
 
-	/* The blob first: it is the largest and may come from LLVM, which starts slowly. */
+	/* The blob's object comes first: it is the largest and may need LLVM, which starts
+	 * slowly. */
 	if (has_blob)
 		MPK_TRY(mpk_build_blob(b, &blob, err));
 	b->c.sources = b->e->sources;
@@ -243,9 +245,9 @@ const struct mpk_emit_name *mpk_emit_name(enum mpk_emit_kind kind)
 	return &emitters[kind]->name;
 }
 
-/* Chooses how the blob gets into the output. A stub needs a format that can be extended, and
- * .lrodata a machine that has it. TVM moves to .lrodata beyond 1 GiB, and so do objects for
- * other linkers. */
+/* Chooses how the blob gets into the output. A stub requires an object format that can be extended,
+ * and a machine with .lrodata. TVM uses .lrodata for blobs over 1 GiB; so do objects for other
+ * linkers here. */
 static void choose_strategy(struct mpk_build *b)
 {
 	const struct mpk_emit *e = b->e;
@@ -264,12 +266,12 @@ static void choose_strategy(struct mpk_build *b)
 		     (e->tools.target.has_large && size > (uint64_t)1 << 30);
 }
 
-/* A dry run shows paths of a folder that is never made. */
+/* For a dry run the folder is not created; only its path is printed. */
 static enum mpk_code open_scratch(struct mpk_build *b, struct mpk_error *err)
 {
 	if (!b->e->tools.dry_run)
 		return mpk_scratch_open(b->e->tmpdir, b->e->save_temps, &b->c.scratch, err);
-	/* Nothing is made: the paths are only shown. */
+	/* nothing was created that would have to be removed */
 	b->c.scratch.keep = true;
 	if (b->e->save_temps)
 		b->c.scratch.path = strdup(b->e->save_temps);
@@ -278,7 +280,7 @@ static enum mpk_code open_scratch(struct mpk_build *b, struct mpk_error *err)
 	return b->c.scratch.path ? MPK_OK : mpk_fail_nomem(err);
 }
 
-/* Every tool of the build runs here, in a scratch folder that mpk_emit_close removes. */
+/* Runs every tool of the build, in a scratch folder that mpk_emit_close removes. */
 static enum mpk_code run_tools(struct mpk_build *b, struct mpk_error *err)
 {
 	const struct mpk_emit *e = b->e;
@@ -294,7 +296,7 @@ static enum mpk_code run_tools(struct mpk_build *b, struct mpk_error *err)
 			err, MPK_E_UNSUPPORTED,
 			"a package of host code alone has no blob, so there is nothing to write as %s; build a .so, .a or .tar",
 			emitter->name.suffix);
-	/* Only notes have room for a seal, and only ELF has notes. */
+	/* A seal is stored in a note, and only ELF has notes. */
 	if (e->seal && ((e->kind != MPK_EMIT_SO && e->kind != MPK_EMIT_OBJ) ||
 			e->tools.target.format != MPK_OBJECT_ELF))
 		return mpk_fail(
@@ -303,7 +305,7 @@ static enum mpk_code run_tools(struct mpk_build *b, struct mpk_error *err)
 			emitter->name.suffix, e->tools.target.triple);
 	b->is_rebase = e->base && emitter->rebase && e->blob;
 	if (b->is_rebase)
-		return MPK_OK; /* A finished library needs no tool. */
+		return MPK_OK; /* a finished library needs no tools */
 	choose_strategy(b);
 	if (!emitter->is_linked)
 		return MPK_OK;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes libraries: linked from objects and the blob's object, or a finished library with another
- * blob. All outputs share the reading of files that tools made, and the writing. Every output
- * but a bare blob is read again before it gets its name, so that a broken linker is found here
- * and not where the library is loaded.
+/* Makes libraries: from objects and the blob's object by linking, or from a finished library by
+ * replacing its blob. All outputs use the same code to read files that tools made, and to write.
+ * Every output except a bare blob is read again before it gets its name, so that a defect in the
+ * linker is found here and not when the library is loaded.
  *
- * The linker gets a small blob whole and a stub in place of a large one. A linked stub is then
- * extended to the blob by copying ranges of files, which costs what cp costs. Where the linker's
- * layout forbids that, the stub's object is extended and linked once more. */
+ * A small blob is passed to the linker; for a large one the linker gets a stub. The linked stub is
+ * then extended to the blob by copying ranges of files, which takes as long as cp. If the linker's
+ * layout does not allow that, the stub's object is extended and linked again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -24,7 +24,7 @@
 
 /* --- files that tools made, and writing ------------------------------------------- */
 
-/* Refuses host code of which nothing can be called; a package with a blob always can. */
+/* Refuses host code without any function to call; a package with a blob always has one. */
 static enum mpk_code library_accept(const struct mpk_build *b, struct mpk_span bytes,
 				    struct mpk_error *err)
 {
@@ -52,7 +52,7 @@ static enum mpk_code accept_output(const struct mpk_build *b, const struct mpk_o
 	return library_accept(b, map.bytes, err);
 }
 
-/* A seal covers the finished bytes and is written into them, so they are read again. */
+/* A seal covers the finished bytes and is written into them, so the output is read again. */
 static enum mpk_code seal_output(const struct mpk_build *b, const struct mpk_output *o,
 				 struct mpk_error *err)
 {
@@ -62,9 +62,9 @@ static enum mpk_code seal_output(const struct mpk_build *b, const struct mpk_out
 	return mpk_seal_file(mpk_output_fd(o), b->e->seal, err);
 }
 
-/* Checks the finished file three times before it gets its name: a loader finds the blob, a
- * function can be called, the seal fits. Intermediate files need no checks. There is no reader
- * for WebAssembly here. */
+/* Checks the finished file before it gets its name: a loader finds the blob, a function can be
+ * called, and the seal is valid. Intermediate files are not checked. WebAssembly files are not,
+ * because this program cannot read them. */
 enum mpk_code mpk_build_write(struct mpk_build *b, const char *path, unsigned mode,
 			      const struct mpk_packed *s, struct mpk_error *err)
 {
@@ -85,7 +85,7 @@ enum mpk_code mpk_build_write(struct mpk_build *b, const char *path, unsigned mo
 	return mpk_output_finish(o, code, err);
 }
 
-/* A view of the mapping: nothing is copied before the output is written. */
+/* Makes a view of the mapping: nothing is copied before the output is written. */
 enum mpk_code mpk_build_file_open(struct mpk_build *b, const char *path, struct mpk_build_file *out,
 				  struct mpk_error *err)
 {
@@ -96,7 +96,7 @@ enum mpk_code mpk_build_file_open(struct mpk_build *b, const char *path, struct 
 	return mpk_rope_status(&out->rope, err);
 }
 
-/* Makes the file patchable except for the bytes in keep; the rope is empty then. */
+/* Makes the file writable in memory except for the bytes in keep. The rope is empty afterwards. */
 static enum mpk_code library_patch(struct mpk_build *b, struct mpk_span keep,
 				   struct mpk_build_file *f, struct mpk_error *err)
 {
@@ -106,7 +106,7 @@ static enum mpk_code library_patch(struct mpk_build *b, struct mpk_span keep,
 	return MPK_OK;
 }
 
-/* The note is found before the headers change, as its place follows from them. */
+/* The note must be found before the headers change, because its offset is computed from them. */
 enum mpk_code mpk_build_file_extend(struct mpk_build *b, const char *path,
 				    struct mpk_build_file *out, struct mpk_error *err)
 {
@@ -126,10 +126,10 @@ void mpk_build_file_close(struct mpk_build_file *f)
 
 /* --- linking ----------------------------------------------------------------------- */
 
-/* The linker would hash what it sees, which may be a stub, so that two libraries with different
- * weights would share an id. Our id is half the digest of the blob and half that of everything
- * else. The blob of a linked stub is hashed while it is copied, so its half comes later
- * (emit/packed.c). */
+/* The linker would hash its inputs, which may contain a stub, so two libraries with different
+ * weights would get the same build id. Our build id is one half from the digest of the blob and one
+ * half from everything else. The blob of a linked stub is hashed while it is copied, so its half is
+ * written later (emit/packed.c). */
 static enum mpk_code build_id(struct mpk_build *b, struct mpk_error *err)
 {
 	uint8_t digest[MPK_BUILD_ID_BYTES];
@@ -145,7 +145,7 @@ static enum mpk_code build_id(struct mpk_build *b, struct mpk_error *err)
 static enum mpk_code run_link(struct mpk_build *b, const char *out, const char *blob_object,
 			      struct mpk_error *err)
 {
-	/* Host code calls functions of libraries that only its loader knows. */
+	/* Undefined symbols are allowed: host code calls functions that only its loader defines. */
 	struct mpk_link l = { .out = out,
 			      .last = blob_object,
 			      .no_undefined = b->e->source_count == 0 && !b->e->system_lib };
@@ -194,8 +194,8 @@ static enum mpk_code library_take(struct mpk_build *b, const char *linked, struc
 	return mpk_output_finish(o, mpk_output_take(o, linked, err), err);
 }
 
-/* Extends the object and lets the linker copy it: for machines without .lrodata, and where the
- * linker's layout cannot be extended. */
+/* Extends the object and has the linker copy it, for machines without .lrodata and for layouts that
+ * cannot be extended. */
 static enum mpk_code link_extended_object(struct mpk_build *b, const char *linked,
 					  struct mpk_error *err)
 {
@@ -212,7 +212,8 @@ static enum mpk_code link_extended_object(struct mpk_build *b, const char *linke
 	return code == MPK_OK ? run_link(b, linked, full, err) : code;
 }
 
-/* Extends the linked stub, or has the linker copy the blob where its layout forbids that. */
+/* Extends the linked stub. If the linker's layout does not allow that, has the linker copy the
+ * blob. */
 static enum mpk_code extend_linked(struct mpk_build *b, struct mpk_error *err)
 {
 	const struct mpk_tool_hooks *hooks = b->e->tools.hooks;
@@ -227,7 +228,7 @@ static enum mpk_code extend_linked(struct mpk_build *b, struct mpk_error *err)
 			*err = why;
 		return code;
 	}
-	mpk_build_file_close(&b->extended); /* The linker will write that file again. */
+	mpk_build_file_close(&b->extended); /* the linker will write that file again */
 	mpk_error_prefix(&why,
 			 "the linked file cannot be extended, so the linker copies the blob: ");
 	hooks->note(hooks->data, why.text);
@@ -236,12 +237,13 @@ static enum mpk_code extend_linked(struct mpk_build *b, struct mpk_error *err)
 	return link_extended_object(b, b->linked, err);
 }
 
-/* --- C functions that a manifest calls and that nothing of the library defines -------- */
+/* --- C functions that a manifest calls but the library does not define ---------------- */
 
-/* A linker leaves undefined names to the loader, as host code may call functions that only a
- * loader knows. An undefined name from a manifest is usually misspelt. */
+/* A linker leaves undefined names for the loader, because host code may call functions that only a
+ * loader knows. But an undefined name from a manifest is usually misspelt. */
 
-/* System libraries whose symbols have versions; undefined symbols of theirs have versions, too. */
+/* System libraries with versioned symbols: undefined symbols that belong to them have versions,
+ * too. */
 static bool has_own_versions(const char *word)
 {
 	static const char *const known[] = { "-lm",  "-lc",      "-ldl",   "-lpthread",
@@ -266,7 +268,7 @@ static bool may_be_elsewhere(const struct mpk_emit *e)
 	return false;
 }
 
-/* Lists functions for other code, without those that mpack and compilers make. */
+/* Lists functions that other code may call, without those that mpack and compilers generate. */
 static enum mpk_code list_functions(const struct mpk_elf *elf, struct mpk_arena *arena,
 				    struct mpk_span **out, size_t *count, struct mpk_error *err)
 {
@@ -275,7 +277,7 @@ static enum mpk_code list_functions(const struct mpk_elf *elf, struct mpk_arena 
 
 	*count = 0;
 	MPK_TRY(mpk_symtab_static(elf, &table, err));
-	if (!table.count) /* -s */
+	if (!table.count) /* the library was linked with -s */
 		MPK_TRY(mpk_symtab_dynamic(elf, &table, err));
 	MPK_TRY_ARRAY(*out, arena, table.count, err);
 	for (size_t i = 1; i < table.count; i++) {
@@ -340,8 +342,9 @@ static const struct mpk_called *find_called(const struct mpk_emit *e, const char
 }
 
 /* Refuses a library that does not define a C function which its manifest calls, unless a library
- * that the linker was given may
- * Returns  MPK_OK; MPK_E_NOTFOUND with the place in the manifest and "did you mean"; MPK_E_CORRUPT */
+ * that was given to the linker may define it
+ * Returns  MPK_OK; MPK_E_NOTFOUND with the place in the manifest and "did you mean";
+ *          MPK_E_CORRUPT */
 static enum mpk_code check_callees(const struct mpk_build *b, const char *linked,
 				   struct mpk_error *err)
 {
@@ -377,8 +380,8 @@ static enum mpk_code check_linked(const struct mpk_build *b, struct mpk_error *e
 	return check_callees(b, b->linked, err);
 }
 
-/* Whether the linker runs once more depends on the layout that it chose: then its file is read here,
- * and not when it is written. */
+/* Whether the linker must run again depends on the layout that it chose, so its output is read here
+ * and not only when it is written. */
 static enum mpk_code link_library(struct mpk_build *b, struct mpk_error *err)
 {
 	b->linked = mpk_scratch_file(&b->c.scratch, b->c.arena, "linked.so");
@@ -405,7 +408,8 @@ static enum mpk_code write_library(struct mpk_build *b, struct mpk_error *err)
 
 /* --- the blob of a finished library ----------------------------------------------- */
 
-/* The loader that a standalone library brings knows where every kernel is in its blob. */
+/* A standalone library's loader contains the offset of every kernel in the blob, so its blob cannot
+ * be replaced. */
 static enum mpk_code check_standalone(struct mpk_build *b, const struct mpk_image *image,
 				      struct mpk_error *err)
 {
@@ -419,8 +423,8 @@ static enum mpk_code check_standalone(struct mpk_build *b, const struct mpk_imag
 		"this library loads its kernels itself, from positions in its blob that its code knows: another blob cannot be put in; build it from its sources");
 }
 
-/* Finds the base's own name of the blob, which has a prefix if it was made for a system library.
- * @blob    receives the bytes of the old blob, where they are known */
+/* Finds the base's name for the blob, which has a prefix if the base was made as a system library.
+ * @blob    receives the bytes of the old blob, if they can be found */
 static enum mpk_code library_find_symbol(struct mpk_build *b, struct mpk_span file,
 					 const char **symbol, struct mpk_span *blob,
 					 struct mpk_error *err)
@@ -441,7 +445,7 @@ static enum mpk_code library_find_symbol(struct mpk_build *b, struct mpk_span fi
 	return MPK_OK;
 }
 
-/* The old blob's bytes stay shared with the file; everything else may be patched. */
+/* The old blob's bytes remain shared with the file; everything else may be changed in memory. */
 static enum mpk_code replace(struct mpk_build *b, struct mpk_build_file *f, struct mpk_error *err)
 {
 	struct mpk_span blob = { 0 };
@@ -451,12 +455,12 @@ static enum mpk_code replace(struct mpk_build *b, struct mpk_build_file *f, stru
 	MPK_TRY(library_find_symbol(b, f->map.bytes, &symbol, &blob, err));
 	MPK_TRY(library_patch(b, blob, f, err));
 	MPK_TRY(mpk_packed_note(f->map.bytes, symbol, NULL, b->c.arena, &f->packed.note, err));
-	/* The file is not what was signed any more, nor what was built from those inputs. */
+	/* The signature and the provenance no longer describe this file. */
 	MPK_TRY(mpk_origin_void(&f->data, NULL, err));
 	return mpk_elf_replace(&f->data, symbol, b->e->blob, b->c.arena, &f->rope, err);
 }
 
-/* No tool runs: a finished library needs no compiler. */
+/* A finished library needs no compiler, so no tool runs. */
 static enum mpk_code build_base(struct mpk_build *b, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_build_file_close) struct mpk_build_file f = { 0 };

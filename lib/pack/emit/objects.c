@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* objects.c - the objects of a package as a static archive with its index, or as a .tar
+/* objects.c - the objects of a package as a static archive with an index, or as a .tar
  *
- * Members are named by their number in the build and not by their files, so that names neither clash nor tell of the
- * machine that made them.
- */
+ * Members are named by their number in the build, not by their files. So their names cannot clash,
+ * and reveal nothing about the build machine. */
 #include <stdlib.h>
 
 #include "ar/ar.h"
@@ -12,7 +11,7 @@
 #include "emit/internal/emit.h"
 #include "tar/tar.h"
 
-/* Members in the order of the link line, and the files that they are views of. */
+/* Members in the order of the link line, and the open files that they are views of. */
 struct bundle {
 	struct mpk_arena *arena;
 	struct mpk_ar_entry *entries;
@@ -29,8 +28,8 @@ static bool is_indexed(const struct mpk_symbol *s)
 	       (s->bind == STB_GLOBAL || s->bind == STB_WEAK || s->bind == STB_GNU_UNIQUE);
 }
 
-/* Lists what an object defines for others, in the order of its symbol table. Objects other than
- * ELF have no index. */
+/* Lists the symbols that an object exports, in the order of its symbol table. Objects other than
+ * ELF are not indexed. */
 static enum mpk_code list_symbols(struct bundle *u, struct mpk_span object,
 				  struct mpk_ar_entry *entry, struct mpk_error *err)
 {
@@ -55,8 +54,8 @@ static enum mpk_code list_symbols(struct bundle *u, struct mpk_span object,
 
 /* --- members ---------------------------------------------------------------------- */
 
-/* The index needs an object's bytes in memory, the archive its content as a rope: for a large
- * blob's object these are the stub and the whole. */
+/* The index needs an object's bytes in memory, and the archive needs its content as a rope. For a
+ * large blob's object the first is the stub, and the second the extended object. */
 static enum mpk_code archive_add(struct bundle *u, const char *name, const struct mpk_rope *content,
 				 struct mpk_span symbols_from, struct mpk_error *err)
 {
@@ -70,7 +69,7 @@ static enum mpk_code archive_add(struct bundle *u, const char *name, const struc
 	return MPK_OK;
 }
 
-/* An object as it is: its bytes are both the content and the source of its symbols. */
+/* Adds an object whose bytes are both the content and the source of its symbols. */
 static enum mpk_code add_bytes(struct bundle *u, const char *name, struct mpk_span bytes,
 			       struct mpk_error *err)
 {
@@ -94,7 +93,8 @@ static enum mpk_code add_ar(struct bundle *u, struct mpk_span bytes, size_t inde
 	return MPK_OK;
 }
 
-/* The members of an archive among the sources. Their names may clash, ours do not. */
+/* Adds the members of an archive that is one of the sources. Their own names may clash, so they get
+ * new ones. */
 static enum mpk_code add_source(struct bundle *u, const char *path, size_t index,
 				struct mpk_error *err)
 {
@@ -111,7 +111,7 @@ static enum mpk_code add_source(struct bundle *u, const char *path, size_t index
 	return code;
 }
 
-/* The blob's object; the stub object has the same symbols as the extended one. */
+/* Adds the blob's object. The stub has the same symbols as the extended object. */
 static enum mpk_code add_blob(struct mpk_build *b, struct bundle *u, struct mpk_build_file *f,
 			      struct mpk_error *err)
 {

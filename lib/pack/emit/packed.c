@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a file that contains a blob. The digest of the blob is known last, but its note
- * precedes the blob in the file: either the blob is read twice, or the note is written once
- * more. Small blobs and outputs that cannot seek take the first way. */
+/* Writes a file that contains a blob. The digest of the blob is known only when all of it has
+ * been written, but its note precedes the blob in the file. So either the blob is read twice, or
+ * the note is written again. Small blobs are read twice, and so are blobs for outputs that
+ * cannot seek. */
 #include "emit/emit.h"
 
 #include <errno.h>
@@ -12,23 +13,26 @@
 
 /* --- digests while bytes are written ---------------------------------------------- */
 
-/* Most bytes of an edited blob come from the old one: each is read once, copied, and added to
- * both digests meanwhile. The tap of an output gets only bytes; their count tells which piece of
+/* Most bytes of an edited blob come from the old blob. Each is read once, copied, and added to both
+ * digests on the way. The tap of an output gets only bytes, so counting them tells which piece of
  * the rope they belong to. */
 struct follow {
-	const struct mpk_rope *rope; /* number of all bytes to write */
-	uint64_t at, len;            /* place of the blob in them: a run of whole pieces */
-	const struct mpk_piece *old; /* the old blob, a range of a file that the rope may have
-				      * ranges of; NULL: not wanted */
+	const struct mpk_rope *rope; /* all bytes to write */
+	/* offset and length of the blob in them: a run of whole pieces */
+	uint64_t at, len;
+	/* the old blob, a range of a file from which the rope may also have ranges; NULL: its
+	 * digest is not wanted */
+	const struct mpk_piece *old;
 };
 
 struct walk {
 	const struct follow *f;
 	struct mpk_digest fresh, old;
-	size_t piece;    /* of the rope */
-	uint64_t into;   /* number of its bytes that were seen */
-	uint64_t at;     /* number of the rope's bytes that were seen */
-	uint64_t old_at; /* offset in its file of the rest of the old blob */
+	size_t piece;  /* index of the current piece of the rope */
+	uint64_t into; /* number of bytes of that piece that were written */
+	uint64_t at;   /* number of bytes of the rope that were written */
+	/* offset in its file of the first byte of the old blob that was not hashed */
+	uint64_t old_at;
 	enum mpk_code code;
 	struct mpk_error err;
 };
@@ -39,13 +43,13 @@ static void walk_fini(struct walk *w)
 	mpk_digest_fini(&w->old);
 }
 
-/* Offset in its file of the old blob's end. */
+/* Returns the end of the old blob, as an offset in its file. */
 static uint64_t old_end(const struct walk *w)
 {
 	return w->f->old->off + w->f->old->len;
 }
 
-/* Adds the old blob up to an offset: the part that the new blob does not have. */
+/* Hashes the old blob up to an offset: a part that the new blob does not contain. */
 static enum mpk_code add_old_until(struct walk *w, uint64_t end)
 {
 	struct mpk_piece piece = { .fd = w->f->old->fd, .off = w->old_at, .len = end - w->old_at };
@@ -60,12 +64,14 @@ static enum mpk_code see_piece(struct walk *w, const struct mpk_piece *p, struct
 	if (w->at >= w->f->at && w->at - w->f->at < w->f->len)
 		MPK_TRY(mpk_digest_update(&w->fresh, bytes, &w->err));
 	if (w->f->old && !p->data && p->fd == w->f->old->fd) {
-		/* Bytes of the old blob come in file order while the edit keeps it. Parts left
-		 * out before them are read now, so that the digest covers all of it. */
+		/* While the edit keeps the order of the file, bytes of the old blob arrive in
+		 * order. Parts that the new blob omits are read here, so that the digest covers all
+		 * of the old blob. */
 		uint64_t off = p->off + w->into;
 
 		if (off < w->old_at || off >= old_end(w))
-			return MPK_OK; /* the piece is before what was seen, or another part of the file */
+			/* the piece precedes the hashed bytes, or is another part of the file */
+			return MPK_OK;
 		if (bytes.len > old_end(w) - off)
 			bytes.len = (size_t)(old_end(w) - off);
 		MPK_TRY(add_old_until(w, off));
@@ -75,7 +81,7 @@ static enum mpk_code see_piece(struct walk *w, const struct mpk_piece *p, struct
 	return MPK_OK;
 }
 
-/* The tap of the output: gets all bytes that are written, in order. */
+/* The tap of the output; it gets all bytes that are written, in order. */
 static void emit_packed_see(void *data, struct mpk_span bytes)
 {
 	struct walk *w = data;
@@ -123,7 +129,7 @@ enum { DIGITS = 2 * MPK_XXH128_BYTES, ID_BYTES = 2 * MPK_NOTE_ID_HALF };
 
 /* --- finding --------------------------------------------------------------------- */
 
-/* Returns the offset of a GNU note with this id; 0: none. */
+/* Returns the offset of the GNU build id note with this id; 0 if there is none. */
 static uint64_t find_id(struct mpk_span file, const uint8_t *id)
 {
 	uint8_t note[4 + ID_BYTES] = { 'G', 'N', 'U', 0 };
@@ -149,7 +155,7 @@ enum mpk_code mpk_packed_note(struct mpk_span file, const char *symbol, const ui
 	return MPK_OK;
 }
 
-/* Finds where the blob begins in the rope; returns false when it is not there in one run. */
+/* Finds the blob in the rope. Returns false if it is not there as one run of pieces. */
 static bool find_blob(const struct mpk_packed *s, uint64_t *at)
 {
 	const struct mpk_piece *first = s->blob->pieces;
@@ -166,8 +172,8 @@ static bool find_blob(const struct mpk_packed *s, uint64_t *at)
 	return false;
 }
 
-/* Finds where bytes of the file that are to be renewed are in the rope. Returns false when there
- * are none, no single piece has them, or they cannot be changed. */
+/* Finds the offset in the rope of bytes of the file that will be renewed. Returns false if there
+ * are none, if they are not in a single piece, or if they cannot be changed. */
 static bool find_bytes(const struct mpk_packed *s, uint64_t off, size_t len, uint64_t *at)
 {
 	uintptr_t want = off ? (uintptr_t)s->file->data + off : 0;
@@ -191,13 +197,13 @@ static bool find_bytes(const struct mpk_packed *s, uint64_t off, size_t len, uin
 
 /* --- renewing -------------------------------------------------------------------- */
 
-/* Bytes to renew, and their place in the rope. */
+/* Bytes to renew, and their offset in the rope. */
 struct renewal {
 	bool has_digits, has_id;
 	uint64_t digits_at, id_at;
 };
 
-/* in the private copy of the file, whose views the rope has */
+/* Changes the private copy of the file; the rope has views of it. */
 static enum mpk_code renew(const struct mpk_packed *s, const struct renewal *r,
 			   const uint8_t digest[MPK_XXH128_BYTES], struct mpk_error *err)
 {
@@ -215,7 +221,7 @@ static enum mpk_code renew(const struct mpk_packed *s, const struct renewal *r,
 	return MPK_OK;
 }
 
-/* Bytes of the file that were written before they were renewed. */
+/* Writes bytes of the file again that were written before they were renewed. */
 static enum mpk_code write_again(const struct mpk_output *o, const uint8_t *bytes, size_t len,
 				 uint64_t at, struct mpk_error *err)
 {
@@ -256,7 +262,7 @@ enum mpk_code mpk_packed_write(const struct mpk_packed *s, struct mpk_output *o,
 	follow.len = s->blob->len;
 	if (old && old->count == 1 && !old->pieces[0].data)
 		follow.old = &old->pieces[0];
-	/* Bytes that were written through cannot be patched or taken back. */
+	/* bytes that went to a pipe cannot be written again or removed */
 	if (s->blob->len < MPK_LARGE_BYTES || (old && !follow.old) || mpk_output_is_through(o) ||
 	    !find_blob(s, &follow.at)) {
 		uint8_t digest[MPK_DIGEST_BYTES];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request.c - the confined reader's request to the builder: what a build needs of a package, as
- * bytes
+/* request.c - the request that the confined reader sends to the builder: everything that a build
+ * needs from a package, as bytes
  *
- * Integers are little-endian u64, texts have a length; a missing text has length UINT64_MAX. A
- * piece of the blob is the number of its file, an offset and a length, or bytes.
+ * Integers are little-endian u64. Texts have a length; a missing text has the length UINT64_MAX. A
+ * piece of the blob is either the number of its file, an offset and a length, or bytes.
  *
- * The request may come from an attacker who took over the reader while it parsed: whatever is
- * not checked here is not believed. */
+ * The request may come from an attacker who took over the reader while it parsed. So everything in
+ * it is checked here before it is used. */
 #include "emit/internal/emit.h"
 
 #include <stdlib.h>
@@ -20,13 +20,13 @@
 
 /* --- writing --- */
 
-/* The bytes of a file in memory, for a search. */
+/* The bytes of a file in memory, to be searched by address. */
 struct region {
 	uintptr_t start;
 	size_t len, file;
 };
 
-/* The request as one rope: texts are copied, payloads stay views and ranges. */
+/* The request as one rope: texts are copied; payloads stay views and ranges. */
 struct writer {
 	struct mpk_rope out;
 	const struct mpk_request_file *files;
@@ -37,8 +37,8 @@ struct writer {
 
 MPK_ORDER_BY(compare_regions, struct region, start)
 
-/* Finds the file that a view in memory is a part of: the file that begins last before the view,
- * if it is long enough. */
+/* Finds the file that contains a view in memory: the last file that begins before the view, if it
+ * is long enough. */
 static bool find_region(const struct writer *w, const struct mpk_piece *p, uint64_t *file,
 			uint64_t *off)
 {
@@ -57,7 +57,7 @@ static bool find_region(const struct writer *w, const struct mpk_piece *p, uint6
 	return true;
 }
 
-/* Large files stay open, as they are few. */
+/* Finds a file by its descriptor. Only large files keep one, and there are few. */
 static bool find_descriptor(const struct writer *w, int fd, uint64_t *file)
 {
 	for (size_t i = 0; i < w->file_count; i++)
@@ -68,7 +68,7 @@ static bool find_descriptor(const struct writer *w, int fd, uint64_t *file)
 	return false;
 }
 
-/* Writes a piece that is in no file, such as a header, as bytes. */
+/* Writes the bytes of a piece that is in no file, such as a header. */
 static enum mpk_code put_piece(struct writer *w, const struct mpk_piece *p, struct mpk_error *err)
 {
 	uint64_t file, off = p->off;
@@ -95,7 +95,7 @@ static void request_put_text(struct writer *w, const char *text)
 		mpk_rope_put_u64(&w->out, MPK_HANDOVER_NONE);
 }
 
-/* A file without an identity is a pipe, which nobody can open again; its bytes are sent as
+/* A file without an identity is a pipe, which the other process cannot open; its bytes are sent as
  * pieces. */
 static void put_files(struct writer *w)
 {
@@ -200,7 +200,7 @@ struct reader {
 	const struct mpk_mapping *input;
 	const struct mpk_words *granted;
 	struct mpk_arena *arena;
-	struct mpk_request_maps *maps; /* [0] stays empty for the input */
+	struct mpk_request_maps *maps; /* maps[0] stays empty: the input is already open */
 };
 
 static enum mpk_code request_refuse(const struct reader *r, const char *what, struct mpk_error *err)
@@ -209,7 +209,7 @@ static enum mpk_code request_refuse(const struct reader *r, const char *what, st
 			       "%s that no reader of a package would hand over", what);
 }
 
-/* Any other byte than 0 is true: a strict reader would gain nothing. */
+/* Any byte other than 0 is true: accepting only 0 and 1 would gain nothing. */
 static enum mpk_code get_flag(struct reader *r, bool *out, struct mpk_error *err)
 {
 	uint8_t value;
@@ -275,7 +275,7 @@ static enum mpk_code get_words(struct reader *r, const char *all, const char *wh
 static enum mpk_code get_names(struct reader *r, struct mpk_request *out, struct mpk_error *err)
 {
 	MPK_TRY(get_needed(r, "name", &out->name, err));
-	if (!mpk_manifest_is_name(out->name)) /* The output may get this name. */
+	if (!mpk_manifest_is_name(out->name)) /* the output may get this name */
 		return request_refuse(r, "a name that no file may have", err);
 	MPK_TRY(get_text(r, "symbol", &out->symbol, err));
 	MPK_TRY(get_text(r, "entry", &out->entry, err));
@@ -324,7 +324,7 @@ static enum mpk_code open_files(struct reader *r, struct mpk_error *err)
 	}
 	return MPK_OK;
 }
-/* The confined reader may name a text only by a name of this list. */
+/* The reader can only choose among the generated texts on this list. */
 static bool is_generated(const char *name)
 {
 	const char *const *known = mpk_generated_names;
@@ -345,7 +345,7 @@ static enum mpk_code get_source(struct reader *r, struct mpk_compile_source *s,
 	MPK_TRY(get_flag(r, &is_text, err));
 	if (mpk_source_classify(s->path, &s->kind, NULL) != MPK_OK || is_option(s->path))
 		return request_refuse(r, "a source", err);
-	if (is_text && !is_generated(s->path)) /* The text becomes a file of that name. */
+	if (is_text && !is_generated(s->path)) /* the text is written to a file of that name */
 		return request_refuse(r, "the name of a text", err);
 	if (!is_text)
 		return MPK_OK;
@@ -368,8 +368,8 @@ static enum mpk_code get_sources(struct reader *r, struct mpk_request *out, stru
 	return MPK_OK;
 }
 
-/* Checks a range against the file as it is now: the other process may be wrong about its length,
- * or lie. */
+/* Checks a range against the current length of the file: the length that the reader saw may be
+ * outdated, or a lie. */
 static enum mpk_code get_piece(struct reader *r, struct mpk_rope *rope, struct mpk_error *err)
 {
 	uint64_t file, off = 0, len;
@@ -417,8 +417,8 @@ enum mpk_code mpk_request_read(struct mpk_span bytes, const struct mpk_mapping *
 
 	*out = (struct mpk_request){ .gen = MPK_GEN_CURRENT };
 
-	/* Reads in the order of put_facts. Counts are checked against the bytes left before
-	 * anything is allocated (mpk_read_count). */
+	/* Reads in the order of put_facts. Each count is compared with the number of bytes left
+	 * before memory is allocated for it (mpk_read_count). */
 	bool *const flags[] = { &out->has_blob,    &out->is_blob,      &out->has_host,
 				&out->has_sources, &out->has_callable, &out->is_embedded,
 				&out->needs_cxx,   &out->has_state,    &out->is_cpu,

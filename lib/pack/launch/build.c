@@ -786,8 +786,7 @@ static int device_of_first(struct mpk_gen *g)
 
 static void check_arguments(struct mpk_gen *g)
 {
-	/* --- arguments, and shapes that relate tensors to each other
-	 * ------------------------------------ */
+	/* --- arguments, and shapes that relate tensors to each other ---------------------- */
 	int count = mpk_host_arg(g->f, 2, MPK_HOST_I64);
 	const char *takes = mpk_gen_takes(g);
 

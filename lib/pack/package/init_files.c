@@ -175,8 +175,7 @@ static enum mpk_code read_launch(struct mpk_init *in, struct mpk_init_module *m,
 	threads *= code->max_threads[2] ? code->max_threads[2] : 1;
 	k->threads = threads < 1024 ? (uint32_t)threads : 1024;
 	if (f->is_source) {
-		/* --- a kernel -----------------------------------------------------------------
-		 * -------------- */
+		/* --- a kernel ----------------------------------------------------------------- --- */
 		const struct mpk_source_code *source = m->code->content;
 		const struct mpk_source_code_kernel *s = &source->kernels[i];
 		struct mpk_source_code_reach *reach = mpk_arena_alloc(in->arena, sizeof *reach);

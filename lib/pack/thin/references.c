@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* references.c - what points to the containers of a library
  *
- * A library does not know where it will be loaded. So a word of data that holds an address has a relocation, by which
- * the dynamic linker adds the place; all of these are read here, with the symbols that others may bind to. Only
- * instructions do without: they name an address by its distance from their own. Executable sections are searched for
- * instructions that would name the beginning of a container, and what such an instruction seems to name stays where it
- * is, as does what nothing is seen to point to: in both cases there may be more than can be seen. A container that
- * stays costs bytes, no more; one that moved away from a pointer would cost the library.
- */
+ * A library does not know the address at which it will be loaded. So each word of data that holds
+ * an address has a relocation, with which the dynamic linker adds the load address. All relocations
+ * are read here, and all symbols that other libraries may bind to. Instructions need no relocation,
+ * because they give an address by its distance from their own. So executable sections are searched
+ * for instructions that would refer to the beginning of a container. A container stays in its place
+ * if such an instruction seems to refer to it, or if nothing is seen to refer to it: there may be
+ * references that cannot be seen. A container that stays only costs bytes; moving it away from a
+ * pointer would break the library. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ enum mpk_code mpk_thin_patch_add(struct mpk_thin_patches *p, uint64_t off, uint6
 
 /* --- containers by address -------------------------------------------------------------------- */
 
-/* The last container that begins at or before the address; count: none. */
+/* Returns the last container that begins at or before the address; count: none. */
 static size_t container_before(const struct mpk_thin_container *c, size_t count, uint64_t address)
 {
 	size_t low = 0, high = count;
@@ -74,7 +75,7 @@ static size_t container_at(const struct mpk_thin_container *c, size_t count, uin
 
 /* --- relocations -------------------------------------------------------------------------------- */
 
-/* Excludes thread-local and absolute symbols. */
+/* Whether the symbol is an address: thread-local and absolute symbols are not. */
 static bool is_address(const struct mpk_symbol *symbol)
 {
 	return symbol->defined && symbol->section && symbol->type != STT_TLS;
@@ -133,7 +134,7 @@ static void take_relocation(void *arg, const struct mpk_relocation *r)
 	s->code = mpk_thin_target(s->elf, &s->symbols, r, &target, &is_target, s->err);
 	if (s->code != MPK_OK || !is_target)
 		return;
-	/* An end may be the end of the last container. */
+	/* The target may also be the end of the last container. */
 	if (!s->count || target < s->c[0].address ||
 	    target > s->c[s->count - 1].address + s->c[s->count - 1].bytes.len)
 		return;
@@ -146,7 +147,7 @@ static void take_relocation(void *arg, const struct mpk_relocation *r)
 
 MPK_ORDER_BY(by_address, struct mpk_thin_reference, address)
 
-/* OpenMP's runtime gets pairs of words: where an image begins and where it ends. The end of one
+/* OpenMP's runtime gets pairs of words: the beginning and the end of an image. The end of one image
  * may be the beginning of the next. */
 static bool is_end(const struct mpk_thin_reference *before, const struct mpk_thin_reference *r,
 		   const struct mpk_thin_container *c, size_t count)
@@ -212,7 +213,7 @@ static enum mpk_code judge_symbols(struct search *s)
 
 /* --- instructions ---------------------------------------------------------------------------------- */
 
-/* The container that begins at an address; count: none. */
+/* Returns the container that begins at an address; count: none. */
 static size_t container_of(const struct search *s, uint64_t address)
 {
 	size_t i = container_before(s->c, s->count, address);
@@ -228,9 +229,10 @@ static void pin_if_begins(struct search *s, uint64_t address)
 		s->c[i].pinned = true;
 }
 
-/* x86-64: code takes an address by lea with a REX prefix of 64 bits, and a distance of 32 bits from the end of the
- * instruction. Other instructions would read the first bytes of a container, which nothing does but a runtime library
- * that was given its address; and among 100 MB of code every distance occurs by chance. */
+/* x86-64: code gets an address by lea with a 64-bit REX prefix and a 32-bit distance from the end
+ * of the instruction. Other instructions are not searched: they would access the first bytes of a
+ * container, which only a runtime library does, after it was given the address. And in 100 MB of
+ * code every distance occurs by chance. */
 static void search_x86(struct search *s, struct mpk_span code, uint64_t address)
 {
 	enum {
@@ -250,7 +252,7 @@ static void search_x86(struct search *s, struct mpk_span code, uint64_t address)
 							 code.data + i + 3));
 }
 
-/* AArch64: adr, or adrp and an add to the same register later. */
+/* AArch64: code gets an address by adr, or by adrp and a later add to the same register. */
 static void search_aarch64(struct search *s, struct mpk_span code, uint64_t address)
 {
 	uint64_t pages[32] = { 0 };
@@ -281,7 +283,7 @@ static enum mpk_code search_code(struct search *s)
 		if (!(h.sh_flags & SHF_EXECINSTR) || h.sh_type == SHT_NOBITS || h.sh_size > left ||
 		    !mpk_span_sub(elf->bytes, h.sh_offset, h.sh_size, &code))
 			continue;
-		left -= h.sh_size; /* Overlapping sections would be read again and again. */
+		left -= h.sh_size; /* limits the work if sections overlap */
 		if (elf->header.e_machine == EM_X86_64)
 			search_x86(s, code, h.sh_addr);
 		else
@@ -290,14 +292,16 @@ static enum mpk_code search_code(struct search *s)
 	return MPK_OK;
 }
 
-/* --- programs that are linked to one address --------------------------------------------------------
+/* --- programs that are linked to one address
+ * --------------------------------------------------------
  *
- * Their linker has resolved every address, and no relocation is left to tell which words are addresses. Of a container
- * that a compiler registered one is known: the wrapper that host code gives to the runtime, in a section of its own,
- * begins with a number that nothing else there has. Whatever else in the file has four bytes that are the address of a
- * container may be that address or may be a number: the container stays where it is then, as does one without a
- * wrapper. All such addresses are below 4 GiB, so that four bytes are what instructions and words of data both have.
- */
+ * The linker of such a program has resolved every address, and no relocations are left that tell
+ * which words are addresses. One reference to each container that a compiler registered is known:
+ * the wrapper that host code passes to the runtime, in a section of its own, begins with a magic
+ * number that nothing else in the section has. If any other four bytes in the file equal the
+ * address of a container, they may be that address or an ordinary number, so the container stays
+ * where it is. So does a container without a wrapper. All these addresses are below 4 GiB, so both
+ * instructions and words of data contain them as four bytes. */
 
 enum { WRAPPER_BYTES = 24, ADDRESS_AT = 8 };
 
@@ -317,7 +321,7 @@ static uint32_t wrapper_magic(const char *section)
 	return 0;
 }
 
-/* Whether the word at this place is the address in a wrapper. */
+/* Whether the word at this offset is the address in a wrapper. */
 static bool is_wrapped(struct mpk_span bytes, size_t at, uint32_t magic)
 {
 	return magic && at % WRAPPER_BYTES == ADDRESS_AT && bytes.len - at >= WORD_BYTES &&
@@ -348,7 +352,7 @@ static enum mpk_code search_section(struct search *s, struct mpk_span bytes, uin
 	return MPK_OK;
 }
 
-/* Records the words of wrappers, and pins containers that something else seems to name. */
+/* Records the words of wrappers, and pins containers that other words seem to refer to. */
 static enum mpk_code find_absolute_words(struct search *s)
 {
 	const struct mpk_elf *elf = s->elf;
@@ -356,7 +360,8 @@ static enum mpk_code find_absolute_words(struct search *s)
 
 	if (!s->count)
 		return MPK_OK;
-	/* Images without a wrapper are named by their ends, too, and an end is an ordinary number. */
+	/* An image without a wrapper is also referred to by its end, which is easily confused with
+	 * an ordinary number. */
 	for (size_t i = 0; i < s->count; i++)
 		if (s->c[i].is_binary && s->c[i].changed)
 			return mpk_fail(
@@ -376,13 +381,13 @@ static enum mpk_code find_absolute_words(struct search *s)
 		    h.sh_type == SHT_NOBITS || !h.sh_size || h.sh_size > left ||
 		    !mpk_span_sub(elf->bytes, h.sh_offset, h.sh_size, &bytes))
 			continue;
-		left -= h.sh_size; /* Overlapping sections would be read again and again. */
+		left -= h.sh_size; /* limits the work if sections overlap */
 		MPK_TRY(search_section(s, bytes, h.sh_addr, wrapper_magic(name)));
 	}
 	return judge_relocations(s);
 }
 
-/* --- the whole --------------------------------------------------------------------------------------- */
+/* --- finding all references ------------------------------------------------------------------- */
 
 /* A program that is linked to one address may lack these tables. */
 static enum mpk_code find_relocations(struct search *s)
@@ -422,7 +427,7 @@ enum mpk_code mpk_thin_references(const struct mpk_elf *elf, struct mpk_thin_con
 	return MPK_OK;
 }
 
-/* --- symbols when containers have moved ------------------------------------------------------------ */
+/* --- updating symbols after containers have moved --------------------------------------------- */
 
 static enum mpk_code patch_symbol(const struct mpk_symbol *symbol, uint64_t at,
 				  const struct mpk_thin_container *c, struct mpk_thin_patches *out,

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sycl.c - how a library registers its images with SYCL's runtime
  *
- * Compilers put an image of each device, and of each part that kernels are split into, into a section for the device.
- * A constructor of the library gives the runtime a descriptor, which has the number of images and the address of an
- * array of structs, one an image: what device it is for, where it begins and ends, which kernels it has. The structs
- * are those of Intel's compilers (sycl/source/detail/compiler.hpp, "sycl_device_binary_struct"; versions 1 and 2 have
- * two words more than 3) and of Clang (clang/tools/clang-linker-wrapper, version 3).
+ * Compilers store one image for each device, and for each part into which they split kernels, in a
+ * section for the device. A constructor of the library passes a descriptor to the runtime. The
+ * descriptor has the number of images and the address of an array with a struct for each image: its
+ * device, its beginning and end, and its kernels. The structs are those of Intel's compilers
+ * (sycl/source/detail/compiler.hpp, "sycl_device_binary_struct"; versions 1 and 2 have two more
+ * words than version 3) and of Clang (clang/tools/clang-linker-wrapper, version 3).
  *
- * No symbol leads to a descriptor in a stripped library, but each of its pointers has a relocation. So every word that
- * is relocated is tried: the descriptor's head is in front of the one that points to an array, and there all images
- * have to be as the head says. What no descriptor names is left alone.
- */
+ * In a stripped library no symbol leads to a descriptor, but each of its pointers has a relocation.
+ * So every relocated word is tried as a descriptor's pointer to its array: the descriptor's head
+ * must precede it, and all images in the array must agree with the head. Images that no descriptor
+ * lists are left unchanged. */
 #include "thin/internal/sycl.h"
 
 #include <stddef.h>
@@ -25,16 +26,16 @@
 
 enum {
 	WORD_BYTES = 8,
-	HEAD_BYTES = 8, /* bytes of a descriptor, and of an image */
+	HEAD_BYTES = 8, /* bytes of a descriptor's head, and of an image's */
 	VERSION = 1,    /* of a descriptor */
 	LAST_VERSION = 3,
 	KIND_INTEL = 4,
 	KIND_CLANG = 8,
 	DEVICE_AT = 8,
-	IMAGE_AT = 32,       /* offsets of: beginning, end, kernels, properties */
-	MANIFEST_BYTES = 16, /* before that word, up to version 2 */
+	IMAGE_AT = 32,       /* offsets of the pointers to beginning, end, kernels and properties */
+	MANIFEST_BYTES = 16, /* bytes before that word, up to version 2 */
 	IMAGE_BYTES = 80,
-	TEXT_MAX = 256, /* of a device's name */
+	TEXT_MAX = 256, /* bytes of a device's name */
 	SECTIONS_MAX = 64,
 };
 
@@ -42,7 +43,7 @@ struct reading {
 	const struct mpk_elf *elf;
 	struct mpk_thin_sycl *out;
 	struct mpk_symtab symbols;
-	uint64_t left; /* images that may still be read, of all tables together */
+	uint64_t left; /* number of images that may still be read, in all tables together */
 	enum mpk_code code;
 	struct mpk_error *err;
 };
@@ -131,7 +132,7 @@ static enum mpk_code read_sections(struct reading *s, struct mpk_thin *t, bool *
 	return MPK_OK;
 }
 
-/* Returns the section that has an image; their number: none. */
+/* Returns the section that contains an image; the number of sections if none does. */
 static size_t sycl_section_of(const struct mpk_thin_sycl *s, uint64_t begin, uint64_t end)
 {
 	for (size_t i = 0; begin < end && i < s->section_count; i++) {
@@ -167,7 +168,7 @@ static bool read_device_name(const struct reading *s, uint64_t address, struct m
 	return nul != NULL;
 }
 
-/* The head says which struct follows: u16 version, u8 kind of runtime, u8 format, four bytes of
+/* The head tells which struct follows: u16 version, u8 kind of runtime, u8 format, four bytes of
  * padding. */
 static unsigned image_version(struct mpk_span head)
 {
@@ -200,8 +201,8 @@ static bool read_image(const struct reading *s, uint64_t at, unsigned version,
 	       out->properties <= out->properties_end;
 }
 
-/* Whether a word is the pointer of a descriptor, which its head precedes: u16 version, u16
- * number of images. */
+/* Whether a word is the pointer of a descriptor. The head precedes it: u16 version, u16 number of
+ * images. */
 static bool is_descriptor(const struct reading *s, const struct mpk_thin_word *w,
 			  struct mpk_thin_sycl_table *out, unsigned *version)
 {
@@ -283,7 +284,7 @@ static size_t find_range(const struct mpk_thin_sycl *s, const struct mpk_thin_sy
 	return found ? (size_t)(found - s->ranges) : s->range_count;
 }
 
-/* Sorts, and drops duplicates. */
+/* Sorts the ranges and drops duplicates. */
 static enum mpk_code sort_ranges(struct reading *s)
 {
 	struct mpk_thin_sycl *out = s->out;
@@ -331,7 +332,7 @@ static enum mpk_code read_ranges(struct reading *s)
 	return MPK_OK;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------- */
+/* --- reading all descriptors ------------------------------------------------------------------ */
 
 static bool is_dynamic(const struct mpk_elf *elf)
 {

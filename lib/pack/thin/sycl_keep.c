@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sycl_keep.c - which of SYCL's images are kept, and which kernels a device would lose by that
+/* sycl_keep.c - which of SYCL's images are kept, and which kernels a device would lose
  *
- * The runtime looks for an image by kernel and device: machine code for the device where there is some, else SPIR-V,
- * which a driver compiles. So SPIR-V stands in for machine code only where it has the same kernels, and a word of
- * --keep is asked of each kernel: a device that had code for it must still have some. "spir64" is the word of every
- * device that compiles SPIR-V, Intel's processors and GPUs among them.
- */
+ * The runtime looks for an image by kernel and device. It prefers machine code for the device, and
+ * else takes SPIR-V, which a driver compiles. So SPIR-V replaces machine code only if it has the
+ * same kernels, and each word of --keep is checked for each kernel: a device that had code for the
+ * kernel must still have some. "spir64" means every device that compiles SPIR-V, such as Intel's
+ * processors and GPUs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,10 +46,10 @@ static const struct {
 	{ "spir64_fpga", FPGA },
 };
 
-/* A definition of an image: a kernel, or a function for other images. */
+/* A symbol that an image defines: a kernel, or a function for other images. */
 struct sycl_symbol {
 	struct mpk_span name;
-	uint64_t native, before, after; /* bits of devices */
+	uint64_t native, before, after; /* bit masks of devices */
 	size_t lost_image;
 };
 
@@ -61,7 +61,7 @@ struct sycl_use {
 struct sycl_names {
 	struct sycl_symbol *symbols;
 	size_t count, cap;
-	struct sycl_use *uses; /* by image */
+	struct sycl_use *uses; /* for each image */
 	size_t use_count, use_cap;
 };
 
@@ -70,8 +70,8 @@ struct asking {
 	struct mpk_thin_sycl *s;
 	struct sycl_names names;
 	uint64_t *devices; /* malloc'ed; for each image, bits of the devices that run it */
-	uint64_t wanted;   /* bits of the devices that words name */
-	size_t word_of[DEVICES_MAX]; /* the first of them */
+	uint64_t wanted;   /* bit mask of the devices that the words name */
+	size_t word_of[DEVICES_MAX]; /* for each device, the first word that names it */
 	struct mpk_error *err;
 };
 
@@ -84,7 +84,7 @@ static void asking_fini(struct asking *a)
 
 /* --- devices ---------------------------------------------------------------------------------- */
 
-/* "spir64-unknown-unknown" is the triple "spir64", as "spir64" is. */
+/* Returns the devices of a triple. "spir64-unknown-unknown" means the same as "spir64". */
 static uint64_t devices_of(struct mpk_span name)
 {
 	const uint8_t *dash = name.len ? memchr(name.data, '-', name.len) : NULL;
@@ -96,7 +96,8 @@ static uint64_t devices_of(struct mpk_span name)
 	return 0;
 }
 
-/* Bits above Intel's are words that name a device of NVIDIA's or AMD's. */
+/* Returns the bit of a word. Bits above Intel's stand for words that name a device of NVIDIA or
+ *         AMD. */
 static uint64_t bit_of_word(size_t word)
 {
 	return word < DEVICES_MAX - INTEL_DEVICES ? UINT64_C(1) << (INTEL_DEVICES + word) : 0;
@@ -115,7 +116,8 @@ static void want_words(struct asking *a)
 	}
 }
 
-/* The bytes of images for other devices tell the device. An unreadable image is for none. */
+/* For other devices, the bytes of an image tell its device. An unreadable image is for no
+ * device. */
 static enum mpk_code own_targets(const struct asking *a, struct mpk_span bytes,
 				 struct mpk_arena *arena, const struct mpk_code_target **out,
 				 size_t *count)
@@ -149,7 +151,7 @@ static enum mpk_code devices_of_image(const struct asking *a,
 	return MPK_OK;
 }
 
-/* --- what a device loses ------------------------------------------------------------------------ */
+/* --- kernels that a device loses -------------------------------------------------------------- */
 
 static void report_symbol(struct asking *a, const struct sycl_symbol *x, uint64_t lost)
 {
@@ -184,7 +186,7 @@ static void report_missing(struct asking *a)
 				      n->symbols[i].before & ~n->symbols[i].after);
 }
 
-/* --- what a device takes -------------------------------------------------------------------------- */
+/* --- images that a device uses ---------------------------------------------------------------- */
 
 static bool keep_image(struct asking *a, size_t image, uint64_t device)
 {
@@ -196,8 +198,8 @@ static bool keep_image(struct asking *a, size_t image, uint64_t device)
 	return true;
 }
 
-/* An image without kernels may serve others: all those that run on the device. Uses are in the
- * order of images. */
+/* Keeps images without kernels, which may serve other images: all that run on the device. Uses are
+ * in the order of images. */
 static bool keep_nameless(struct asking *a, uint64_t device)
 {
 	const struct sycl_names *n = &a->names;
@@ -213,7 +215,7 @@ static bool keep_nameless(struct asking *a, uint64_t device)
 	return found;
 }
 
-/* Machine code where the device has some, else SPIR-V. */
+/* Keeps machine code for the device if there is some, else SPIR-V. */
 static void keep_device(struct asking *a, size_t word)
 {
 	struct sycl_names *n = &a->names;
@@ -236,7 +238,7 @@ static void keep_device(struct asking *a, size_t word)
 		a->t->report->keep_used |= UINT64_C(1) << word;
 }
 
-/* --- the kernels of images, and what else these define, as tables of the library's host code name them --- */
+/* --- the kernels and other symbols that images define, from tables in the library's host code --- */
 
 struct naming {
 	const struct mpk_elf *elf;
@@ -259,7 +261,7 @@ static enum mpk_code broken(struct naming *a, uint64_t address)
 			(unsigned long long)address);
 }
 
-/* Reads each byte once for each image that has it, within a budget. */
+/* Counts bytes against the budget: bytes that several images share are read once for each image. */
 static enum mpk_code spend(struct naming *a, uint64_t bytes)
 {
 	if (bytes > a->left)
@@ -303,7 +305,7 @@ static enum mpk_code note_symbol(struct naming *a, struct mpk_span name, size_t 
 	return MPK_OK;
 }
 
-/* Only the name of a kernel counts; its place depends on the compiler's age. */
+/* Only the name of a kernel is used, because the other fields differ between compiler versions. */
 static enum mpk_code note_entries(struct naming *a, size_t index)
 {
 	const struct mpk_thin_sycl_image *image = &a->s->images[index];
@@ -326,7 +328,7 @@ static enum mpk_code note_entries(struct naming *a, size_t index)
 	return MPK_OK;
 }
 
-/* Other images may be linked with these at run time. */
+/* Notes exported functions: the runtime may link other images with this one. */
 static enum mpk_code note_exports(struct naming *a, size_t index)
 {
 	const struct mpk_thin_sycl_image *image = &a->s->images[index];
@@ -363,7 +365,7 @@ static enum mpk_code read_sycl_names(const struct mpk_elf *elf, const struct mpk
 	return MPK_OK;
 }
 
-/* --- what is kept -------------------------------------------------------------------------------- */
+/* --- choosing the images ---------------------------------------------------------------------- */
 
 static enum mpk_code keep_range(struct mpk_thin *t, const struct asking *a,
 				struct mpk_thin_sycl_range *r, struct mpk_error *err)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wheel.c - thins the libraries of a wheel or another zip archive
+/* wheel.c - removes GPU code from the libraries of a wheel or another zip archive
  *
- * An archive may have several large libraries: each is unpacked into a file without a name,
- * thinned there, and packed into another file, of which the new archive has ranges. So memory
- * holds only headers. A wheel lists its files with their digests in RECORD ("Recording installed
- * projects", packaging.python.org): the lines of changed libraries are rewritten, and a
- * signature of RECORD, which would be false, is dropped. */
+ * An archive may contain several large libraries. Each is unpacked to an unnamed file, thinned
+ * there, and compressed to another file, from which ranges are copied to the new archive. So only
+ * headers are in memory. A wheel lists its files and their digests in RECORD ("Recording installed
+ * projects", packaging.python.org). The lines of changed libraries are rewritten. A signature of
+ * RECORD would no longer be valid, so it is dropped. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,13 +31,14 @@ enum {
 	DEFLATE_LEVEL = 6,
 	PIECE = 256 * 1024,
 	DIGEST_BYTES = 32,
-	/* A row of one byte takes as long as so many bytes that are unpacked. */
+	/* A row of RECORD takes as long to process as this many unpacked bytes, even if it is one
+	 * byte long. */
 	RECORD_COST = 8,
-	/* One state of the decoder is enough: the content is read once. */
+	/* The content is read once, from beginning to end, so one saved decoder state is enough. */
 	ONE_STATE = 1 << 30,
 };
 
-/* A member as it is now. */
+/* A member with its new content. */
 struct changed {
 	bool is_set;
 	uint64_t bytes;
@@ -52,16 +53,16 @@ struct wheel {
 	struct mpk_thin_report *report;
 	struct mpk_zip_member *members;
 	struct mpk_zip_change *changes;
-	struct changed *changed; /* of each member */
-	struct mpk_strmap names; /* of members */
+	struct changed *changed; /* for each member */
+	struct mpk_strmap names; /* maps names to members */
 	size_t count, changed_count;
-	uint64_t packed; /* bytes of scratch->packed so far */
+	uint64_t packed; /* number of bytes in scratch->packed */
 	struct mpk_error *err;
 };
 
 static const struct mpk_zip_options reading = { .space = SPACE, .advice = "unpack it" };
 
-/* --- a library out of the archive --------------------------------------------------------------- */
+/* --- unpacking a library ---------------------------------------------------------------------- */
 
 struct writing {
 	int fd;
@@ -93,7 +94,7 @@ static enum mpk_code unpack(struct wheel *w, const struct mpk_zip_member *m,
 	return mpk_mapping_of_fd(to.fd, "an unpacked library", out, w->err);
 }
 
-/* --- and into the new one ------------------------------------------------------------------------- */
+/* --- compressing a library -------------------------------------------------------------------- */
 
 struct packing {
 	struct wheel *w;
@@ -113,7 +114,7 @@ static enum mpk_code put_packed(struct packing *p, struct mpk_span bytes)
 	return MPK_OK;
 }
 
-/* @flush   Z_FINISH for the last, which has no bytes */
+/* @flush   Z_FINISH for the last call, which has no bytes */
 static enum mpk_code deflate_piece(struct packing *p, struct mpk_span bytes, int flush)
 {
 	p->z.next_in = (uint8_t *)(uintptr_t)bytes.data;
@@ -176,8 +177,8 @@ static enum mpk_code start_packing(struct packing *p, struct wheel *w, bool defl
 	return MPK_OK;
 }
 
-/* Returns how the new content of a member is stored: as the old one, if that method is known
- * here; 0: stored, 8: deflated */
+/* Returns the compression method for the new content of a member: the old method if it is
+ *         supported; else 0: stored, 8: deflated. */
 static uint16_t zip_method(const struct mpk_zip_member *m)
 {
 	return m->method == MPK_ZIP_STORED ? MPK_ZIP_STORED : MPK_ZIP_DEFLATED;
@@ -223,7 +224,7 @@ static enum mpk_code pack(struct wheel *w, size_t i, const struct mpk_rope *cont
 
 /* --- libraries ------------------------------------------------------------------------------------- */
 
-/* Matches "libnccl.so.2"; members with other names are not unpacked to look. */
+/* Matches names such as "libnccl.so.2". Members with other names are not unpacked. */
 static bool is_library_name(struct mpk_span name)
 {
 	static const char word[] = ".so";
@@ -242,8 +243,8 @@ static bool is_same(const struct mpk_rope *rope, struct mpk_span bytes)
 	       rope->pieces[0].len == bytes.len;
 }
 
-/* Place of these fields in the header of every class, and how to read two bytes in this byte
- * order. */
+/* Whether the file may be thinned. The fields that are read have the same offset in all ELF
+ * classes; two bytes are read in the file's byte order. */
 static bool takes(struct mpk_span file)
 {
 	unsigned type, machine;
@@ -256,7 +257,7 @@ static bool takes(struct mpk_span file)
 	return type == ET_DYN && (machine == EM_X86_64 || machine == EM_AARCH64);
 }
 
-/* @from    the mapping that plain is part of */
+/* @from    the mapping that contains plain */
 static enum mpk_code thin_bytes(struct wheel *w, size_t i, struct mpk_span plain,
 				const struct mpk_mapping *from)
 {
@@ -293,7 +294,7 @@ static enum mpk_code thin_members(struct wheel *w)
 {
 	uint64_t sum = 0;
 
-	/* better no work than some that is thrown away */
+	/* fail before any work is done that would be lost */
 	for (size_t i = 0; i < w->count; i++)
 		if (is_library_name(w->members[i].name) && zip_method(&w->members[i]) &&
 		    __builtin_add_overflow(sum, w->members[i].plain, &sum))
@@ -308,7 +309,8 @@ static enum mpk_code thin_members(struct wheel *w)
 		if (code == MPK_OK)
 			continue;
 		if (w->err)
-			w->err->at.has_offset = false; /* counted within the member */
+			/* the offset is relative to the member, not to the archive */
+			w->err->at.has_offset = false;
 		mpk_error_prefix(w->err, "'%s': ", MPK_QUOTE(w->members[i].name));
 		return code;
 	}
@@ -317,7 +319,7 @@ static enum mpk_code thin_members(struct wheel *w)
 
 /* --- RECORD ------------------------------------------------------------------------------------------ */
 
-/* "app-1.0.dist-info/RECORD" and its signatures */
+/* Matches "app-1.0.dist-info/RECORD" and its signatures. */
 static bool is_record(struct mpk_span name, const char *suffix)
 {
 	static const char word[] = ".dist-info/RECORD";
@@ -333,7 +335,7 @@ static bool is_signature(struct mpk_span name)
 	return is_record(name, ".jws") || is_record(name, ".p7s");
 }
 
-/* Base64 with the letters of URLs and without padding, as RECORD has digests. */
+/* Writes a digest as RECORD has it: base64 in the alphabet for URLs, without padding. */
 static void put_digest(const uint8_t sha256[MPK_DIGEST_BYTES], struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
@@ -344,7 +346,7 @@ static void put_digest(const uint8_t sha256[MPK_DIGEST_BYTES], struct mpk_strbuf
 	out->failed |= text.failed;
 }
 
-/* Of several members with one name unpacking leaves the last. */
+/* If several members have the same name, the last counts, as when unpacking. */
 static enum mpk_code name_members(const struct mpk_zip_member *members, size_t count,
 				  struct mpk_strmap *names, struct mpk_error *err)
 {
@@ -360,7 +362,7 @@ static enum mpk_code fail_in_record(struct mpk_span name, const struct mpk_csv_r
 	return mpk_fail(err, MPK_E_CORRUPT, "'%s', line %zu: %s", MPK_QUOTE(name), row->line, what);
 }
 
-/* Without a line end. */
+/* Writes a row without a line end. */
 static void put_row(struct mpk_span path, const struct changed *c, struct mpk_strbuf *out)
 {
 	mpk_csv_put(out, path);
@@ -425,7 +427,7 @@ static enum mpk_code renew_record(struct wheel *w)
 	return MPK_OK;
 }
 
-/* --- what was written, read back ----------------------------------------------------------------------- */
+/* --- checking the output ---------------------------------------------------------------------- */
 
 enum mpk_code mpk_thin_confirm(struct mpk_span made, const struct mpk_thin_options *options,
 			       struct mpk_error *err)
@@ -478,7 +480,8 @@ static enum mpk_code confirm_member(struct wheel *w, size_t i)
 	return code;
 }
 
-/* The row of a changed library describes the new member; other rows stay. */
+/* Checks that the row of a changed library describes the new member, and that other rows are
+ * unchanged. */
 static bool same_row(struct wheel *w, const struct mpk_csv_row *was, const struct mpk_csv_row *now)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf old_path = { 0 };
@@ -543,7 +546,7 @@ enum mpk_code mpk_thin_confirm_wheel(const struct mpk_mapping *file, const struc
 	size_t old_count, at = 0;
 	enum mpk_code code = MPK_OK;
 
-	if (mpk_span_equal(file->bytes, made->bytes)) /* Nothing was removed. */
+	if (mpk_span_equal(file->bytes, made->bytes)) /* nothing was removed */
 		return MPK_OK;
 	MPK_TRY(mpk_zip_list(file->bytes, SPACE, &arena, &old, &old_count, err));
 	MPK_TRY(mpk_zip_list(made->bytes, SPACE, &arena, &w.members, &w.count, err));
@@ -577,7 +580,7 @@ enum mpk_code mpk_thin_confirm_wheel(const struct mpk_mapping *file, const struc
 	return code;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------ */
+/* --- the whole archive ------------------------------------------------------------------------ */
 
 enum mpk_code mpk_thin_wheel(const struct mpk_mapping *file, const struct mpk_thin_scratch *scratch,
 			     const struct mpk_thin_options *options, struct mpk_arena *arena,

@@ -602,8 +602,7 @@ static PyObject *model_requirements(PyObject *self, PyObject *unused)
 	return list;
 }
 
-/* --- profile
- * -------------------------------------------------------------------------------------------- */
+/* --- profile ------------------------------------------------------------------------------ */
 
 static PyObject *model_profile_start(PyObject *self, PyObject *unused)
 {

@@ -122,8 +122,7 @@ static bool kernels_slot_of(const struct mpk_value *v, struct mpk_dtype type, ui
 		return true;
 	}
 
-	/* --- values to slots
-	 * ----------------------------------------------------------------------- */
+	/* --- values to slots -------------------------------------------------------------- */
 	if (v->kind != MPK_VALUE_INT && v->kind != MPK_VALUE_BOOL)
 		return false;
 	*out = v->kind == MPK_VALUE_INT ? (uint64_t)v->integer : v->boolean;

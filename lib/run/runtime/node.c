@@ -174,8 +174,7 @@ static enum mpk_code find_import(struct mpk_node_module *node, const char *name,
 		(void)mpk_function_hold(found);
 	}
 	if (!found) {
-		/* --- imports
-		 * ------------------------------------------------------------------------ */
+		/* --- imports -------------------------------------------------------------- */
 		const struct mpk_module *unloadable = search.unloadable;
 		char path[64];
 

@@ -111,8 +111,7 @@ static void compare_tensors(const struct mpk_tensor *got, const struct mpk_tenso
 		compare_elements(got, want, value_compare_resolve(tol, got->dl.dtype), c);
 		c->is_equal = c->differing == 0;
 		if (!c->is_equal) {
-			/* --- tensors ----------------------------------------------------------
-			 * -------------- */
+			/* --- tensors ---------------------------------------------------------- --- */
 			struct mpk_scalars g = mpk_scalars_of(&got->dl),
 					   w = mpk_scalars_of(&want->dl);
 			uint8_t raw[MPK_SCALAR_MAX];

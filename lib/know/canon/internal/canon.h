@@ -37,8 +37,7 @@ enum mpk_code mpk_canon_sum(struct mpk_canon_parts *parts, size_t count,
 			    const uint8_t (*own)[MPK_DIGEST_BYTES],
 			    uint8_t (*out)[MPK_DIGEST_BYTES], struct mpk_error *err) MPK_MUST_CHECK;
 
-/* --- nodes that refer to each other (FORMAT.md 1.2)
- * ------------------------------------------------ */
+/* --- nodes that refer to each other (FORMAT.md 1.2) --------------------------------------- */
 
 struct mpk_canon_edge {
 	uint32_t from, to;

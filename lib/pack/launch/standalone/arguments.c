@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arguments.c - checks the arguments of a launch function: count, types, each tensor by itself,
- * then shapes, which relate tensors to each other. Nothing is used before it is checked. Then
- * computes expressions and the arguments of kernels. */
+/* arguments.c - checks the arguments of a launch function: their number, their types, each tensor
+ * separately, then the shapes that relate tensors to each other. Nothing is used before it is
+ * checked. Then evaluates expressions and computes the arguments of kernels. */
 #include <string.h>
 
 #include "launch/standalone/loader.h"
 #include "launch/standalone/names.h"
 
-/* The library contains two formats. */
+/* Two format strings come from the library's tables. */
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
 #define SA_COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
@@ -65,7 +65,7 @@ static int sa_is_whole(int32_t type)
 	return type == SA_TYPE_INTEGER || type == SA_TYPE_BOOL;
 }
 
-/* Returns a number as a real one, whichever it was. */
+/* Returns a number argument, integer or real, as a double. */
 static double sa_real(const struct mpk_sa_run *r, int32_t i)
 {
 	uint64_t bits = sa_value_at(r, i);
@@ -77,7 +77,7 @@ static double sa_real(const struct mpk_sa_run *r, int32_t i)
 	return real;
 }
 
-/* Whether a type of so many bits can hold the value; 64 bits hold all. */
+/* Whether a type with so many bits can hold the value; 64 bits hold every value. */
 static int sa_fits(int64_t value, unsigned code, unsigned bits, unsigned truth)
 {
 	unsigned width = truth ? 1 : bits, is_signed = code == MPK_DTYPE_INT && !truth;
@@ -133,7 +133,7 @@ static int sa_check_number(const struct mpk_sa_run *r, const struct mpk_sa_param
 	return 0;
 }
 
-/* --- a tensor by itself ------------------------------------------------------------------------ */
+/* --- each tensor separately ------------------------------------------------------------------- */
 
 static int sa_check_type(const struct mpk_sa_run *r, const struct mpk_sa_param *p,
 			 const struct mpk_sa_tensor *dl)
@@ -152,7 +152,8 @@ static int sa_check_type(const struct mpk_sa_run *r, const struct mpk_sa_param *
 	return 0;
 }
 
-/* A buffer handle could belong to any OpenCL context, and cannot be asked safely. */
+/* The device of an OpenCL buffer cannot be checked: its handle may belong to any context, and
+ * asking the driver about it is not safe. */
 static int sa_check_device(const struct mpk_sa_run *r, const struct mpk_sa_param *p,
 			   const struct mpk_sa_tensor *dl)
 {
@@ -174,7 +175,7 @@ static int sa_check_device(const struct mpk_sa_run *r, const struct mpk_sa_param
 	return mpk_sa_refuse("ValueError", mpk_sa_text(r->f->where), mpk_sa_text(p->name), name);
 }
 
-/* Requires compact row-major strides; an extent of 1 may have any stride, and so may an empty
+/* Requires compact row-major strides. An extent of 1 may have any stride, and so may an empty
  * tensor. */
 static int sa_check_strides(const struct mpk_sa_run *r, const struct mpk_sa_param *p,
 			    const struct mpk_sa_slot *s)
@@ -195,7 +196,7 @@ static int sa_check_strides(const struct mpk_sa_run *r, const struct mpk_sa_para
 	return 0;
 }
 
-/* Rank first, because shape and strides are only read up to it. */
+/* Checks the rank first, because shape and strides have that many elements. */
 static int sa_check_shape(const struct mpk_sa_run *r, const struct mpk_sa_param *p,
 			  struct mpk_sa_slot *s)
 {
@@ -214,7 +215,7 @@ static int sa_check_shape(const struct mpk_sa_run *r, const struct mpk_sa_param 
 	return sa_check_strides(r, p, s);
 }
 
-/* Makes the pointer for the kernel, after byte_offset and alignment were handled. */
+/* Computes the pointer for the kernel, after checking byte_offset and alignment. */
 static int sa_check_data(const struct mpk_sa_run *r, const struct mpk_sa_param *p,
 			 struct mpk_sa_slot *s)
 {
@@ -254,7 +255,8 @@ static int sa_check_tensor(const struct mpk_sa_run *r, const struct mpk_sa_param
 
 /* --- expressions ----------------------------------------------------------------------------- */
 
-enum { SA_STACK = 160 }; /* nesting ends at 64, and each level keeps one operand at most */
+/* expressions nest at most 64 levels deep, and each level keeps at most one operand */
+enum { SA_STACK = 160 };
 
 static int64_t sa_variable(const struct mpk_sa_run *r, int64_t i)
 {
@@ -277,7 +279,7 @@ static int sa_divide(const struct mpk_sa_run *r, int64_t op, int64_t *a, int64_t
 	return 0;
 }
 
-/* a op b into a */
+/* Computes a op b, and stores the result in a. */
 static int sa_apply(const struct mpk_sa_run *r, int64_t op, int64_t *a, int64_t b, int32_t text)
 {
 	int over = 0;
@@ -307,7 +309,7 @@ static int sa_apply(const struct mpk_sa_run *r, int64_t op, int64_t *a, int64_t 
 	return 0;
 }
 
-/* The operands are in written order, so that the first that fails is reported. */
+/* Operands are evaluated in written order, so that the first error is reported. */
 static int sa_eval_words(const struct mpk_sa_run *r, const struct mpk_sa_expr *e, int64_t *out)
 {
 	int64_t stack[SA_STACK];
@@ -336,10 +338,10 @@ int mpk_sa_eval(const struct mpk_sa_run *r, int32_t expr, int64_t *out)
 	return 0;
 }
 
-/* --- tensors and each other --------------------------------------------------------------------- */
+/* --- tensors compared with each other --------------------------------------------------------- */
 
-/* Returns the device number of the first tensor that is always present and on the device; 0 when
- * all are in host memory. */
+/* Returns the device number of the first tensor that is always present and is on the device; 0 if
+ *         all tensors are in host memory. */
 static int sa_device_of(const struct mpk_sa_run *r, const struct mpk_sa_param *params)
 {
 	for (int32_t i = 0; i < r->f->param_count; i++)
@@ -392,7 +394,7 @@ int mpk_sa_check(struct mpk_sa_run *r)
 	return 0;
 }
 
-/* --- what a kernel gets ------------------------------------------------------------------------- */
+/* --- arguments of a kernel -------------------------------------------------------------------- */
 
 static uint64_t sa_real_bits(double real)
 {
@@ -402,7 +404,8 @@ static uint64_t sa_real_bits(double real)
 	return bits;
 }
 
-/* The kernel's integer may have fewer bits: a value that does not fit is refused, never cut. */
+/* The kernel's integer may have fewer bits. A value that does not fit is refused, never
+ * truncated. */
 static int sa_integer(const struct mpk_sa_run *r, const struct mpk_sa_kernel *k, unsigned i,
 		      const struct mpk_sa_arg *a, uint64_t *cell)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda.c - kernels through the CUDA driver, in the primary context of the device
  *
- * The process may use other devices and contexts of its own: whatever context a thread has is
- * current again when a call returns. All work goes to the stream of the framework around us.
- */
+ * The process may use other devices and contexts. So the context that was current when a function
+ * was called is current again when it returns. All work is queued on the stream of the calling
+ * framework. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static const struct mpk_sa_symbol cuda_symbols[] = {
 	{ "cuModuleGetFunction", (void **)&cu.GetFunction, 0 },
 	{ "cuFuncSetAttribute", (void **)&cu.SetAttribute, 0 },
 	{ "cuLaunchKernel", (void **)&cu.Launch, 0 },
-	{ "cuLaunchKernelEx", (void **)&cu.LaunchEx, 1 }, /* of 11.6 */
+	{ "cuLaunchKernelEx", (void **)&cu.LaunchEx, 1 }, /* since CUDA 11.6 */
 	{ "cuMemAlloc_v2", (void **)&cu.Alloc, 0 },
 	{ "cuMemFree_v2", (void **)&cu.Free, 0 },
 	{ "cuMemcpyHtoD_v2", (void **)&cu.ToDevice, 0 },
@@ -65,8 +65,8 @@ static const struct mpk_sa_symbol cuda_symbols[] = {
 
 static struct {
 	void *context;
-	/* by kernel index, NULL until first used; kernels of one code share its module and so
-	 * its variables */
+	/* for each kernel; NULL until first used. Kernels with the same code share its module, and
+	 * so its variables */
 	void **functions, **modules;
 } cuda_devices[MPK_SA_DEVICES_MAX];
 
@@ -107,7 +107,7 @@ static int cuda_open(int id)
 		       : 0;
 }
 
-/* Makes the device's context current; *before receives the previous one, for cuda_leave. */
+/* Makes the device's context current; *before receives the previous context, for cuda_leave. */
 static int cuda_enter(int id, void **before)
 {
 	*before = NULL;
@@ -121,7 +121,7 @@ static void cuda_leave(void *before)
 	(void)cu.SetCurrent(before);
 }
 
-/* Returns the stream that the framework around us uses; 0 when it names none. */
+/* Returns the stream that the calling framework uses; 0 if it sets none. */
 static void *cuda_stream(int id)
 {
 	static void *(*get)(int32_t, int32_t);
@@ -131,7 +131,7 @@ static void *cuda_stream(int id)
 	return get ? get(MPK_DL_CUDA, id) : NULL;
 }
 
-/* Returns the module that another kernel of the same code has loaded, or NULL. */
+/* Returns the module that another kernel with the same code has loaded, or NULL. */
 static void *cuda_module_of(int id, const struct mpk_sa_kernel *k)
 {
 	for (unsigned i = 0; i < mpk_sa_kernel_count; i++)
@@ -185,7 +185,7 @@ static void cuda_add(struct cuda_config *c, unsigned id, unsigned x, unsigned y,
 	c->attributes[c->count++] = (struct cuda_attribute){ .id = id, .value = { x, y, z } };
 }
 
-/* Launches with attributes, in the order in which TVM gives them. */
+/* Launches with attributes, in the same order as TVM. */
 static int cuda_launch_extended(struct mpk_sa_launch *l, void *function, void *stream)
 {
 	enum { COOPERATIVE = 2, CLUSTER = 4, PROGRAMMATIC = 6, PREFERRED_CLUSTER = 11 };
@@ -258,7 +258,7 @@ static void *cuda_alloc(int id, int64_t bytes, const void *from)
 		return NULL;
 	if (cuda_check(cu.Alloc(&p, (size_t)bytes), "device memory"))
 		p = 0;
-	/* The copy uses the default stream, for which the kernels' stream need not wait. */
+	/* The copy uses the default stream, which the kernels' stream need not wait for. */
 	if (p && from &&
 	    (cuda_check(cu.ToDevice(p, from, (size_t)bytes), "copy to the device") ||
 	     cuda_check(cu.Synchronize(NULL), "copy to the device"))) {
@@ -269,7 +269,7 @@ static void *cuda_alloc(int id, int64_t bytes, const void *from)
 	return (void *)(uintptr_t)p;
 }
 
-/* The kernels may use the memory until they have ended, on whatever stream they are. */
+/* Kernels may use the memory until they have ended, on whatever stream they run. */
 static int cuda_release(int id, void *device, void *to, int64_t bytes)
 {
 	void *before;

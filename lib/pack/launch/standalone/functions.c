@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* functions.c - launch functions: copies of tensors in host memory, temporaries, and the kernels, one after the other
+/* functions.c - launch functions: copy tensors from host memory, allocate temporaries, and launch
+ * the kernels one after another
  *
- * Every failure leaves through one exit that frees what is there. */
+ * Every failure leaves through one exit, which frees what was allocated. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,12 @@
 #include "launch/standalone/loader.h"
 #include "launch/standalone/names.h"
 
-/* --- what is asked of a driver, one thread at a time ------------------------------------------- */
+/* --- calls of a driver, one thread at a time -------------------------------------------------- */
 
-/* Guards the drivers: loading happens once, and OpenCL kernels keep their arguments. */
+/* Protects the drivers: they are loaded once, and an OpenCL kernel object stores its arguments. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Returns the bits of a kernel argument in the width that the kernel declares: the low bits. */
+/* Returns the low bits of a kernel argument, in the width that the kernel declares. */
 static uint64_t narrowed(const unsigned char type[2], uint64_t cell)
 {
 	double real;
@@ -34,8 +35,8 @@ static uint64_t narrowed(const unsigned char type[2], uint64_t cell)
 	return word;
 }
 
-/* A driver copies as many bytes as the argument has, from the first on: on big-endian machines
- * the low bytes of an integer move there. */
+/* A driver copies the first bytes of the value, as many as the argument has. So on big-endian
+ * machines the low bytes of an integer are moved to the front. */
 static uint64_t as_copied(const unsigned char type[2], uint64_t bits)
 {
 	if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ || type[1] >= 64)
@@ -58,8 +59,8 @@ int mpk_sa_start(const struct mpk_sa_driver *driver, struct mpk_sa_launch *l, co
 	return rc;
 }
 
-/* Allocates device memory and copies host memory into it unless that is NULL; NULL after an
- * error was raised. */
+/* Allocates device memory, and copies host memory into it unless that is NULL. Returns NULL after
+ * raising an error. */
 static void *sa_device_alloc(const struct mpk_sa_run *r, const void *from, int64_t bytes)
 {
 	void *p;
@@ -83,8 +84,8 @@ static int sa_device_release(const struct mpk_sa_run *r, void *data, void *to, i
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
-/* Copies a host tensor to the device for the kernels. An empty tensor has no copy: a device must
- * not see its host pointer. */
+/* Copies a host tensor to the device for the kernels. An empty tensor is not copied, and its host
+ * pointer is not passed to the device. */
 static int sa_stage(const struct mpk_sa_run *r, const struct mpk_sa_param *p, struct mpk_sa_slot *s)
 {
 	int64_t bytes = (int64_t)((uint64_t)s->count * (uint64_t)p->bytes);
@@ -100,7 +101,7 @@ static int sa_stage(const struct mpk_sa_run *r, const struct mpk_sa_param *p, st
 	return s->copy ? 0 : -1;
 }
 
-/* Sizes come from the caller's shapes, so each product is checked. */
+/* Sizes come from the caller's shapes, so each multiplication is checked for overflow. */
 static int sa_temp_bytes(const struct mpk_sa_run *r, const struct mpk_sa_param *t, int64_t *bytes)
 {
 	*bytes = t->bytes;
@@ -138,7 +139,7 @@ static int sa_allocate(const struct mpk_sa_run *r, int32_t i)
 	return 0;
 }
 
-/* Frees a copy, after copying results back when the call went well. */
+/* Frees a copy, after copying the results back if the call succeeded. */
 static int sa_unstage(const struct mpk_sa_run *r, int32_t i, int success)
 {
 	const struct mpk_sa_param *p = &mpk_sa_params[r->f->params + i];
@@ -147,7 +148,7 @@ static int sa_unstage(const struct mpk_sa_run *r, int32_t i, int success)
 
 	if (!copy)
 		return 0;
-	s->copy = NULL; /* A later failure comes here again. */
+	s->copy = NULL; /* a later failure calls this function again */
 	host = (void *)((uintptr_t)s->dl->data + s->dl->offset);
 	return sa_device_release(r, copy, success && p->flags & MPK_SA_WRITTEN ? host : NULL,
 				 (int64_t)((uint64_t)s->count * (uint64_t)p->bytes));
@@ -202,8 +203,8 @@ static int sa_extents(const struct mpk_sa_run *r, const struct mpk_sa_step *s, i
 	return 0;
 }
 
-/* Whether a tensor or temporary of the kernel has no element; -1 after an error. A missing
- * optional tensor counts by its dimensions. */
+/* Whether a tensor or temporary of the kernel has no elements; -1 after an error. For a missing
+ * optional tensor, its dimensions decide. */
 static int sa_is_empty(const struct mpk_sa_run *r, const struct mpk_sa_arg *a)
 {
 	int is_param = a->kind == MPK_SA_ARG_PARAM, empty = 0;
@@ -223,8 +224,8 @@ static int sa_is_empty(const struct mpk_sa_run *r, const struct mpk_sa_arg *a)
 	return empty;
 }
 
-/* Returns 1 when there is nothing to do: an empty grid, or every tensor of the step is empty; -1
- * after an error. */
+/* Returns 1 if there is nothing to do, because the grid or every tensor of the step is empty; -1
+ *         after an error. */
 static int sa_is_idle(const struct mpk_sa_run *r, const struct mpk_sa_step *s,
 		      const int64_t extents[9])
 {
@@ -245,7 +246,7 @@ static int sa_is_idle(const struct mpk_sa_run *r, const struct mpk_sa_step *s,
 	return !extents[0] || !extents[1] || !extents[2] || (tensors && all);
 }
 
-/* Sets the extents whose tags the kernel has; a missing cluster is one block. */
+/* Sets the extents for which the kernel has tags; without a cluster its extents are 1. */
 static int sa_give_extents(const struct mpk_sa_run *r, const struct mpk_sa_step *s,
 			   const int64_t extents[9], struct mpk_sa_launch *l)
 {
@@ -266,7 +267,8 @@ static int sa_give_extents(const struct mpk_sa_run *r, const struct mpk_sa_step 
 	return 0;
 }
 
-/* Checks extents first, and launches nothing for empty tensors: drivers refuse a grid of 0. */
+/* Checks extents first. Launches nothing if tensors are empty, because drivers refuse a grid of
+ * 0. */
 static int sa_step(const struct mpk_sa_run *r, const struct mpk_sa_step *s)
 {
 	struct mpk_sa_launch l;
@@ -314,7 +316,7 @@ int mpk_sa_call(const struct mpk_sa_function *f, const mpk_sa_cell *args, const 
 	size_t bytes = (size_t)f->param_count * sizeof(struct mpk_sa_slot) +
 		       (size_t)f->temp_count * sizeof(void *);
 	struct mpk_sa_run r = { .f = f, .args = args, .codes = codes, .count = count };
-	uint64_t few[256]; /* of most functions */
+	uint64_t few[256]; /* enough for most functions */
 	void *memory = bytes > sizeof few ? malloc(bytes) : few;
 	int status;
 

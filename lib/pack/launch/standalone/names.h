@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.h - what messages of launch functions call things, and what CUDA launches: the same in code that is generated
- * for a loader (launch/gen_*.c) and in a standalone library, into which this text is pasted */
+/* names.h - words for messages of launch functions, and CUDA's limits. Both code that is
+ * generated for a loader (launch/gen.c) and standalone libraries, whose source contains this
+ * text, use them. */
 #ifndef MPK_LAUNCH_STANDALONE_NAMES_H
 #define MPK_LAUNCH_STANDALONE_NAMES_H
 
-/* Types of arguments by index (type_index.h); the last is for all others. */
+/* Names of argument types by index (type_index.h); the last one is for all others. */
 #define MPK_SA_FFI_NAMES                                                                           \
 	"None", "int", "bool", "float", "pointer", "dtype", "device", "DLTensor", "str", "bytes",  \
 		"rvalue", "str", "bytes", "object"
@@ -13,15 +14,15 @@
 		"object", "module", "function", "str", "bytes", "NDArray", "rvalue", "bool",       \
 		"object"
 
-/* Codes of an element's type, before its bits; the last is for all others. */
+/* Names of element type codes, without the bits; the last one is for all others. */
 #define MPK_SA_CODE_NAMES                                                                          \
 	"int", "uint", "float", "handle", "bfloat", "complex", "bool",                             \
 		"float8 or other type of bits "
 
 #define MPK_SA_OTHER_DEVICE "a device of another kind"
 
-/* Extents by axis, as tags number them, and CUDA's limits (Technical Specifications in its programming guide); other
- * devices check their own at launch. */
+/* Names of extents by axis, in the order of their tags, and CUDA's limits (Technical Specifications
+ * in its programming guide). Other devices check their own limits at launch. */
 #define MPK_SA_AXIS_NAMES                                                                          \
 	"grid.x", "grid.y", "grid.z", "block.x", "block.y", "block.z", "cluster.x", "cluster.y",   \
 		"cluster.z"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opencl.c - kernels through OpenCL; each device has one queue, which is in order */
+/* opencl.c - kernels through OpenCL; each device has one in-order queue */
 #include <stdlib.h>
 
 #include "launch/standalone/loader.h"
@@ -43,7 +43,7 @@ static const struct mpk_sa_symbol opencl_symbols[] = {
 
 static struct {
 	void *device, *context, *queue;
-	void **kernels; /* by kernel index */
+	void **kernels; /* for each kernel */
 } cl_devices[MPK_SA_DEVICES_MAX];
 
 static int cl_check(int rc, const char *what)
@@ -66,7 +66,7 @@ static unsigned cl_collect(uint64_t type, void **devices, unsigned count)
 	return count;
 }
 
-/* Devices are numbered GPUs first, then accelerators, then processors. */
+/* Devices are numbered: GPUs first, then accelerators, then processors. */
 static int cl_use(int id)
 {
 	enum { CPU = 2, GPU = 4, ACCELERATOR = 8 };

@@ -6,8 +6,8 @@
 
 #include "launch/standalone/loader.h"
 
-/* Who loads the library fills the context pointer; a program that links it has the function
- * itself. Where neither is so there is nobody to tell. */
+/* The loader of the library fills the context pointer. A program that links the library defines the
+ * function itself. If neither is the case, errors cannot be reported. */
 #ifdef MPK_SA_LEGACY
 __attribute__((weak, visibility("default"))) void (*__TVMAPISetLastError)(const char *);
 extern __attribute__((weak)) void TVMAPISetLastError(const char *text);

@@ -410,8 +410,7 @@ static enum mpk_code start_vm(struct mpk_machine *m, const struct mpk_dldevice *
 	vm->constants = calloc(vm->program->x.const_count + 1, sizeof *vm->constants);
 	MPK_TRY_ALLOC(vm->constants, err);
 
-	/* --- life
-	 * -------------------------------------------------------------------------------------- */
+	/* --- life ------------------------------------------------------------------------- */
 	/* byte code uses the last device as the host, for shapes and scalars */
 	bool has_host = count && devices[count - 1].type == MPK_DL_CPU;
 

@@ -82,8 +82,7 @@ static enum mpk_code resolve_callee(struct mpk_relax_program *p, struct mpk_node
 
 	c->name = f->name;
 	if (f->kind == MPK_RELAX_PACKED) {
-		/* --- callees ------------------------------------------------------------------
-		 * ---------------- */
+		/* --- callees ------------------------------------------------------------------ --- */
 		struct mpk_module_search search = { 0 };
 		const char *name = mpk_arena_text(&p->base.arena, c->name);
 
@@ -395,8 +394,7 @@ static enum mpk_code relax_place(struct mpk_relax_program *p, struct mpk_error *
 	bool room = pl.wanted && pl.registers;
 
 	if (room) {
-		/* --- on which devices: all of them
-		 * ---------------------------------------------------------------------------- */
+		/* --- on which devices: all of them ---------------------------------------- */
 		const struct mpk_host_code *code = &pl.p->base.host->code;
 
 		for (size_t i = 0; i < pl.p->callee_count; i++) {

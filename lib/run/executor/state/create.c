@@ -74,8 +74,7 @@ static enum mpk_code take_sizes(struct mpk_paged *c, const struct mpk_value *arg
 	c->blocks.page_size = (int32_t)page_size;
 	c->blocks.page_count = (int32_t)pages;
 
-	/* --- sizes
-	 * ------------------------------------------------------------------------------------- */
+	/* --- sizes ------------------------------------------------------------------------ */
 	int64_t first = parts->ndim == 2 ? parts->extents[0] : -1;
 	int64_t end = parts->ndim == 2 ? parts->extents[1] : -1;
 

@@ -124,8 +124,7 @@ static void fill_level(struct mpk_paged *c, const struct mpk_paged_trace *traces
 	bool joins = depth != MPK_PAGED_DEPTHS - 1 && !level->decodes;
 	int32_t tokens = 0;
 
-	/* --- a level
-	 * ------------------------------------------------------------------------------------- */
+	/* --- a level ---------------------------------------------------------------------- */
 	struct mpk_ints *all[] = { &level->queries,       &level->page_ends,  &level->pages,
 				   &level->slid_ends,     &level->slid_pages, &level->last_lengths,
 				   &level->offsets,       &level->sinks,      &level->positions,

@@ -186,8 +186,7 @@ static enum mpk_code rnn_begin(struct mpk_kv_state *s, const struct mpk_kv_batch
 	struct mpk_rnn *r = (struct mpk_rnn *)s;
 	int64_t *ids, *lengths;
 
-	/* --- passes
-	 * -------------------------------------------------------------------------------------- */
+	/* --- passes ----------------------------------------------------------------------- */
 	size_t at = 0;
 
 	for (size_t i = 0; batch->parents && i < batch->count; i++)

@@ -373,8 +373,7 @@ static enum mpk_code load_all(struct loader *l)
 		MPK_TRY(add_workspaces(l));
 	}
 
-	/* --- the whole
-	 * ------------------------------------------------------------------------------ */
+	/* --- the whole -------------------------------------------------------------------- */
 	const char *name =
 		mpk_arena_printf(&l->p->base.arena, "%s___tvm_main__", l->metadata.mod_name);
 	struct mpk_function *entry;

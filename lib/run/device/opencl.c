@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* opencl.c - OpenCL platforms, devices, contexts, queues and memory
  *
- * `opencl:N` counts the devices of all platforms, those that are no CPUs first. A device has one
- * in-order queue, which gives the order of calls that device.h promises. Memory is handed out as
- * the address of a descriptor, whose first field is the cl_mem: that is where kernels launched by
- * TVM's own host code look for it, and the rest of it is what OpenCL does not say of a cl_mem.
- */
+ * `opencl:N` numbers the devices of all platforms, CPUs last. A device has one in-order queue,
+ * which guarantees the order of calls that device.h promises. Memory is represented by the address
+ * of a descriptor. Its first field is the cl_mem, because kernels launched by TVM's host code look
+ * for it there. The other fields hold properties that OpenCL does not report about a cl_mem. */
 #include "device/internal/opencl.h"
 
 #include <inttypes.h>
@@ -18,7 +17,7 @@
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
-/* Takes mem over also when it fails. */
+/* Takes ownership of mem, also on failure. */
 static enum mpk_code wrap_memory(cl_mem mem, const struct mpk_opencl_memory *as,
 				 const struct mpk_opencl_device *device, void **out,
 				 struct mpk_error *err)
@@ -35,7 +34,8 @@ static enum mpk_code wrap_memory(cl_mem mem, const struct mpk_opencl_memory *as,
 	return MPK_OK;
 }
 
-/* A buffer of 0 bytes is CL_INVALID_BUFFER_SIZE: tensors without elements get one byte. */
+/* OpenCL refuses a buffer of 0 bytes (CL_INVALID_BUFFER_SIZE), so tensors without elements get one
+ * byte. */
 static enum mpk_code opencl_alloc(struct mpk_device *base, uint64_t bytes, void **out,
 				  struct mpk_error *err)
 {
@@ -50,7 +50,7 @@ static enum mpk_code opencl_alloc(struct mpk_device *base, uint64_t bytes, void 
 	return wrap_memory(mem, &(struct mpk_opencl_memory){ .bytes = bytes }, device, out, err);
 }
 
-/* Images of normalised integers exist too, but would change the numbers. */
+/* OpenCL also has images of normalised integers, but they would change the values. */
 static bool channel_type(struct mpk_dtype t, cl_channel_type *out)
 {
 	if (t.code == MPK_DTYPE_FLOAT && (t.bits == 32 || t.bits == 16))
@@ -68,7 +68,7 @@ static bool channel_type(struct mpk_dtype t, cl_channel_type *out)
 	return true;
 }
 
-/* Bytes of all pixels; false when there are none or too many. */
+/* Computes the bytes of all pixels; false if there are none or too many. */
 static bool image_bytes(const struct mpk_device_texture *t, uint64_t *out)
 {
 	uint64_t bytes = mpk_dtype_bytes((struct mpk_dtype){ t->channel.code, t->channel.bits, 4 });
@@ -119,7 +119,7 @@ static void opencl_free(struct mpk_device *base, void *data)
 	free(memory);
 }
 
-/* Drivers differ in what they do about a range beyond the buffer: some write there. */
+/* Drivers do not agree on ranges beyond the buffer: some of them write there. */
 static enum mpk_code check_memory_range(const struct mpk_opencl_memory *memory, uint64_t off,
 					uint64_t bytes, struct mpk_error *err)
 {
@@ -136,7 +136,7 @@ static enum mpk_code check_memory_range(const struct mpk_opencl_memory *memory, 
 
 static const size_t origin[3];
 
-/* Blocking, as the caller may reuse its memory when this returns. */
+/* The copy is blocking, because the caller may reuse its memory afterwards. */
 static enum mpk_code opencl_write(struct mpk_device *base, void *to, uint64_t to_off,
 				  struct mpk_span from, struct mpk_error *err)
 {
@@ -159,7 +159,7 @@ static enum mpk_code opencl_write(struct mpk_device *base, void *to, uint64_t to
 	return MPK_OK;
 }
 
-/* Blocking, in the same in-order queue as the kernels: it waits for them. */
+/* The copy is blocking, and waits for the kernels, which are in the same in-order queue. */
 static enum mpk_code opencl_read(struct mpk_device *base, const void *from, uint64_t from_off,
 				 void *to, size_t n, struct mpk_error *err)
 {
@@ -180,7 +180,7 @@ static enum mpk_code opencl_read(struct mpk_device *base, const void *from, uint
 	return MPK_OK;
 }
 
-/* Pixels and bytes: of each pair of memories one call knows the way. */
+/* Copies between buffers and images: OpenCL has a separate call for each pair of kinds. */
 static cl_int enqueue_copy(const struct mpk_opencl_device *device,
 			   const struct mpk_device_copy *copy)
 {
@@ -243,14 +243,14 @@ struct found_list {
 	size_t count;
 };
 
-/* The number of devices that clGetDeviceIDs reports may be larger than the array. */
+/* clGetDeviceIDs may report more devices than the array can hold. */
 static void find_in_platform(const struct mpk_opencl_api *cl, cl_platform_id platform,
 			     struct found_list *list)
 {
 	cl_device_id ids[DEVICE_MAX];
 	cl_uint count = 0;
 
-	/* A platform without devices is an error for clGetDeviceIDs and none for us. */
+	/* If a platform has no devices, clGetDeviceIDs fails; here it is not an error. */
 	if (cl->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, DEVICE_MAX, ids, &count))
 		return;
 	for (cl_uint i = 0; i < count && i < DEVICE_MAX && list->count < DEVICE_MAX; i++) {
@@ -262,7 +262,7 @@ static void find_in_platform(const struct mpk_opencl_api *cl, cl_platform_id pla
 	}
 }
 
-/* Devices that are not CPUs come first; otherwise the order of the drivers stays. */
+/* Moves CPUs to the end; otherwise the drivers' order is kept. */
 static void cpus_last(struct found_list *list)
 {
 	struct found_list sorted = { .count = 0 };
@@ -302,12 +302,13 @@ static void get_device_text(const struct mpk_opencl_api *cl, cl_device_id id, cl
 	(void)cl->clGetDeviceInfo(id, what, sizeof raw - 1, raw, NULL);
 	size_t len = strlen(raw);
 
-	while (len && raw[len - 1] == ' ') /* "OpenCL C 1.2 " is how it must end */
+	/* the specification requires a trailing blank, as in "OpenCL C 1.2 " */
+	while (len && raw[len - 1] == ' ')
 		len--;
 	mpk_escape_to(mpk_span_of(raw, len), out, size);
 }
 
-/* Zeroed first: of a cl_bool the driver fills only 4 bytes, of which callers ask whether any is set. */
+/* Zeroes the value first: for a cl_bool the driver writes only 4 bytes. */
 static uint64_t get_device_u64(const struct mpk_opencl_api *cl, cl_device_id id,
 			       cl_device_info what)
 {
@@ -317,7 +318,7 @@ static uint64_t get_device_u64(const struct mpk_opencl_api *cl, cl_device_id id,
 	return value;
 }
 
-/* A whole word of the list: cl_khr_fp16 is part of other names. */
+/* Compares whole words of the list: "cl_khr_fp16" is part of other names. */
 static bool has_extension(const struct mpk_opencl_api *cl, cl_device_id id, const char *name)
 {
 	size_t size = 0, len = strlen(name);
@@ -379,8 +380,8 @@ static enum mpk_code opencl_list(struct mpk_device_list *list, struct mpk_error 
 	return MPK_OK;
 }
 
-/* clCreateCommandQueue is deprecated since 2.0, but the only one that every driver has. No
- * properties: in order. */
+/* clCreateCommandQueue has been deprecated since 2.0, but is the only function that every driver
+ * has. Without properties the queue is in-order. */
 static enum mpk_code start_queue(struct mpk_opencl_device *device, struct mpk_error *err)
 {
 	const struct mpk_opencl_api *cl = device->cl;
@@ -401,7 +402,7 @@ static enum mpk_code start_queue(struct mpk_opencl_device *device, struct mpk_er
 	return MPK_OK;
 }
 
-/* Also for a device that did not start: what was not made is NULL. */
+/* Also closes a device that did not start completely; what was not created is NULL. */
 static void opencl_close(struct mpk_device *base)
 {
 	struct mpk_opencl_device *device = mpk_opencl_device_of(base);
@@ -415,7 +416,7 @@ static void opencl_close(struct mpk_device *base)
 	free(device);
 }
 
-/* All devices are found each time, as an index means nothing without the order of the list. */
+/* Lists all devices each time, because an index is only meaningful in the order of the list. */
 static enum mpk_code opencl_open(unsigned ordinal, struct mpk_device **out, struct mpk_error *err)
 {
 	const struct mpk_opencl_api *cl;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opencl_kernels.c - OpenCL programs and kernels: building, binding, arguments, launching
+/* opencl_kernels.c - OpenCL programs and kernels: building, arguments, launching
  *
- * A program is built when its first kernel is asked for: builds take seconds, and a payload may have
- * hundreds of kernels of which few are called.
+ * A program is built when its first kernel is looked up: a build takes seconds, and a payload
+ * may have hundreds of kernels, few of which are called.
  *
- * OpenCL has no function that names a status, unlike CUDA: the names are those of cl.h, and
- * causes are given where the specification's own text ("failure to allocate resources") helps nobody.
- */
+ * Unlike CUDA, OpenCL has no function that names a status. The names are those in cl.h. A likely
+ * cause is added if the specification's own text ("failure to allocate resources") does not
+ * help. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,14 +19,13 @@
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 
-/* --- What an OpenCL payload holds, judged and split without the driver.
+/* --- The contents of an OpenCL payload, checked and split without the driver.
  *
- * A payload is source text, whole or with a delimiter line before each kernel, SPIR-V modules or a
- * binary for one device. It is judged before a driver sees it: for the listing of devices, which
- * opens none, and because drivers end the process, or say nothing, where a message is due.
- */
+ * A payload is source text, either whole or with a delimiter line before each kernel; or SPIR-V
+ * modules; or a binary for one device. It is checked before a driver sees it, for two reasons: the
+ * listing of devices opens no driver, and drivers may abort the process or give no message. */
 
-/* The formats of FPGA tools, the only ones that TVM stores as device binaries. */
+/* The formats of FPGA tools are the only device binaries that TVM stores. */
 static bool is_binary(struct mpk_span fmt)
 {
 	return mpk_span_is(fmt, "xclbin") || mpk_span_is(fmt, "awsxclbin") ||
@@ -55,8 +54,9 @@ static enum mpk_code check_payload_form(const struct mpk_device_info *info,
 	return MPK_OK;
 }
 
-/* Whether a source uses a type: has values of it (addresses of halves need nothing), and does not ask first whether there is such. TVM's own
- * sources ask, too, but only to stop the compiler with a message. */
+/* Whether a source has values of a type (pointers to halves need no support) without testing first
+ * whether the type is supported. TVM's own sources do test, but only to stop the compiler with a
+ * message. */
 static bool uses_types(struct mpk_span text, const char *const *types, const char *extension)
 {
 	char guard[64];
@@ -77,7 +77,8 @@ static enum mpk_code opencl_check(const struct mpk_device_info *info, const stru
 {
 	MPK_TRY(check_payload_form(info, k, err));
 	if (k->layout == MPK_KERNELS_PLAIN && mpk_span_is(k->fmt, "cl") && k->data.len) {
-		/* What a driver's compiler would stop at: the listing of devices says it before. */
+		/* Finds errors that a driver's compiler would report, so that the listing of
+		 * devices can show them. */
 		struct mpk_span text = k->data;
 		static const struct {
 			const char *what, *extension, *types[8];
@@ -108,7 +109,7 @@ static enum mpk_code make_programs(struct mpk_opencl_module *module, const struc
 				   struct mpk_error *err)
 {
 	if (k->layout == MPK_KERNELS_OPENCL_SPIRV) {
-		/* SPIR-V has one module a kernel. */
+		/* SPIR-V has one module for each kernel. */
 		module->form = MPK_OPENCL_SPIRV;
 		module->program_count = k->source_count;
 		MPK_TRY_ARRAY(module->programs, &module->base.arena, k->source_count + 1, err);
@@ -119,7 +120,7 @@ static enum mpk_code make_programs(struct mpk_opencl_module *module, const struc
 		return MPK_OK;
 	}
 	if (is_binary(k->fmt)) {
-		/* One binary has all kernels. */
+		/* One binary contains all kernels. */
 		struct mpk_span code = k->data;
 
 		module->form = MPK_OPENCL_BINARY;
@@ -131,15 +132,15 @@ static enum mpk_code make_programs(struct mpk_opencl_module *module, const struc
 		return MPK_OK;
 	}
 
-	/* Text without delimiters (TVM up to 0.7) is one program for all kernels. */
+	/* Text without delimiters (TVM up to 0.7) is one program with all kernels. */
 	struct mpk_arena *arena = &module->base.arena;
 	const struct mpk_source_code_piece *pieces;
 	struct mpk_span text = k->data;
 
 	MPK_TRY(mpk_source_code_split(text, arena, &pieces, &module->program_count, err));
 
-	/* What TVM's loader does not take does not run here either, or a test here would pass
-	 * that proves nothing. */
+	/* Payloads that TVM's loader refuses are refused here, too; otherwise a test here would
+	 * prove nothing about TVM. */
 	size_t count = module->program_count;
 
 	if (!count && k->gen != MPK_GEN_LEGACY)
@@ -167,10 +168,10 @@ static enum mpk_code make_programs(struct mpk_opencl_module *module, const struc
 	return MPK_OK;
 }
 
-/* The programs of a payload, none of them built
+/* Splits a payload into programs, without building them
  * @module  zeroed; receives form, programs and program_count, in its arena
- * Returns  MPK_OK; MPK_E_UNSUPPORTED: a form that the device does not take; MPK_E_LOAD: text that
- *          TVM does not load; MPK_E_CORRUPT; MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: a form that the device does not support; MPK_E_LOAD: text
+ *          that TVM does not load; MPK_E_CORRUPT; MPK_E_NOMEM */
 static enum mpk_code opencl_split(struct mpk_opencl_module *module,
 				  const struct mpk_device_info *info, const struct mpk_kernels *k,
 				  struct mpk_error *err)
@@ -209,7 +210,7 @@ enum mpk_code mpk_opencl_api_get(const struct mpk_opencl_api **out, struct mpk_e
 	return MPK_OK;
 }
 
-/* The statuses that the calls above can give, for some with the usual cause. */
+/* The statuses that the calls above can return, some with their usual cause. */
 static const struct mpk_device_status statuses[] = {
 #define STATUS(name) { name, #name, NULL, MPK_OK }
 #define CAUSE(name, cause) { name, #name, cause, MPK_OK }
@@ -260,7 +261,7 @@ static const struct mpk_device_status statuses[] = {
 	CAUSE(CL_INVALID_GLOBAL_WORK_SIZE, "the grid is larger than the device can address"),
 	STATUS(CL_INVALID_PROPERTY),
 	STATUS(CL_INVALID_IMAGE_DESCRIPTOR),
-	/* The ICD loader's own: it found no driver. */
+	/* This status comes from the ICD loader, which found no driver. */
 	{ -1001, "CL_PLATFORM_NOT_FOUND_KHR",
 	  "no OpenCL driver is installed: no .icd file in /etc/OpenCL/vendors; the GPU's maker has "
 	  "one, and PoCL (Debian: pocl-opencl-icd) runs kernels on the CPU",
@@ -280,7 +281,7 @@ static struct mpk_device_status find_status(cl_int status)
 	return found;
 }
 
-/* "CL_OUT_OF_RESOURCES"; "OpenCL error -N" for unknown ones. */
+/* Returns "CL_OUT_OF_RESOURCES", or "OpenCL error -N" for an unknown status. */
 static const char *opencl_error_name(cl_int status)
 {
 	return find_status(status).name;
@@ -334,7 +335,7 @@ static void opencl_unload(struct mpk_device_module *base)
 	free(module);
 }
 
-/* A program has the form of its payload; building it is the same for all. */
+/* Creates a program from the payload's form; building is the same for all forms. */
 static cl_program create_program(struct mpk_opencl_module *module, struct mpk_span code,
 				 cl_int *status)
 {
@@ -356,7 +357,7 @@ static cl_program create_program(struct mpk_opencl_module *module, struct mpk_sp
 	return NULL;
 }
 
-/* The log is what the user needs; without it the driver's status has to do. */
+/* Reports the build log, which users need most; without a log, the driver's status. */
 static enum mpk_code fail_build(const struct mpk_device_kernel *kernel, cl_program program,
 				cl_int status, struct mpk_error *err)
 {
@@ -405,7 +406,7 @@ enum mpk_code mpk_opencl_program_for(const struct mpk_device_kernel *kernel, cl_
 	struct mpk_opencl_module *module = module_of(kernel->module);
 	struct mpk_opencl_program *program = NULL;
 
-	/* Of several pieces with one name the first wins, as in TVM. */
+	/* If several pieces have the same name, the first is used, as in TVM. */
 	for (size_t i = 0; i < module->program_count && !program; i++) {
 		struct mpk_span name = module->programs[i].name;
 
@@ -436,8 +437,8 @@ static const struct mpk_opencl_device *opencl_device_of(const struct mpk_device_
 	return mpk_opencl_device_of(kernel->module->device);
 }
 
-/* A kernel with more arguments than the table would be launched with some that are not set,
- * which some drivers do not notice. */
+/* If a kernel has more arguments than the table, some would not be set, which some drivers do not
+ * notice. */
 static enum mpk_code check_opencl_params(struct mpk_opencl_kernel *kernel, struct mpk_error *err)
 {
 	const struct mpk_opencl_api *cl = opencl_device_of(&kernel->base)->cl;
@@ -455,7 +456,7 @@ static enum mpk_code check_opencl_params(struct mpk_opencl_kernel *kernel, struc
 	return MPK_OK;
 }
 
-/* Of a parameter's text as it is declared. */
+/* Finds the form of a parameter in its declaration. */
 static enum mpk_opencl_memory_form opencl_kernels_form_of(struct mpk_span param)
 {
 	if (param.len && memmem(param.data, param.len, "image2d_array_t", 15))
@@ -465,8 +466,8 @@ static enum mpk_opencl_memory_form opencl_kernels_form_of(struct mpk_span param)
 	return param.len && memchr(param.data, '*', param.len) ? MPK_OPENCL_BUFFER : MPK_OPENCL_ANY;
 }
 
-/* Reads the forms of the arguments out of the kernel's source; without it, or where macros make
- * the parameters, anything goes. */
+/* Reads the forms of the arguments from the kernel's source. Without a source, or if macros declare
+ * the parameters, any form is accepted. */
 static enum mpk_code read_forms(struct mpk_opencl_kernel *kernel, struct mpk_span source,
 				struct mpk_error *err)
 {
@@ -492,7 +493,7 @@ static enum mpk_code read_forms(struct mpk_opencl_kernel *kernel, struct mpk_spa
 	return MPK_OK;
 }
 
-/* An image given for a buffer, or the other way round, is a crash in several drivers and not an
+/* If an image is passed for a buffer or the reverse, several drivers crash instead of reporting an
  * error. */
 static enum mpk_code check_form(const struct mpk_opencl_kernel *kernel, size_t i,
 				const struct mpk_opencl_memory *memory, struct mpk_error *err)
@@ -553,8 +554,8 @@ static void opencl_unbind(struct mpk_device_kernel *base)
 	(void)opencl_device_of(base)->cl->clReleaseKernel(opencl_kernel_of(base)->kernel);
 }
 
-/* clEnqueueNDRangeKernel reports either limit as CL_INVALID_WORK_GROUP_SIZE or _ITEM_SIZE and
- * says neither the request nor the limit. */
+/* clEnqueueNDRangeKernel reports both limits as CL_INVALID_WORK_GROUP_SIZE or _ITEM_SIZE, without
+ * the requested size and the limit. */
 static enum mpk_code check_opencl_limits(const struct mpk_opencl_kernel *kernel,
 					 const struct mpk_launch_shape *shape,
 					 struct mpk_error *err)
@@ -591,7 +592,7 @@ static enum mpk_code set_arg(const struct mpk_opencl_kernel *kernel, size_t i, u
 	size_t bytes = arg->bytes;
 
 	if (arg->form == MPK_PARAM_HANDLE || arg->form == MPK_PARAM_TENSOR_MAP) {
-		/* The driver reads the cl_mem from the descriptor's first field. */
+		/* the driver reads the cl_mem from the descriptor's first field */
 		memcpy(&data, &slot, sizeof data);
 		MPK_TRY(check_form(kernel, i, data, err));
 		source = data;
@@ -608,7 +609,7 @@ static enum mpk_code set_arg(const struct mpk_opencl_kernel *kernel, size_t i, u
 	return MPK_OK;
 }
 
-/* OpenCL counts work items and not groups, so grid times block is the global size. */
+/* OpenCL counts work items, not groups, so the global size is grid times block. */
 static enum mpk_code opencl_launch(struct mpk_device_kernel *base, const uint64_t *slots,
 				   const struct mpk_launch_shape *shape, struct mpk_error *err)
 {
@@ -634,7 +635,7 @@ static enum mpk_code opencl_launch(struct mpk_device_kernel *base, const uint64_
 
 	if (status != CL_SUCCESS)
 		return mpk_opencl_fail(err, status, "cannot launch kernel '%s'", base->shown);
-	/* Without it a driver may hold the kernel back until somebody waits. */
+	/* without a flush, a driver may delay the kernel until the queue is waited for */
 	(void)device->cl->clFlush(device->queue);
 	return MPK_OK;
 }

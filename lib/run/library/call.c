@@ -31,7 +31,7 @@ static void call_fini(struct mpk_run_call *c)
 	free(c->names);
 }
 
-/* Returns the device for results: that of the first tensor. */
+/* Returns the device for results: the device of the first tensor. */
 static struct mpk_dldevice home_of(const struct mpk_run_call *c)
 {
 	for (size_t i = 0; i < c->arg_count; i++)
@@ -67,7 +67,7 @@ static enum mpk_code invoke(struct mpk_run_call *c, struct mpk_function *f, stru
 	mpk_run_close_operators(operators);
 	(void)mpk_stop_swap(before);
 	if (code != MPK_OK && atomic_load(&stop->was_seen)) {
-		/* earlier work has ended, so the next call finds its memory unused */
+		/* earlier work has ended, so the next call may reuse its memory */
 		MPK_TRY(mpk_run_settle(c->f->model, err));
 		return mpk_stop_fail(stop, err);
 	}
@@ -92,8 +92,8 @@ static bool machine_may_turn(const struct mpk_function *f, struct mpk_dldevice w
 	       strstr(err->text, ".device_type");
 }
 
-/* Compiled functions do not say in which order they number devices, so finds the function for the
- * other order. */
+/* Finds the function for the other order of devices, because compiled functions do not say which
+ * order they use. */
 static enum mpk_code run_turn(const struct mpkr_function *f, struct mpk_function **out,
 			      struct mpk_error *err)
 {
@@ -225,7 +225,7 @@ static enum mpk_code call(struct mpk_run_call *c, mpkr_function *f,
 	MPK_TRY(run_once(c, err));
 	MPK_TRY(write_back(c, 0, err));
 	MPK_TRY(mpk_run_tensors_collect(&c->tensors, &c->result, err));
-	mpk_value_drop(&c->result); /* the function's result no longer holds its parts */
+	mpk_value_drop(&c->result); /* the function's result no longer holds its elements */
 	if (c->tensors.count > wanted->room) {
 		*wanted->count = c->tensors.count;
 		return mpk_fail(err, MPK_E_USAGE, "%zu results, and room for %zu", c->tensors.count,

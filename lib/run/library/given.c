@@ -177,7 +177,7 @@ static void choose_left(struct inputs *in)
 	in->left_count = given;
 }
 
-/* --- what is said ------------------------------------------------------------------------------ */
+/* --- messages --------------------------------------------------------------------------------- */
 
 /* Lists unused names of the file: a missing tensor often has one of them. */
 static void put_unused(const struct inputs *in, struct mpk_strbuf *out)

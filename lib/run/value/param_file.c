@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* param_file.c - tensors by name from a file: .params of TVM, .npz of NumPy, safetensors, GGUF, TVM's tensor cache
+/* param_file.c - tensors by name from a file: .params of TVM, .npz of NumPy, safetensors, GGUF,
+ * TVM's tensor cache
  *
- * The first bytes say which of them it is. Files stay mapped: a tensor that lies aligned in one and
- * is large is a view of the mapping, others are copied when they are asked for. A tensor may be asked for by several
- * calls. What names other files, an index or a cache, has its neighbours mapped when it is opened, so that
- * one that is missing is found before anything runs.
- */
+ * The first bytes of the file tell its format. Files stay mapped: a large tensor that is aligned in
+ * the file is a view of the mapping. Other tensors are copied when they are requested. Several
+ * calls may request the same tensor. Files that an index or a cache refers to are mapped when it is
+ * opened, so that a missing one is reported before any code runs. */
 #include "value/param_file.h"
 
 #include <stdlib.h>
@@ -25,14 +25,14 @@ struct mpk_param_file {
 	char *path;
 	struct mpk_mapping map;
 	mpk_param_read_fn *read;
-	bool is_writable; /* the pages: code may write into its inputs */
+	bool is_writable; /* the pages are writable, because code may write into its inputs */
 	struct mpk_arena arena;
 	struct mpk_strmap names;
-	/* one of the three, by number */
+	/* one of the three is set, depending on the format */
 	const struct mpk_tensor_record *records; /* .params */
 	struct mpk_strs record_names;
 	const struct mpk_zip_member *members; /* .npz */
-	const struct mpk_weight *weights;     /* all others, of set */
+	const struct mpk_weight *weights;     /* all other formats; in set */
 	struct mpk_weight_set set;
 };
 
@@ -183,7 +183,7 @@ struct mpk_param_entry mpk_param_file_entry(const struct mpk_param_file *f, size
 
 /* --- tensors -------------------------------------------------------------------------------- */
 
-/* A record in the terms of an array. TVM of these releases has one type for bool. */
+/* Converts a record to an array. TVM of these releases has only one type for bool. */
 static enum mpk_code of_record(const struct mpk_tensor_record *r, struct mpk_npy *out,
 			       struct mpk_error *err)
 {
@@ -198,7 +198,8 @@ static enum mpk_code of_record(const struct mpk_tensor_record *r, struct mpk_npy
 	if (r->ndim)
 		memcpy(out->shape, r->shape, r->ndim * sizeof out->shape[0]);
 	MPK_TRY(mpk_tensor_bytes_of(out->dtype, out->shape, out->ndim, &bytes, err));
-	/* TVM writes a byte an element of packed ones, of which the first ones have them all */
+	/* For packed elements TVM writes one byte for each element, but only the first bytes
+	 * contain data. */
 	if (bytes > r->data.len || (bytes < r->data.len && !mpk_dtype_is_packed(out->dtype)))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"a tensor of %zu bytes, whose type and shape take %llu",
@@ -217,7 +218,7 @@ static enum mpk_code of_member(struct mpk_param_file *f, const struct mpk_zip_me
 	return mpk_array_settle(out, err);
 }
 
-/* Little-endian elements in the terms of an array. */
+/* Converts little-endian elements to an array. */
 static enum mpk_code of_weight(const struct mpk_param_file *f, const struct mpk_weight *w,
 			       struct mpk_npy *out, struct mpk_error *err)
 {
@@ -230,7 +231,7 @@ static enum mpk_code of_weight(const struct mpk_param_file *f, const struct mpk_
 			MPK_QUOTE(w->name), w->type);
 	if (w->ndim > MPK_NPY_NDIM_MAX)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "a tensor of %zu dimensions", w->ndim);
-	if (!mpk_weight_set_bytes(&f->set, w, &data)) /* the set was checked */
+	if (!mpk_weight_set_bytes(&f->set, w, &data)) /* cannot fail: the set was checked */
 		return mpk_fail(err, MPK_E_CORRUPT, "tensor '%s' does not lie in its file",
 				MPK_QUOTE(w->name));
 	*out = (struct mpk_npy){ .dtype = w->dtype, .ndim = w->ndim, .data = data };
@@ -239,7 +240,7 @@ static enum mpk_code of_weight(const struct mpk_param_file *f, const struct mpk_
 	return MPK_OK;
 }
 
-/* Upper halves of float32, as caches of weights may have them, become float32. */
+/* Converts bfloat16 to float32: caches of weights may store only the upper halves of float32. */
 static enum mpk_code widen(const struct mpk_npy *npy, struct mpk_tensor **out,
 			   struct mpk_error *err)
 {
@@ -258,7 +259,7 @@ static bool lies_in(struct mpk_span file, struct mpk_span data)
 	return file.data && data.data >= file.data && data.data < file.data + file.len;
 }
 
-/* Pages become private when they are written to. */
+/* Makes the pages writable; written pages become private copies. */
 static bool make_writable(const struct mpk_mapping *map, bool *is_writable)
 {
 	if (!*is_writable)
@@ -272,7 +273,7 @@ static bool is_native(const struct mpk_npy *npy)
 	return npy->is_big == MPK_BIG_ENDIAN || mpk_dtype_number_bytes(npy->dtype) == 1;
 }
 
-/* The shard of a weight; NULL: it lies in the file itself, as all others do. */
+/* Returns the shard with a weight; NULL if the weight is in the file itself. */
 static struct mpk_weight_place *place_of(const struct mpk_param_file *f, size_t index)
 {
 	struct mpk_weight_place *place =

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parse.c - values as users type them: types, tensors, scalars, tuples, and names and devices of arguments
+/* parse.c - parses values as users type them: types, tensors, scalars, tuples, and the names and
+ * devices of arguments
  *
- * A text may fit two readings ("0xf32" is a tensor without elements, or a hexadecimal number). The
- * order of the tests in parse_any decides; parse.h has the grammar.
- */
+ * Some texts are ambiguous: "0xf32" is a tensor without elements, or a hexadecimal number. The
+ * order of the tests in parse_any decides; parse.h has the grammar. */
 #include "value/parse.h"
 
 #include <ctype.h>
@@ -21,13 +21,13 @@
 
 struct spec {
 	struct mpk_dtype dtype;
-	bool is_tensor; /* has extents, or "[]" */
+	bool is_tensor; /* it has extents, or "[]" */
 	size_t ndim;
 	int64_t shape[MPK_TENSOR_NDIM_MAX];
 	const char *scope; /* static: "global.texture"; NULL: none */
 };
 
-/* Each extent ends in an x; what follows the last x is the type. */
+/* Each extent ends with an x; the text after the last x is the type. */
 static enum mpk_code read_extents(struct mpk_spec_source *s, struct spec *spec,
 				  struct mpk_error *err)
 {
@@ -53,7 +53,7 @@ static enum mpk_code read_extents(struct mpk_spec_source *s, struct spec *spec,
 	return MPK_OK;
 }
 
-/* "{texture}"; the words are those that TVM has after "global." */
+/* Reads "{texture}". The words are those that TVM writes after "global.". */
 static enum mpk_code read_scope(struct mpk_spec_source *s, struct spec *spec, struct mpk_error *err)
 {
 	static const char *const scopes[] = { "global.texture", "global.texture-weight",
@@ -87,7 +87,7 @@ static enum mpk_code read_scope(struct mpk_spec_source *s, struct spec *spec, st
 	return mpk_spec_bad(s, start, text, err);
 }
 
-/* Extents, type and memory scope; s is after them then, at '=' or the end. */
+/* Reads extents, type and memory scope. Afterwards s is at '=' or at the end. */
 static enum mpk_code read_spec(struct mpk_spec_source *s, struct spec *spec, struct mpk_error *err)
 {
 	*spec = (struct spec){ 0 };
@@ -113,7 +113,7 @@ static enum mpk_code read_spec(struct mpk_spec_source *s, struct spec *spec, str
 
 /* --- tensors --------------------------------------------------------------------------------- */
 
-/* Whether the text begins as a tensor's type does: "[]" or an extent. */
+/* Whether the text begins like a tensor's type: with "[]" or an extent. */
 static bool is_tensor_text(const char *text)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -121,7 +121,8 @@ static bool is_tensor_text(const char *text)
 	return strncmp(text, "[]", 2) == 0 || (digits && text[digits] == 'x');
 }
 
-/* Whether it surely is one: "0xf32" is a tensor without elements, not a number. */
+/* Whether the text is certainly a tensor's type: "0xf32" is read as a tensor without elements, not
+ * as a number. */
 static bool is_tensor_type(const char *text)
 {
 	struct mpk_spec_source s = { .text = text };
@@ -130,7 +131,8 @@ static bool is_tensor_type(const char *text)
 	return is_tensor_text(text) && read_spec(&s, &spec, NULL) == MPK_OK;
 }
 
-/* With elements, from a file that must hold this type, or of zeros. */
+/* Parses a tensor with given elements, from a file that must have this type, or filled with
+ * zeros. */
 static enum mpk_code parse_tensor(struct mpk_spec_source *s, enum mpk_storage_memory memory,
 				  struct mpk_value *out, struct mpk_error *err)
 {
@@ -161,8 +163,8 @@ static enum mpk_code parse_tensor(struct mpk_spec_source *s, enum mpk_storage_me
 
 /* --- plain values ------------------------------------------------------------------- */
 
-/* A typed number is passed as an int or a double, as a call has no others; its type is kept for
- * printing. */
+/* A typed number is passed as an int or a double, because calls have no other number types. Its
+ * type is kept for printing. */
 static enum mpk_code parse_scalar(struct mpk_spec_source *s, struct mpk_value *out,
 				  struct mpk_error *err)
 {
@@ -208,7 +210,7 @@ static const struct mpk_value_keyword *find_keyword(const char *text)
 	return NULL;
 }
 
-/* "5", "1.5", "true", "none" */
+/* Parses "5", "1.5", "true", "none". */
 static bool parse_literal(struct mpk_span text, struct mpk_value *out)
 {
 	struct mpk_value v = { 0 };
@@ -237,11 +239,12 @@ static bool is_scalar_text(const char *text)
 
 enum { TUPLE_DEPTH_MAX = 16 };
 
-/* First what a word or a sign begins, then literals, then what only looks like a type. */
+/* Tests first for values that begin with a keyword or a sign, then for literals, then for texts
+ * that only resemble a type. */
 static enum mpk_code parse_any(const char *text, enum mpk_storage_memory memory, unsigned depth,
 			       struct mpk_value *out, struct mpk_error *err);
 
-/* How long the item is that begins at text: to the ';' or ')' that ends it. */
+/* Returns the length of the item at the beginning of text, up to its ';' or ')'. */
 static size_t item_length(const char *text)
 {
 	unsigned depth = 0;
@@ -261,7 +264,7 @@ static size_t parse_skip_blanks(const char *text)
 	return strspn(text, " ");
 }
 
-/* A tuple's item is parsed as a text of its own, as values end at the end of their text. */
+/* Parses an item of a tuple as a separate text, because values extend to the end of their text. */
 static enum mpk_code parse_item(const char *text, size_t len, unsigned depth, struct mpk_value *out,
 				struct mpk_error *err)
 {
@@ -301,7 +304,7 @@ static enum mpk_code parse_any(const char *text, enum mpk_storage_memory memory,
 	if (text[0] == '(') {
 		s.pos = 1;
 
-		/* "(4xf32=1; (i64=2; true))"; s is after the opening parenthesis. */
+		/* Parses "(4xf32=1; (i64=2; true))"; s is after the opening parenthesis. */
 		MPK_CLEANUP(mpk_value_drop) struct mpk_value tuple = { 0 };
 		size_t count = count_items(s.text + s.pos);
 
@@ -349,8 +352,7 @@ enum mpk_code mpk_value_parse(const char *text, struct mpk_value *out, struct mp
 	return parse_any(text, MPK_STORAGE_PRIVATE, 0, out, err);
 }
 
-/* An output lies in memory that the parent and the child share. What came from a file is copied
- * there. */
+/* An output is in memory that parent and child share. Data from a file is copied there. */
 static enum mpk_code parse_out(const char *text, struct mpk_value *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
@@ -374,7 +376,7 @@ static enum mpk_code parse_out(const char *text, struct mpk_value *out, struct m
 	return MPK_OK;
 }
 
-/* Of one value that is no tuple. */
+/* Finds the file in a value that is not a tuple. */
 static const char *parse_file_of(const char *text, size_t len)
 {
 	const char *at = memmem(text, len, "=@", 2);
@@ -384,7 +386,7 @@ static const char *parse_file_of(const char *text, size_t len)
 	return at && !find_keyword(text) ? at + 2 : NULL;
 }
 
-/* Files in a tuple are found one after the other, each from the end of the one before. */
+/* Files in a tuple are found one after another, each from the end of the previous one. */
 const char *mpk_value_file(const char *text, const char *from, size_t *len)
 {
 	size_t item;
@@ -409,8 +411,8 @@ const char *mpk_value_file(const char *text, const char *from, size_t *len)
 	return NULL;
 }
 
-/* A name is no keyword and no type, and begins with no digit: else "i64=5" would be an input
- * called i64. */
+/* A name is not a keyword or a type, and does not begin with a digit. Otherwise "i64=5" would be an
+ * input called i64. */
 bool mpk_value_split_name(const char *text, struct mpk_span *name, const char **value)
 {
 	size_t len = strcspn(text, "=");
@@ -426,8 +428,8 @@ bool mpk_value_split_name(const char *text, struct mpk_span *name, const char **
 	return true;
 }
 
-/* Where the device after a value begins, or the value's end. A name after '@' that is no device's is a
- * file's, as is "@cpu" alone. */
+/* Returns the beginning of the device after a value, or the end of the value. A word after '@' that
+ *         is not a device is a file name, and so is "@cpu" without a value before it. */
 static size_t find_device(const char *value, struct mpk_dldevice *where)
 {
 	const struct mpk_value_keyword *keyword = find_keyword(value),
@@ -447,8 +449,8 @@ static size_t find_device(const char *value, struct mpk_dldevice *where)
 	return (size_t)(mark - value);
 }
 
-/* "name=value@device": the name is cut off first, then the device, as a value may contain either
- * sign. */
+/* Parses "name=value@device". The name is split off first, then the device, because a value may
+ * contain both signs. */
 enum mpk_code mpk_value_parse_argument(const char *text, bool is_out, struct mpk_span *name,
 				       struct mpk_dldevice *where, struct mpk_value *out,
 				       struct mpk_error *err)

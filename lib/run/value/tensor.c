@@ -12,12 +12,13 @@
 
 /* --- the host memory of tensors ---------------------------------------------------------------- */
 
-/* Small blocks come from the heap, large and shared ones have pages of their own, which the kernel zeroes at first touch
- * and takes back at once; or all of them from the caller, if he wants to. The owner of a storage is who counts it. */
+/* Small blocks are allocated on the heap. Large and shared blocks have their own pages, which the
+ * kernel zeroes when they are first used and takes back at once when they are freed. If the caller
+ * has set an allocator, it provides all blocks. A storage is counted for its owner. */
 
 static const struct mpk_dldevice host = { MPK_DL_CPU, 0 };
 
-/* What is counted. */
+/* Returns the bytes that are counted. */
 static uint64_t room_of(uint64_t bytes)
 {
 	uint64_t room;
@@ -48,7 +49,8 @@ static void release_given(struct mpk_storage *s)
 	free(s);
 }
 
-/* Zeroed by hand, as aligned_alloc does not: results must not show what was in the heap. */
+/* Zeroes the block, since aligned_alloc does not: results must not reveal earlier contents of the
+ * heap. */
 static enum mpk_code take_heap(struct mpk_storage *s, struct mpk_error *err)
 {
 	uint64_t room = room_of(s->bytes);
@@ -72,7 +74,8 @@ static enum mpk_code take_given(struct mpk_storage *s, struct mpk_memory *m, str
 	return MPK_OK;
 }
 
-/* MAP_SHARED pages are seen by the child that writes outputs and by the parent that reads them. */
+/* MAP_SHARED pages are visible both to the child that writes outputs and to the parent that reads
+ * them. */
 static enum mpk_code take_pages(struct mpk_storage *s, int sharing, struct mpk_error *err)
 {
 	void *data = mmap(NULL, (size_t)(s->bytes ? s->bytes : 1), PROT_READ | PROT_WRITE,
@@ -86,7 +89,8 @@ static enum mpk_code take_pages(struct mpk_storage *s, int sharing, struct mpk_e
 	return MPK_OK;
 }
 
-/* Small outputs are not shared: a page each would cost more than sending them back. */
+/* Small outputs are not shared: a page for each would cost more than sending their bytes to the
+ * parent. */
 enum mpk_code mpk_storage_create(uint64_t bytes, enum mpk_storage_memory memory,
 				 struct mpk_storage **out, struct mpk_error *err)
 {
@@ -121,7 +125,7 @@ enum mpk_code mpk_storage_create(uint64_t bytes, enum mpk_storage_memory memory,
 	return MPK_OK;
 }
 
-/* Memory of others, with what gives it back. */
+/* Memory that belongs to others, with the function that releases it. */
 struct wrapped {
 	struct mpk_storage storage;
 	void (*release)(void *owner);
@@ -167,7 +171,7 @@ void mpk_storage_drop(struct mpk_storage *s)
 		s->release(s);
 }
 
-/* As mpk_dtype_size, which other types need: most are of whole bytes. */
+/* A fast path for types of whole bytes, which most are; others use mpk_dtype_size. */
 static bool size_of(struct mpk_dtype dtype, uint64_t count, uint64_t *out)
 {
 	if (dtype.lanes == 1 && dtype.bits % 8 == 0)
@@ -175,7 +179,7 @@ static bool size_of(struct mpk_dtype dtype, uint64_t count, uint64_t *out)
 	return mpk_dtype_size(dtype, count, out);
 }
 
-/* A tensor with an extent of 0 is empty however large the others are, whose product may not fit. */
+/* A tensor with an extent of 0 is empty, even if the product of its other extents overflows. */
 enum mpk_code mpk_tensor_bytes_of(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
 				  uint64_t *out, struct mpk_error *err)
 {
@@ -198,14 +202,14 @@ enum mpk_code mpk_tensor_bytes_of(struct mpk_dtype dtype, const int64_t *shape, 
 	return MPK_OK;
 }
 
-/* Of the dimension before one with this stride. In a tensor without elements, or of a type without
- * bytes, a product may not fit; it is not used. */
+/* Returns the stride of the dimension before the one with this stride. If a tensor has no elements
+ *         or its type has no bytes, the product may overflow, and is not used. */
 static int64_t outer_stride(int64_t stride, int64_t extent)
 {
 	return __builtin_mul_overflow(stride, extent, &stride) ? 0 : stride;
 }
 
-/* A compact tensor without memory. */
+/* Makes a compact tensor without memory. */
 static enum mpk_code tensor_make(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
 				 struct mpk_tensor **out, struct mpk_error *err)
 {
@@ -229,7 +233,7 @@ static enum mpk_code tensor_make(struct mpk_dtype dtype, const int64_t *shape, s
 	if (ndim)
 		memcpy(t->extents, shape, ndim * sizeof shape[0]);
 
-	/* Row-major, counted in elements, as DLPack counts them. */
+	/* Strides are row-major and counted in elements, as in DLPack. */
 	int64_t stride = 1;
 
 	for (int32_t i = t->dl.ndim - 1; i >= 0; i--) {
@@ -241,7 +245,7 @@ static enum mpk_code tensor_make(struct mpk_dtype dtype, const int64_t *shape, s
 	return MPK_OK;
 }
 
-/* Takes the reference to the storage over. */
+/* Takes ownership of the reference to the storage. */
 static void attach(struct mpk_tensor *t, struct mpk_storage *storage, uint64_t offset)
 {
 	t->storage = storage;
@@ -250,7 +254,7 @@ static void attach(struct mpk_tensor *t, struct mpk_storage *storage, uint64_t o
 	t->dl.byte_offset = offset;
 }
 
-/* A block for the tensor and one for its memory: views of it outlive the first. */
+/* Allocates the tensor and its memory separately, because views may outlive the tensor. */
 enum mpk_code mpk_tensor_create(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
 				enum mpk_storage_memory memory, struct mpk_tensor **out,
 				struct mpk_error *err)
@@ -270,7 +274,7 @@ enum mpk_code mpk_tensor_create(struct mpk_dtype dtype, const int64_t *shape, si
 	return MPK_OK;
 }
 
-/* The range is checked here once: who has a view may read and write all of it. */
+/* Checks the range once, since the holder of a view may read and write all of it. */
 enum mpk_code mpk_tensor_view(struct mpk_storage *storage, uint64_t offset, struct mpk_dtype dtype,
 			      const int64_t *shape, size_t ndim, struct mpk_tensor **out,
 			      struct mpk_error *err)
@@ -292,7 +296,7 @@ enum mpk_code mpk_tensor_view(struct mpk_storage *storage, uint64_t offset, stru
 	return MPK_OK;
 }
 
-/* The memory is not checked: its size is known to the maker alone. Strides are copied, as the
+/* The memory is not checked, because only its maker knows its size. Strides are copied, because the
  * maker may free them. */
 enum mpk_code mpk_tensor_wrap(const struct mpk_dltensor *dl, struct mpk_storage *storage,
 			      struct mpk_tensor **out, struct mpk_error *err)
@@ -327,7 +331,7 @@ void mpk_tensor_drop(struct mpk_tensor *t)
 	free(t);
 }
 
-/* Types without bytes have no elements to look at. */
+/* Types without bytes have no elements to read. */
 uint64_t mpk_tensor_count(const struct mpk_tensor *t)
 {
 	uint64_t count = mpk_dtype_bytes(t->dl.dtype) != 0;
@@ -337,7 +341,7 @@ uint64_t mpk_tensor_count(const struct mpk_tensor *t)
 	return count;
 }
 
-/* Strides of extents of 1 do not matter; NULL strides mean compact (DLPack). */
+/* The stride of an extent of 1 does not matter. NULL strides mean compact (DLPack). */
 bool mpk_dltensor_is_compact(const struct mpk_dltensor *t)
 {
 	int64_t expected = 1;
@@ -355,7 +359,7 @@ bool mpk_dltensor_is_compact(const struct mpk_dltensor *t)
 	return true;
 }
 
-/* The element of `from` at a row-major index, whatever the strides. */
+/* Returns the offset of the element with a row-major index, for any strides. */
 static int64_t element_offset(const struct mpk_dltensor *from, uint64_t index)
 {
 	int64_t offset = 0;
@@ -369,7 +373,8 @@ static int64_t element_offset(const struct mpk_dltensor *from, uint64_t index)
 	return offset;
 }
 
-/* Where the scalar of a row-major index lies, lane by lane, in a tensor with strides or without. */
+/* Returns the offset of the scalar with a row-major index, lane by lane, with or without
+ *         strides. */
 static uint64_t scalar_offset(const struct mpk_dltensor *t, uint64_t index, uint64_t lanes)
 {
 	if (mpk_dltensor_is_compact(t))
@@ -377,7 +382,7 @@ static uint64_t scalar_offset(const struct mpk_dltensor *t, uint64_t index, uint
 	return (uint64_t)element_offset(t, index / lanes) * lanes + index % lanes;
 }
 
-/* The same where elements share bytes: lane by lane. */
+/* The same for elements that share bytes: copies lane by lane. */
 static void copy_packed(const struct mpk_dltensor *to, const struct mpk_dltensor *from)
 {
 	struct mpk_scalars out = mpk_scalars_of(to), in = mpk_scalars_of(from);
@@ -389,8 +394,8 @@ static void copy_packed(const struct mpk_dltensor *to, const struct mpk_dltensor
 			       mpk_scalar_at(&in, scalar_offset(from, i, lanes), raw));
 }
 
-/* Three ways, here and below: one copy where both are compact, bit by bit where elements share bytes, else
- * element by element. */
+/* This function and the one below copy in one of three ways: at once if both tensors are compact,
+ * bit by bit if elements share bytes, else element by element. */
 void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from)
 {
 	const uint8_t *data = mpk_dltensor_data(from);
@@ -431,7 +436,7 @@ void mpk_tensor_copy_to(const struct mpk_tensor *from, const struct mpk_dltensor
 		memcpy(dest + element_offset(to, i) * (int64_t)each, data + i * each, each);
 }
 
-/* A tensor without a storage is borrowed for a call, so it is copied even when it is compact. */
+/* A tensor without a storage is only borrowed for a call, so it is copied even if it is compact. */
 enum mpk_code mpk_tensor_compact(struct mpk_tensor *t, struct mpk_tensor **out,
 				 struct mpk_error *err)
 {

@@ -38,8 +38,8 @@ struct mpk_driver_symbol {
 /* A row for a member of the struct of function pointers. */
 #define MPK_DRIVER_SYMBOL(table, member, name, need) { name, need, offsetof(table, member) },
 
-/* How opening a library went: what mpk_driver_get keeps for later calls. It lies apart from the rows of
- * struct mpk_driver, since zeros of static storage take no room in the file. */
+/* The result of opening a library, which mpk_driver_get keeps for later calls. It is separate from
+ * struct mpk_driver, which has initialisers, so that these zeros take no space in the file. */
 struct mpk_driver_result {
 	pthread_mutex_t lock; /* init with PTHREAD_MUTEX_INITIALIZER */
 	bool tried;
@@ -49,8 +49,8 @@ struct mpk_driver_result {
 
 /* One driver library; in static storage. */
 struct mpk_driver {
-	const char *const *names; /* sonames or paths, of which the first that exists is opened; the
-				   * last is NULL */
+	/* file names or paths, of which the first that exists is opened; the list ends with NULL */
+	const char *const *names;
 	const struct mpk_driver_symbol *symbols; /* the last row has name NULL */
 	void *table; /* the struct of function pointers; absent optional functions are NULL */
 	enum mpk_code (*start)(struct mpk_error *err); /* called when the table is filled; may be

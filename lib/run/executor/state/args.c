@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* args.c - what caches and other states have in common: arguments and tensors, and the builtins of all
+/* args.c - shared by caches and other states: reads arguments and tensors, and defines the builtins
+ * that all of them have
  *
- * A builtin has no machine, so the devices are those of the runtime whose code calls. What lives for one
- * forward pass comes from the pool of the device; what lives as long as the state does not, because
- * a pool rounds sizes up and keeps what is given back.
+ * A builtin gets no virtual machine, so its devices are those of the runtime whose code calls it.
+ * Memory for one forward pass comes from the device's pool. Memory that lives as long as the state
+ * does not, because a pool rounds sizes up and keeps freed memory.
  *
- * Some builtins of TVM need what is not here, and say what. A model that names one loads and runs as far as it does not
- * call it.
- */
+ * Some of TVM's builtins need features that are missing here; their error says which. A model that
+ * names such a builtin loads, and runs until it calls the builtin. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,7 +123,7 @@ enum mpk_code mpk_state_view(struct mpk_tensor *t, const int64_t *shape, size_t 
 	return mpk_tensor_wrap(&dl, t->storage, out, err);
 }
 
-/* The range as a tensor of bytes; shape has room for its extent. */
+/* Describes a range as a tensor of bytes; shape has space for its single extent. */
 static enum mpk_code bytes_of(struct mpk_state_bytes b, int64_t *shape, struct mpk_dltensor *out,
 			      struct mpk_error *err)
 {
@@ -238,7 +238,7 @@ enum mpk_code mpk_state_object(const char *name, const struct mpk_value *args, s
 	return MPK_OK;
 }
 
-/* --- builtins that are not here --------------------------------------------------------------- */
+/* --- builtins that are not implemented -------------------------------------------------------- */
 
 static enum mpk_code needs(struct mpk_error *err, const char *what)
 {
@@ -260,11 +260,12 @@ ABSENT(absent_nvshmem,
 ABSENT(absent_pages, "page groups, in which TVM takes a cache from one process to another")
 ABSENT(absent_python, "functions of Python, which are registered in TVM's own process")
 
-/* --- sequences that come, grow, fork and go ------------------------------------------------------
+/* --- sequences: added, extended, forked and removed
+ * -----------------------------------------------
  *
- * An application names its sequences by numbers, says before each forward pass which of them grow by
- * how much, and takes tokens back that turned out to be wrong. These builtins check what they are given
- * and hand it to the state. */
+ * An application identifies its sequences by numbers. Before each forward pass it says which of
+ * them grow and by how many tokens. It can remove tokens that turned out to be wrong. These
+ * builtins check their arguments and pass them to the state. */
 
 /* --- the state --------------------------------------------------------------------------------- */
 
@@ -405,7 +406,7 @@ static enum mpk_code end_state(struct mpk_kv_state *s, const struct mpk_kv_call 
 MPK_KV_BUILTIN(kv_clear, "vm.builtin.kv_state_clear", 1, 1, NULL, clear_state)
 MPK_KV_BUILTIN(kv_add, "vm.builtin.kv_state_add_sequence", 2, 2, NULL, add_sequence)
 MPK_KV_BUILTIN(kv_remove, "vm.builtin.kv_state_remove_sequence", 2, 2, NULL, remove_sequence)
-/* TVM 0.27 asks for all four; that the last may be left out is what its header says. */
+/* TVM 0.27 requires all four arguments, but its header says that the last is optional. */
 MPK_KV_BUILTIN(kv_fork, "vm.builtin.kv_state_fork_sequence", 3, 4, NULL, fork_state)
 MPK_KV_BUILTIN(kv_popn, "vm.builtin.kv_state_popn", 3, 3, NULL, pop_state)
 MPK_KV_BUILTIN(kv_begin, "vm.builtin.kv_state_begin_forward", 3, 4, NULL, begin_state)

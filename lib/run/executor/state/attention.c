@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention.c - builtins by which a layer of a model asks a paged cache for attention
+/* attention.c - builtins with which a layer of a model computes attention in a paged cache
  *
- * Attention is put together from the kernels of the model: new tokens attend to each other by one and to pages by
- * one for each level of blocks; results are merged by the logarithms of their sums. Kernels take tables in the
- * order of TVM's own caches. The model gives tensors; shapes are checked against the cache before a kernel gets
- * them, as kernels that trust them write as far as the shapes say.
- */
+ * Attention is computed by kernels of the model: one for new tokens among themselves, and one for
+ * the pages of each level of blocks. The results are merged by the logarithms of their sums.
+ * Kernels get tables in the same order as from TVM's caches. The model provides the tensors. Their
+ * shapes are compared with the cache before a kernel is called, because kernels do not check them
+ * and would write out of bounds. */
 #include "executor/state/internal/paged.h"
 
-/* The tensors of one layer's attention, which builtins get from the model. */
+/* The tensors for one layer's attention, from the arguments of a builtin. */
 struct layer_call {
-	int32_t layer; /* of this cache, from 0 on */
+	int32_t layer; /* index in this cache, from 0 */
 	enum mpk_attention attention;
 	double scale;
-	struct mpk_tensor *q, *k, *v, *output, *lse; /* borrowed; NULL: not of this builtin */
+	/* borrowed; NULL: the builtin has no such argument */
+	struct mpk_tensor *q, *k, *v, *output, *lse;
 };
 
 /* The arguments of a kernel, in the order in which TVM's caches pass them. */
@@ -32,7 +33,7 @@ static void put_tensor(struct kernel_args *k, struct mpk_tensor *t)
 	put_value(k, t ? mpk_value_of_tensor(t) : (struct mpk_value){ 0 });
 }
 
-/* How kernels embed positions, and by what they scale. */
+/* How kernels embed positions, and their scale. */
 static void put_scales(struct kernel_args *k, enum mpk_paged_rope rope, double rope_scale,
 		       double rope_theta, double scale)
 {
@@ -42,7 +43,7 @@ static void put_scales(struct kernel_args *k, enum mpk_paged_rope rope, double r
 	put_value(k, mpk_value_of_float(scale));
 }
 
-/* --- among new tokens ------------------------------------------------------------------------------ */
+/* --- new tokens among themselves -------------------------------------------------------------- */
 
 static enum mpk_code attend_self(struct mpk_paged *c, const struct layer_call *a,
 				 struct mpk_error *err)
@@ -66,7 +67,7 @@ static enum mpk_code attend_self(struct mpk_paged *c, const struct layer_call *a
 	put_tensor(&k, a->output);
 	put_tensor(&k, a->lse);
 	if (is_chain)
-		put_value(&k, mpk_value_of_int(1)); /* no token sees later ones */
+		put_value(&k, mpk_value_of_int(1)); /* causal: no token sees later ones */
 	put_scales(&k, has_heads ? c->rope : MPK_ROPE_NONE, c->rope_scale, c->rope_theta, a->scale);
 	return mpk_state_call(c->kernels[is_chain ? MPK_PAGED_RAGGED : MPK_PAGED_TREE],
 			      is_chain ? "attention of new tokens"
@@ -74,9 +75,9 @@ static enum mpk_code attend_self(struct mpk_paged *c, const struct layer_call *a
 			      k.items, k.count, err);
 }
 
-/* --- to pages -------------------------------------------------------------------------------------- */
+/* --- pages ------------------------------------------------------------------------------------ */
 
-/* One level of blocks as its kernel gets it. */
+/* One level of blocks, in the form that its kernel takes. */
 struct level_call {
 	const struct layer_call *call;
 	const struct mpk_paged_level *level;
@@ -134,12 +135,12 @@ static enum mpk_code call_pages(struct mpk_paged *c, const struct level_call *l,
 	return mpk_state_call(c->kernels[kernel], what, k.items, k.count, err);
 }
 
-/* @count   attentions that output and lse have already; counts on */
+/* @count   number of attentions that output and lse already contain; increased here */
 static enum mpk_code attend_levels(struct mpk_paged *c, const struct layer_call *a, bool is_causal,
 				   size_t *count, struct mpk_error *err)
 {
 	for (size_t d = 0; d < c->pass.depth_count; d++) {
-		/* Layers whose window is part of the model have a rotary embedding of their own. */
+		/* A layer whose window is part of the model has its own rotary embedding. */
 		const struct mpk_paged_tensors *t = &c->pass.on_device[d];
 		bool layer_slides = a->attention == MPK_ATTENTION_SLIDING;
 
@@ -209,7 +210,7 @@ static enum mpk_code attend_both(struct mpk_paged *c, const struct layer_call *a
 
 /* --- arguments --------------------------------------------------------------------------------- */
 
-/* The number of a layer among all of the model's. */
+/* Reads the number of a layer, counted among all layers of the model. */
 static enum mpk_code take_layer(const struct mpk_paged *c, const struct mpk_kv_call *call,
 				struct layer_call *a, struct mpk_error *err)
 {
@@ -223,7 +224,7 @@ static enum mpk_code take_layer(const struct mpk_paged *c, const struct mpk_kv_c
 	return MPK_OK;
 }
 
-/* A tensor of the cache's type and of this shape; -1: any extent. */
+/* Reads a tensor of the cache's type and the given shape; -1 allows any extent. */
 static enum mpk_code take_rows(const struct mpk_paged *c, const struct mpk_kv_call *call, size_t i,
 			       const int64_t shape[3], struct mpk_tensor **out,
 			       struct mpk_error *err)
@@ -257,9 +258,9 @@ static enum mpk_code take_lse(const struct mpk_paged *c, const struct mpk_kv_cal
 			       (int)c->pass.total, (long long)c->query_heads);
 }
 
-/* --- queries, keys and values in one ------------------------------------------------------------- */
+/* --- queries, keys and values in one tensor --------------------------------------------------- */
 
-/* The first rows, as many as the pass has tokens; a model may have padded. */
+/* Selects the first rows, one for each token of the pass; the model may have padded the tensor. */
 static enum mpk_code first_rows(struct mpk_tensor *t, int32_t rows, struct mpk_tensor **out,
 				struct mpk_error *err)
 {
@@ -340,9 +341,9 @@ static enum mpk_code do_fused(struct mpk_kv_state *state, const struct mpk_kv_ca
 	return c->pass.appends_first ? MPK_OK : append(c, &a, err);
 }
 
-/* --- one by one ---------------------------------------------------------------------------------- */
+/* --- queries, keys and values in separate tensors --------------------------------------------- */
 
-/* What has no multi-head attention over all tokens is attended to as MLA is. */
+/* Layers without multi-head attention over all tokens use the same way as MLA. */
 static void choose_plain(struct layer_call *a)
 {
 	if (a->attention != MPK_ATTENTION_MHA)
@@ -387,7 +388,7 @@ static enum mpk_code do_cross(struct mpk_kv_state *state, const struct mpk_kv_ca
 	return attend_levels(c, &a, false, &count, err);
 }
 
-/* Keys and values are those of another layer, which has appended them. */
+/* Keys and values are those of another layer, which has already appended them. */
 static enum mpk_code do_shared(struct mpk_kv_state *state, const struct mpk_kv_call *call,
 			       struct mpk_error *err)
 {

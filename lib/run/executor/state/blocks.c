@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blocks.c - sequences of a cache: they come and go, grow page by page, and begin as others do
+/* blocks.c - the sequences of a cache: adds and removes them, extends them page by page, and forks
+ * them
  *
- * What can be refused is refused before anything is changed, so that a cache stays whole after an error.
- * A fork is the one change that takes more than one step. Full pages up to the fork are shared: where the fork is
- * within a block, the block is split. The page in which the fork is gets copied as far as the child has it.
- */
+ * Everything that can fail is checked before anything is changed, so a cache stays consistent after
+ * an error. Only a fork takes more than one step. Full pages before the fork are shared; if the
+ * fork is within a block, the block is split. The page that contains the fork is copied as far as
+ * the child shares its tokens. */
 #include "executor/state/internal/paged.h"
 
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static struct mpk_blocks *blocks_of(struct mpk_kv_state *cache)
 	return &((struct mpk_paged *)cache)->blocks;
 }
 
-/* No sequences, all pages free. */
+/* Removes all sequences and frees all pages. */
 static enum mpk_code blocks_clear(struct mpk_kv_state *cache, struct mpk_error *err)
 {
 	struct mpk_blocks *b = blocks_of(cache);
@@ -50,7 +51,8 @@ int32_t mpk_blocks_free_pages(const struct mpk_blocks *b)
 	return b->page_count - b->fresh + (int32_t)b->free_pages.count;
 }
 
-/* The sequence of an id; NULL: there is none. Valid until sequences come or go. */
+/* Returns the sequence with an id; NULL if there is none. Valid until a sequence is added or
+ *         removed. */
 static struct mpk_sequence *blocks_find(const struct mpk_blocks *b, int64_t id)
 {
 	for (size_t i = 0; i < b->sequence_count; i++)
@@ -81,7 +83,7 @@ static enum mpk_code blocks_take_page(struct mpk_blocks *b, int32_t *out, struct
 	return MPK_OK;
 }
 
-/* A free block, empty and without a parent; blocks may move. */
+/* Takes a free block, which is empty and has no parent. Blocks may be moved in memory. */
 static enum mpk_code blocks_take(struct mpk_blocks *b, int32_t *out, struct mpk_error *err)
 {
 	struct mpk_block *block;
@@ -100,7 +102,8 @@ static enum mpk_code blocks_take(struct mpk_blocks *b, int32_t *out, struct mpk_
 	return MPK_OK;
 }
 
-/* A list of free pages or blocks has room for all of them before one is freed. */
+/* Makes the lists of free pages and blocks large enough for all of them, so that freeing cannot
+ * fail. */
 static enum mpk_code room_to_free(struct mpk_blocks *b, struct mpk_error *err)
 {
 	if (mpk_vec_reserve(&b->free_pages.items, &b->free_pages.cap, (size_t)b->fresh + 1,
@@ -129,7 +132,7 @@ static void free_block(struct mpk_blocks *b, int32_t index)
 
 /* --- sequences ----------------------------------------------------------------------------------- */
 
-/* Its length is that of its blocks. */
+/* Adds a sequence; its length is the sum of its blocks' lengths. */
 static enum mpk_code blocks_insert(struct mpk_blocks *b, int64_t id, int32_t last,
 				   struct mpk_error *err)
 {
@@ -181,7 +184,8 @@ static enum mpk_code blocks_remove(struct mpk_kv_state *cache, int64_t id, struc
 static enum mpk_code blocks_fork(struct mpk_kv_state *cache, int64_t parent, int64_t child,
 				 int64_t at, struct mpk_error *err);
 
-/* The rest is in blocks that others have, too: the sequence becomes a fork of itself. */
+/* The remaining tokens are in blocks that other sequences share, so the sequence is replaced by a
+ * fork of itself. */
 static enum mpk_code pop_shared(struct mpk_kv_state *cache, int64_t id, int32_t length,
 				struct mpk_error *err)
 {
@@ -195,7 +199,7 @@ static enum mpk_code pop_shared(struct mpk_kv_state *cache, int64_t id, int32_t 
 	return MPK_OK;
 }
 
-/* The last pages of a block that the sequence has for itself. */
+/* Frees the last pages of a block that only this sequence has. */
 static void shorten(struct mpk_blocks *b, struct mpk_block *block, int32_t count)
 {
 	int32_t kept = (block->length - count + b->page_size - 1) / b->page_size;
@@ -252,7 +256,7 @@ void mpk_blocks_trace(const struct mpk_blocks *b, const struct mpk_sequence *s,
 
 /* --- growing ------------------------------------------------------------------------------------- */
 
-/* What leaves the window leaves the cache, but for the tokens that are kept. */
+/* Removes the tokens that leave the window, except those that are always kept. */
 static enum mpk_code slide(struct mpk_blocks *b, struct mpk_sequence *s, struct mpk_error *err)
 {
 	struct mpk_block *block = &b->items[s->last];
@@ -292,7 +296,7 @@ enum mpk_code mpk_blocks_grow(struct mpk_blocks *b, struct mpk_sequence *s, int3
 				(long long)s->id));
 	MPK_TRY(room_to_free(b, err));
 
-	/* A window that slides takes pages that are freed only when it has slid. */
+	/* A sliding window needs pages for its new tokens before it slides and frees old ones. */
 	int64_t pages = (used + count + b->page_size - 1) / b->page_size;
 	while ((int64_t)block->pages.count < pages) {
 		int32_t page = MPK_PAGE_NONE;
@@ -361,7 +365,7 @@ static enum mpk_code check_fork(const struct mpk_blocks *b, int64_t parent, int6
 		(long long)parent, (int)kept);
 }
 
-/* The parent goes on in a block of its own, as the one that it ends in will be shared. */
+/* The parent continues in a new block, because its last block will be shared. */
 static enum mpk_code end_in_new_block(struct mpk_blocks *b, struct mpk_sequence *s,
 				      struct mpk_error *err)
 {
@@ -375,7 +379,7 @@ static enum mpk_code end_in_new_block(struct mpk_blocks *b, struct mpk_sequence 
 	return MPK_OK;
 }
 
-/* The first pages of a block become a block before it, which both sequences have. */
+/* Moves the first pages of a block to a new block before it, which both sequences share. */
 static enum mpk_code split(struct mpk_blocks *b, int32_t index, int32_t pages, int32_t *out,
 			   struct mpk_error *err)
 {
@@ -404,11 +408,11 @@ static enum mpk_code split(struct mpk_blocks *b, int32_t index, int32_t pages, i
 
 struct fork {
 	int32_t at;     /* position */
-	int32_t block;  /* that is forked */
-	int32_t tokens; /* of the block that come before the fork */
+	int32_t block;  /* the block that is forked */
+	int32_t tokens; /* number of the block's tokens before the fork */
 };
 
-/* The child's block: its parent, and its part of a page. */
+/* Makes the child's block: sets its parent, and copies its part of a page. */
 static enum mpk_code make_child(struct mpk_blocks *b, struct mpk_sequence *s, const struct fork *f,
 				int32_t child, struct mpk_error *err)
 {
@@ -443,7 +447,7 @@ static enum mpk_code fork_here(struct mpk_blocks *b, struct mpk_sequence *s, int
 	struct mpk_ints trace = { 0 };
 	int32_t made;
 
-	/* full blocks end where a page ends, so that the page of the fork is known */
+	/* full blocks end at the end of a page, so the page of the fork is known */
 	MPK_TRY(mpk_state_check(at % b->page_size == 0 || mpk_blocks_free_pages(b), err,
 				"the cache is full: all of its %d pages are used",
 				(int)b->page_count));
@@ -454,7 +458,7 @@ static enum mpk_code fork_here(struct mpk_blocks *b, struct mpk_sequence *s, int
 	bool failed = trace.failed;
 
 	if (!failed) {
-		/* Where the fork is: the block, and how many of its tokens come before. */
+		/* Find the block of the fork, and how many of its tokens precede the fork. */
 		int32_t *tokens = &f.tokens;
 		size_t i = 0;
 
@@ -479,7 +483,7 @@ static enum mpk_code blocks_fork(struct mpk_kv_state *cache, int64_t parent, int
 	return fork_here(b, s, child, at == -1 ? s->length : (int32_t)at, err);
 }
 
-/* --- read back -------------------------------------------------------------------------------- */
+/* --- restoring a saved cache ------------------------------------------------------------------ */
 
 static enum mpk_code restore_block(struct mpk_blocks *b, struct mpk_block_image *images, size_t i,
 				   struct mpk_error *err)
@@ -516,7 +520,7 @@ enum mpk_code mpk_blocks_restore(struct mpk_blocks *b, struct mpk_block_image *i
 {
 	enum mpk_code code = MPK_OK;
 
-	/* so that all can be freed again, and sequences have room */
+	/* enough for all to be freed again, and for all sequences */
 	MPK_TRY_ALLOC(mpk_vec_reserve(&b->free_pages.items, &b->free_pages.cap,
 				      (size_t)b->page_count + 1, sizeof(int32_t)) &&
 			      mpk_vec_reserve(&b->free_blocks.items, &b->free_blocks.cap,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* create.c - vm.builtin.paged_attention_kv_cache_create: a cache from the 28 arguments that models pass
+/* create.c - vm.builtin.paged_attention_kv_cache_create: makes a cache from the 28 arguments that
+ * models pass
  *
- * Sizes come first, then the kernels, each with the name of who wrote it: "tirx" ("tir" before TVM 0.24)
- * are functions of the model. Those of FlashInfer plan their work by functions of that library, which
- * a model has in code for NVIDIA's GPUs alone; a cache that wants them is refused. So is one that sends
- * keys and values to other processes.
- */
+ * Sizes come first, then the kernels, each with the name of its implementation. "tirx" ("tir"
+ * before TVM 0.24) means functions of the model. FlashInfer's kernels use functions of that library
+ * to plan their work, which a model only contains for NVIDIA's GPUs; a cache with these kernels is
+ * refused. So is a cache that sends keys and values to other processes. */
 #include <stdlib.h>
 
 #include "executor/state/internal/paged.h"
@@ -14,7 +14,7 @@ enum { ARGUMENTS = 28 };
 
 static const char create_name[] = "vm.builtin.paged_attention_kv_cache_create";
 
-/* Windows that slide move keys, so that their positions are known only when they are used. */
+/* A sliding window moves keys, so their positions are only known when they are used. */
 static enum mpk_code take_rope(struct mpk_paged *c, const struct mpk_value *args,
 			       struct mpk_error *err)
 {
@@ -49,7 +49,7 @@ static enum mpk_code take_sizes(struct mpk_paged *c, const struct mpk_value *arg
 		!sends, err,
 		"a cache that sends keys and values to other processes needs NVSHMEM"));
 
-	/* Numbers of tokens and pages are of 32 bits, as kernels count in them. */
+	/* Numbers of tokens and pages have 32 bits, as in kernels. */
 	const int64_t *e = config->extents;
 	int64_t pages, page_size;
 
@@ -66,7 +66,7 @@ static enum mpk_code take_sizes(struct mpk_paged *c, const struct mpk_value *arg
 	c->layer_window = config->ndim == 6 ? e[5] : 1024;
 	MPK_TRY(mpk_state_check(c->layer_window > 0 && c->layer_window < INT32_MAX, err,
 				"layers with a window of %lld tokens", (long long)c->layer_window));
-	/* one page for what is not full, and two for each window that slides */
+	/* one page for tokens that do not fill a page, and two for each sliding window */
 	pages = (e[1] + page_size - 1) / page_size + 1 + (c->slides ? 2 * e[0] : 0);
 	MPK_TRY(mpk_state_check(pages <= INT32_MAX / page_size, err,
 				"a cache of %lld pages of %lld tokens", (long long)pages,
@@ -108,7 +108,7 @@ static enum mpk_code take_sizes(struct mpk_paged *c, const struct mpk_value *arg
 	}
 
 	MPK_TRY(take_rope(c, args, err));
-	/* windows of layers are in the model; sequences then have none of their own */
+	/* if layers have windows in the model, sequences have none */
 	c->slides = c->slides && !c->layers_slide;
 	MPK_TRY(mpk_relax_tensor(create_name, args, 12, &init, err));
 	c->dtype = init->dl.dtype;
@@ -118,7 +118,7 @@ static enum mpk_code take_sizes(struct mpk_paged *c, const struct mpk_value *arg
 
 /* --- kernels ------------------------------------------------------------------------------------- */
 
-/* ("tirx", function), or () where the model has none. */
+/* Reads ("tirx", function), or () if the model has no such kernel. */
 static enum mpk_code take_attention_kernel(struct mpk_paged *c, const struct mpk_value *args,
 					   size_t i, enum mpk_paged_kernel kernel,
 					   struct mpk_error *err)
@@ -213,7 +213,7 @@ static enum mpk_code fill_cache(struct mpk_paged *c, const struct mpk_value *arg
 	return MPK_OK;
 }
 
-/* The 29th argument of some exports says nothing of the cache. */
+/* Some exports pass a 29th argument, which has no effect on the cache. */
 static enum mpk_code kv_create(const struct mpk_value *args, size_t count, struct mpk_value *result,
 			       struct mpk_error *err)
 {

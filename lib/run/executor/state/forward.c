@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forward.c - a paged cache as a state with sequences, the begin of its forward passes, and their trees of tokens
+/* forward.c - a paged cache as a state with sequences; the beginning of its forward passes; trees
+ * of tokens
  *
- * A pass gets room for its new tokens before or after its page tables are made: attention over pages sees
- * the tokens of the pass where their keys and values are appended before it, and sees those of earlier
- * passes alone where attention among new tokens is computed by itself.
+ * Memory for the new tokens of a pass is allocated either before or after the page tables are made.
+ * If keys and values are appended before attention, attention over pages includes the tokens of the
+ * pass. If attention among new tokens is computed separately, it only includes tokens of earlier
+ * passes.
  *
- * An application that guesses tokens lets the model look at all guesses at once: a tree, whose nodes see
- * their ancestors. Each node gets its number in depth-first order and the one after its last descendant, so
- * that a kernel knows ancestors by two comparisons.
- */
+ * An application that guesses tokens has the model evaluate all guesses at once, as a tree in which
+ * each node sees its ancestors. Each node gets its number in depth-first order and the number after
+ * its last descendant, so that a kernel recognises ancestors with two comparisons. */
 #include <stdlib.h>
 
 #include "executor/state/internal/paged.h"
 
 /* --- The page tables of a pass, by levels of shared blocks, and their tensors for kernels.
  *
- * Sequences that begin alike share their first block. On the first level a kernel goes once over
- * the pages of a block for all sequences that have it, on the last over those of each sequence,
- * with all further blocks of it in a row. A block that is on no level of a sequence has no pages
- * there.
+ * Sequences with the same beginning share their first block. On the first level, a kernel reads the
+ * pages of a block once for all sequences that share it. On the last level it reads the pages of
+ * each sequence, with all its further blocks in a row. If a sequence has no block on a level, it
+ * has no pages there.
  *
- * Tensors are made when the first kernel needs them, so that passes which only keep books (a test,
- * a sequence that is given back at once) cost none. Scratch memory is as large as the pass, not as
- * large as a pass may be.
- */
+ * Tensors are made when the first kernel needs them, so passes without kernels (a test, a sequence
+ * that is removed at once) make none. Scratch memory is sized for the current pass, not for the
+ * largest possible one. */
 
 /* --- levels ----------------------------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@
 
 /* --- one block -------------------------------------------------------------------------------- */
 
-/* What kernels see as one block: the last one of a row, and all their pages. */
+/* Blocks that kernels see as one: the last block of the row, and the pages of all. */
 struct row {
 	const struct mpk_block *first, *last;
 	int64_t length; /* tokens */
@@ -95,7 +95,7 @@ static void put_sequence(const struct mpk_paged *c, struct mpk_paged_level *leve
 		mpk_ints_push(&level->sinks, r.last->sink);
 		mpk_ints_push(&level->positions, r.first->start);
 		if (c->layers_slide && !level->pages.failed) {
-			/* The last pages, as far as the window of sliding layers reaches. */
+			/* The last pages, as many as the window of sliding layers covers. */
 			int64_t seen = MINIMUM((int64_t)r.pages, window_pages(c, r.length));
 			int64_t from = r.first->start + r.length - c->layer_window;
 
@@ -117,7 +117,8 @@ static bool level_failed(const struct mpk_paged_level *level)
 	       level->slid_positions.failed;
 }
 
-/* Neighbours with the same block are one, but where each sequence has its own kernel's turn. */
+/* Adjacent sequences with the same block share one entry, unless the kernel processes each sequence
+ * separately. */
 static void fill_level(struct mpk_paged *c, const struct mpk_paged_trace *traces, size_t depth)
 {
 	struct mpk_paged_level *level = &c->pass.levels[depth];
@@ -147,8 +148,8 @@ static void fill_level(struct mpk_paged *c, const struct mpk_paged_trace *traces
 	}
 }
 
-/* Fills the levels of the pass, but for trees
- * @traces  the blocks of each of its sequences
+/* Fills the levels of the pass, except for trees
+ * @traces  for each sequence of the pass, its blocks
  * Returns  MPK_OK; MPK_E_NOMEM */
 static enum mpk_code paged_levels(struct mpk_paged *c, const struct mpk_paged_trace *traces,
 				  struct mpk_error *err)
@@ -216,7 +217,8 @@ void mpk_paged_pass_fini(struct mpk_paged_pass *p)
 
 /* --- tables ------------------------------------------------------------------------------------ */
 
-/* Lengths in last pages alone, or with where windows begin and what they keep. */
+/* Writes the lengths in last pages; with sliding windows, also where windows begin and how many
+ * tokens they keep. */
 static enum mpk_code make_lengths(const struct mpk_paged *c, const struct mpk_paged_level *l,
 				  bool with_windows, struct mpk_tensor **out, struct mpk_error *err)
 {
@@ -320,7 +322,7 @@ enum mpk_code mpk_paged_sync(struct mpk_paged *c, struct mpk_error *err)
 
 /* --- the cache ---------------------------------------------------------------------------------- */
 
-/* Nothing is left to do when a pass ends: kernels of devices are in order. */
+/* Nothing is left to do at the end of a pass, because a device runs its kernels in order. */
 static enum mpk_code paged_end(struct mpk_kv_state *s, struct mpk_error *err)
 {
 	(void)s;
@@ -362,8 +364,8 @@ static enum mpk_code check_nodes(const struct mpk_paged *c, const struct mpk_seq
 	return MPK_OK;
 }
 
-/* Whether the trees of tokens can be taken
- * @sequences  of the batch */
+/* Checks that the trees of tokens are supported
+ * @sequences  number of sequences in the batch */
 static enum mpk_code paged_check_tree(const struct mpk_paged *c,
 				      struct mpk_sequence *const *sequences,
 				      const struct mpk_kv_batch *batch, struct mpk_error *err)
@@ -391,7 +393,7 @@ static enum mpk_code paged_check_tree(const struct mpk_paged *c,
 			       "a tree of %zu tokens for %zu new ones", batch->parent_count, at);
 }
 
-/* Depths, and whether each node is the child of the one before it. */
+/* Computes the depth of each node, and whether each node is the child of the previous one. */
 static enum mpk_code measure(struct mpk_sequence *s, struct mpk_error *err)
 {
 	s->depths.count = 0;
@@ -408,7 +410,8 @@ static enum mpk_code measure(struct mpk_sequence *s, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Parents come before children, so sizes are known from the end, and numbers from the begin. */
+/* Parents precede their children, so sizes are computed from the end, and numbers from the
+ * beginning. */
 static void put_order(const struct mpk_ints *parents, struct mpk_ints *out)
 {
 	int32_t sizes[MPK_PAGED_TREE_MAX], next[MPK_PAGED_TREE_MAX + 1];
@@ -418,7 +421,7 @@ static void put_order(const struct mpk_ints *parents, struct mpk_ints *out)
 	for (size_t i = parents->count; i-- > 0;)
 		if (parents->items[i] >= 0)
 			sizes[parents->items[i]] += sizes[i];
-	next[0] = 0; /* of roots */
+	next[0] = 0; /* for roots */
 	for (size_t i = 0; i < parents->count; i++) {
 		int32_t *place = &next[parents->items[i] + 1], number = *place;
 
@@ -429,7 +432,8 @@ static void put_order(const struct mpk_ints *parents, struct mpk_ints *out)
 	}
 }
 
-/* A sequence's tree is on the level of its last block, when that has it already; else on the first. */
+/* Whether the tree of a sequence belongs to a level: to the level of its last block if that already
+ * contains the tree, else to the first. */
 static bool is_on_level(const struct mpk_paged *c, const struct mpk_sequence *s,
 			const struct mpk_ints *trace, size_t depth)
 {
@@ -464,24 +468,26 @@ static enum mpk_code take_level(struct mpk_paged *c, struct mpk_sequence *const 
 		}
 		mpk_ints_push(&level->tree_ends, (int32_t)level->tree.count / 2);
 	}
-	/* what TVM does, too: a level says nothing of those before it */
+	/* as in TVM: a level does not depend on the levels before it */
 	for (size_t d = 0; d < MPK_PAGED_DEPTHS; d++)
 		c->pass.levels[d].is_chain = true;
 	level->is_chain = is_chain;
 	return level->tree.failed || level->tree_ends.failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-/* --- the begin of a pass ----------------------------------------------------------------------- */
+/* --- the beginning of a pass ------------------------------------------------------------------ */
 
-/* What is only needed until the tables of the pass are there. */
+/* Temporary data until the tables of the pass are made. */
 struct begin {
 	const struct mpk_kv_batch *batch;
 	struct mpk_sequence **sequences;
 	struct mpk_paged_trace *traces;
-	int32_t *lengths_before; /* of the last blocks */
+	/* for each sequence, the length of its last block before the pass */
+	int32_t *lengths_before;
 };
 
-/* Tokens that a pass may have: as many as pages have, or as many as it is made for when windows slide. */
+/* Returns the maximum number of tokens in a pass: as many as fit in all pages, or with sliding
+ *         windows, as many as the cache was made for. */
 static int64_t most_tokens(const struct mpk_paged *c)
 {
 	int64_t room = (int64_t)c->blocks.page_count * c->blocks.page_size;
@@ -490,7 +496,7 @@ static int64_t most_tokens(const struct mpk_paged *c)
 	return c->slides && most > room ? most : room;
 }
 
-/* How many pages a sequence takes when it grows, before its window slides. */
+/* Returns the number of pages that a sequence needs when it grows, before its window slides. */
 static int64_t pages_wanted(const struct mpk_paged *c, const struct mpk_sequence *s, int64_t count)
 {
 	const struct mpk_block *block = &c->blocks.items[s->last];
@@ -501,7 +507,7 @@ static int64_t pages_wanted(const struct mpk_paged *c, const struct mpk_sequence
 	return more > 0 && !(c->slides && s->window != -1) ? more : 0;
 }
 
-/* Nothing is changed before all of the batch is known to fit. */
+/* Checks that all sequences of the batch fit, before anything is changed. */
 static enum mpk_code check_batch(struct mpk_paged *c, struct begin *b, struct mpk_error *err)
 {
 	int64_t total = 0, pages = 0, most = most_tokens(c);
@@ -536,7 +542,7 @@ static enum mpk_code check_batch(struct mpk_paged *c, struct begin *b, struct mp
 			       (long long)pages, (int)mpk_blocks_free_pages(&c->blocks));
 }
 
-/* What each sequence is before it grows. */
+/* Records the state of each sequence before it grows. */
 static enum mpk_code note_sequences(struct mpk_paged *c, struct begin *b, bool *decodes,
 				    bool *has_tree, struct mpk_error *err)
 {
@@ -577,7 +583,7 @@ static enum mpk_code grow_all(struct mpk_paged *c, const struct begin *b, struct
 	return MPK_OK;
 }
 
-/* Where a new token goes; -1: a window that slid has no place for it. */
+/* Returns the place of a new token; -1 if it is outside of the sliding window. */
 static enum mpk_code place_token(struct mpk_paged *c, const struct mpk_block *block, int32_t before,
 				 int32_t from_end, int32_t number, struct mpk_error *err)
 {
@@ -618,7 +624,8 @@ static int64_t page_count(const struct mpk_blocks *b, int32_t block)
 	return block == -1 ? 0 : (int64_t)b->items[block].pages.count;
 }
 
-/* One token each may have a kernel of its own, unless many of them share their pages. */
+/* With one token for each sequence, a special kernel may be used, unless many sequences share their
+ * pages. */
 static bool level_decodes(const struct mpk_paged *c, const struct mpk_paged_trace *traces,
 			  size_t depth)
 {
@@ -634,7 +641,7 @@ static bool level_decodes(const struct mpk_paged *c, const struct mpk_paged_trac
 	return together == 0 || (double)apart / (double)together < 32;
 }
 
-/* How many levels there are, and which of them decode
+/* Chooses the number of levels, and which of them use the kernel for one token
  * @decodes  all sequences grow by one token */
 static void paged_choose(struct mpk_paged *c, const struct mpk_paged_trace *traces, bool decodes)
 {
@@ -666,7 +673,7 @@ static enum mpk_code begin_pass(struct mpk_paged *c, struct begin *b, struct mpk
 	c->pass.appends_first =
 		(!c->slides && c->pass.levels[c->pass.depth_count - 1].decodes) || has_tree;
 	if (b->batch->parents) {
-		/* The trees of a batch that was checked, into sequences and levels. */
+		/* Copies the trees of a checked batch to sequences and levels. */
 		size_t levels = c->pass.appends_first ? c->pass.depth_count : 1;
 
 		for (size_t d = 0; d < levels; d++)
@@ -698,7 +705,7 @@ static enum mpk_code paged_begin(struct mpk_kv_state *s, const struct mpk_kv_bat
 	struct mpk_paged *c = (struct mpk_paged *)s;
 	enum mpk_code rc = begin_pass(c, &b, err);
 
-	/* what was before is over, too: what a model would do next is for this pass */
+	/* end the previous pass, too: the model's next calls would be meant for this one */
 	if (rc != MPK_OK)
 		c->pass.is_begun = false;
 

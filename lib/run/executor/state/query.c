@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* query.c - builtins that ask a paged cache what it has, and those that say how a sequence goes on
+/* query.c - builtins that ask for the contents of a paged cache, and builtins that change how a
+ * sequence continues
  *
- * Of a tree of guessed tokens one path is committed: its tokens move to where they belong, and all others go.
- */
+ * When a path of a tree of guessed tokens is committed, its tokens are moved to their final places,
+ * and all other tokens are removed. */
 #include <string.h>
 
 #include "executor/state/internal/paged.h"
@@ -69,10 +70,10 @@ static enum mpk_code do_positions(struct mpk_kv_state *state, const struct mpk_k
 
 /* --- trees ------------------------------------------------------------------------------------ */
 
-/* A commit, checked: for each sequence the node at which its path ends. */
+/* A checked commit: for each sequence, the node at which its path ends. */
 struct commit {
 	const struct mpk_shape *ids, *leaves;
-	struct mpk_ints ends, from, to; /* moves before each sequence; places */
+	struct mpk_ints ends, from, to; /* the moves before each sequence, and their places */
 };
 
 static enum mpk_code check_commit(const struct mpk_paged *c, const struct commit *m, bool *is_chain,
@@ -139,7 +140,8 @@ static enum mpk_code move_all(struct mpk_paged *c, struct commit *m, struct mpk_
 
 		MPK_TRY(mpk_blocks_get(&c->blocks, m->ids->extents[i], &s, err));
 
-		/* The path's tokens go to the begin of the tree, but for those that are there. */
+		/* Move the path's tokens to the beginning of the tree, except those that are
+		 * already there. */
 		int32_t first = c->pass.ends.items[i], count = c->pass.counts.items[i];
 		int32_t path[MPK_PAGED_TREE_MAX], length = 0;
 		int64_t node = m->leaves->extents[i];
@@ -185,7 +187,7 @@ static enum mpk_code do_slide(struct mpk_kv_state *state, const struct mpk_kv_ca
 				(long long)window, (long long)kept));
 	MPK_TRY(mpk_state_check(s->window == -1, err,
 				"the window of sequence \"%lld\" slides already", (long long)id));
-	/* blocks before the last one stay, so that they are kept in any case */
+	/* blocks before the last one remain, so they are always kept */
 	before = s->length - c->blocks.items[s->last].length;
 	s->sink = kept > before ? (int32_t)(kept - before) : 0;
 	s->window = (int32_t)window;
@@ -201,7 +203,7 @@ static enum mpk_code do_commit(struct mpk_kv_state *state, const struct mpk_kv_c
 	MPK_TRY(mpk_state_shape(call->name, call->args, 1, &ids, err));
 	MPK_TRY(mpk_state_shape(call->name, call->args, 2, &leaves, err));
 
-	/* Keep the path from the root to a leaf of each sequence's tree, -1: nothing of it. */
+	/* Keep the path from the root to a leaf of each sequence's tree; -1 keeps no token. */
 	struct commit m = { .ids = ids, .leaves = leaves };
 	enum mpk_code rc;
 	bool is_chain;
@@ -213,7 +215,7 @@ static enum mpk_code do_commit(struct mpk_kv_state *state, const struct mpk_kv_c
 	mpk_ints_fini(&m.to);
 	MPK_TRY(rc);
 
-	/* What was not accepted is taken back. */
+	/* Remove the tokens that were not accepted. */
 	for (size_t i = 0; i < m.ids->ndim; i++) {
 		int64_t leaf = m.leaves->extents[i], id = m.ids->extents[i];
 		struct mpk_sequence *s;
@@ -231,7 +233,7 @@ static enum mpk_code do_commit(struct mpk_kv_state *state, const struct mpk_kv_c
 	return MPK_OK;
 }
 
-/* Append where the tokens of a sequence are, in their order
+/* Appends the places of a sequence's tokens, in order
  * Returns  as mpk_blocks_place */
 static enum mpk_code blocks_places(const struct mpk_blocks *b, const struct mpk_sequence *s,
 				   struct mpk_ints *out, struct mpk_error *err)
@@ -258,9 +260,9 @@ static enum mpk_code blocks_places(const struct mpk_blocks *b, const struct mpk_
 	return rc;
 }
 
-/* --- what it holds --------------------------------------------------------------------------------- */
+/* --- contents --------------------------------------------------------------------------------- */
 
-/* Where the tokens of a range are, for a kernel. */
+/* Lists the places of a range of tokens, for a kernel. */
 static enum mpk_code token_places(struct mpk_paged *c, int64_t id, int64_t from, int64_t to,
 				  struct mpk_tensor **out, struct mpk_error *err)
 {
@@ -290,7 +292,7 @@ static enum mpk_code do_debug(struct mpk_kv_state *state, const struct mpk_kv_ca
 			      struct mpk_error *err)
 {
 	struct mpk_paged *c = (struct mpk_paged *)state;
-	bool is_mla = call->count == 5; /* keys and values are one */
+	bool is_mla = call->count == 5; /* keys and values are in one tensor */
 	enum mpk_attention wanted = is_mla ? MPK_ATTENTION_MLA : MPK_ATTENTION_MHA;
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value places = { 0 };
 	size_t outputs = is_mla ? 1 : 2;
@@ -302,9 +304,10 @@ static enum mpk_code do_debug(struct mpk_kv_state *state, const struct mpk_kv_ca
 	MPK_TRY(mpk_relax_int(call->name, call->args, 3, &to, err));
 	for (size_t i = 0; i < outputs; i++) {
 		MPK_TRY(mpk_relax_tensor(call->name, call->args, 4 + i, &t, err));
-		/* without overflow; token_places refuses those that are no positions */
+		/* the subtraction cannot overflow; token_places refuses invalid positions */
 
-		/* Keys and values, or both in one: layers, tokens, heads, features. */
+		/* Extents of the keys and values, or of the tensor with both: layers, tokens,
+		 * heads, features. */
 		int64_t tokens = (int64_t)((uint64_t)to - (uint64_t)from);
 		const struct mpk_dltensor *dl = &t->dl;
 

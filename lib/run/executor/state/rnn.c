@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rnn.c - the state of a recurrent model: for each sequence, each layer and each state the last few values
+/* rnn.c - the state of a recurrent model: the last few values of each state in each layer, for each
+ * sequence
  *
- * Values of the past are a ring, so that steps can be taken back. What reads and writes values in batches are
- * kernels of the model; which slots a batch has, they get as two tables that begin_forward makes.
- */
+ * Past values are in a ring buffer, so that steps can be undone. Kernels of the model read and
+ * write the values of a batch. They get the slots of the batch as two tables, which begin_forward
+ * makes. */
 #include "executor/state/internal/state.h"
 
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static void drop_tables(struct mpk_rnn *r)
 	r->slots = r->rings = NULL;
 }
 
-/* Slots are given out from the first one on. */
+/* Frees all slots. Slots are allocated from the first one on. */
 static enum mpk_code rnn_clear(struct mpk_kv_state *s, struct mpk_error *err)
 {
 	struct mpk_rnn *r = (struct mpk_rnn *)s;
@@ -62,7 +63,7 @@ static enum mpk_code take_slot(struct mpk_rnn *r, int64_t id, int32_t *slot, str
 	return MPK_OK;
 }
 
-/* The slot that take_slot found is the sequence's. */
+/* Assigns the slot that take_slot found to the sequence. */
 static void add_to_slots(struct mpk_rnn *r, struct mpk_rnn_sequence s)
 {
 	if (r->free_slots.count)
@@ -73,7 +74,7 @@ static void add_to_slots(struct mpk_rnn *r, struct mpk_rnn_sequence s)
 	r->is_stale = true;
 }
 
-/* The bytes of a slot's ring, or of one value in it. */
+/* Returns the bytes of a slot's ring, or of one value in it. */
 static struct mpk_state_bytes rnn_slot(const struct mpk_rnn *r, size_t storage, int64_t slot,
 				       int64_t at)
 {
@@ -118,7 +119,7 @@ static enum mpk_code rnn_remove(struct mpk_kv_state *s, int64_t id, struct mpk_e
 	return MPK_OK;
 }
 
-/* The position is not looked at: all of the past that there is goes along. */
+/* Ignores the position: the child gets all past values that are stored. */
 static enum mpk_code rnn_fork(struct mpk_kv_state *s, int64_t parent, int64_t child, int64_t at,
 			      struct mpk_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample.c - the next token from what a model computed: penalties, softmax, sampling
+/* sample.c - chooses the next token from a model's output: penalties, softmax, sampling
  *
- * All work in float, in the order in which TVM's builtins add up, so that the same random number chooses the
- * same token. Of equal probabilities the one of the smaller token comes first.
- */
+ * All functions compute in float and add in the same order as TVM's builtins, so that the same
+ * random number chooses the same token. Of tokens with equal probabilities, the smaller one comes
+ * first. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 }, i32 = { MPK_DTYP
 
 /* --- arguments --------------------------------------------------------------------------------- */
 
-/* A tensor in host memory that is worked on where it is. */
+/* Reads a tensor in host memory, which is changed in place. */
 static enum mpk_code here(const char *name, const struct mpk_value *args, size_t i,
 			  struct mpk_dtype dtype, struct mpk_tensor **out, struct mpk_error *err)
 {
@@ -31,7 +31,7 @@ static enum mpk_code here(const char *name, const struct mpk_value *args, size_t
 			       name, i, dtype.code == MPK_DTYPE_FLOAT ? "float32" : "int32");
 }
 
-/* A copy in host memory of floats, wherever they are. */
+/* Copies a tensor of floats from any device to host memory. */
 static enum mpk_code fetch(const char *name, const struct mpk_value *args, size_t i,
 			   struct mpk_value *out, struct mpk_error *err)
 {
@@ -66,7 +66,7 @@ struct choice {
 	int32_t token;
 };
 
-/* From the most likely to the least; what is no number comes last. */
+/* Sorts from the most likely token to the least; NaN comes last. */
 static int by_probability(const void *left, const void *right)
 {
 	const struct choice *a = left, *b = right;
@@ -80,7 +80,7 @@ static int by_probability(const void *left, const void *right)
 	return a->token < b->token ? -1 : a->token > b->token;
 }
 
-/* One row of floats. */
+/* Checks that a tensor is one row of floats. */
 static enum mpk_code check_row(const char *name, const struct mpk_tensor *t, struct mpk_error *err)
 {
 	for (int32_t i = 0; i + 1 < t->dl.ndim; i++)
@@ -150,7 +150,8 @@ static enum mpk_code from_logits(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
-/* Of tokens that are at least this likely; -1: they are too few to know. */
+/* Samples among the tokens whose probability is at least the given one; returns -1 if there are too
+ * few of them to decide. */
 static int32_t sample_from(const float *p, size_t n, float least, double top_p, double uniform,
 			   struct choice *c)
 {
@@ -212,7 +213,7 @@ static enum mpk_code from_prob(const struct mpk_value *args, size_t count, struc
 	return MPK_OK;
 }
 
-/* The last token is taken when probabilities do not add up to the number. */
+/* Takes the last token if the probabilities add up to less than the random number. */
 static void sample_rows(const struct mpk_tensor *prob, const float *uniform, int64_t *out)
 {
 	const float *p = mpk_dltensor_data(&prob->dl);
@@ -256,7 +257,7 @@ static enum mpk_code multinomial(const struct mpk_value *args, size_t count,
 
 /* --- in place ------------------------------------------------------------------------------------ */
 
-/* Tokens that are none of the logits would write elsewhere. */
+/* Tokens outside of the logits would make the kernel write out of bounds. */
 static enum mpk_code check_tokens(const char *name, const struct mpk_tensor *logits,
 				  const struct mpk_tensor *ids, struct mpk_error *err)
 {
@@ -318,7 +319,8 @@ static enum mpk_code presence(const struct mpk_value *args, size_t count, struct
 	return MPK_OK;
 }
 
-/* Of the first row alone, as in TVM, whose largest value is at least that of the least float. */
+/* Uses only the first row, as in TVM. The maximum starts at the smallest positive float, also as in
+ * TVM. */
 static void softmax(float *p, int64_t n, float scale)
 {
 	float top = FLT_MIN;

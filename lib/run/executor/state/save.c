@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* save.c - states as bytes: written, and read back into a state that the same model made
+/* save.c - writes states as bytes, and reads them into a state that the same model made
  *
- * magic "MPKSTATE", u32 version, u64 x 2 digest of the model, the type as u64 length and text, then what the kind of
- * state writes. All numbers are little-endian. What is read may be anything: each count is held against the bytes that
- * are left, each number against the state, before anything of the state is changed. Content of memory is copied as it
- * is, so that it goes between machines of one byte order alone; the digest of a model is that of a library, which is
- * for one machine.
+ * The format: magic "MPKSTATE", u32 version, u64 x 2 digest of the model, the type as u64 length
+ * and text, then the data of that type. All numbers are little-endian. The bytes are untrusted:
+ * before the state is changed, each count is compared with the bytes that are left, and each number
+ * with the state. Contents of memory are copied unchanged, so both machines must have the same byte
+ * order. The model's digest ensures that, because it is the digest of a library, which is for one
+ * machine.
  *
- * Of a cache in pages: the numbers that it was made with; blocks, of which those that others follow come first;
- * sequences; then each page of each block, layer by layer. What a recurrent state and the older cache write stands beside
- * them (rnn.c, window.c).
- */
+ * For a paged cache, the data are: the numbers that the cache was made with; blocks, parents before
+ * their children; sequences; then each page of each block, layer by layer. The formats of recurrent
+ * states and of the older cache are described in their files (rnn.c, window.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,13 +76,13 @@ enum mpk_code mpk_load_same(struct mpk_load *l, const char *what, int64_t own,
 			       (long long)its, what, (long long)own);
 }
 
-/* What no state can have written. */
+/* Fails if the bytes cannot have been written by a state. */
 #define check_whole(condition, err, ...)                                                           \
 	((condition) ? MPK_OK : mpk_fail(err, MPK_E_CORRUPT, __VA_ARGS__))
 
 /* --- caches in pages ------------------------------------------------------------------------------ */
 
-/* What must be equal. X(name, number) */
+/* Numbers that must be equal in both caches. X(name, number) */
 #define SAVED(X)                                                                                   \
 	X("layers", c->layer_count)                                                                \
 	X("the first layer", c->layer_first)                                                       \
@@ -93,7 +93,7 @@ enum mpk_code mpk_load_same(struct mpk_load *l, const char *what, int64_t own,
 	X("element type", c->dtype.code | c->dtype.bits << 8 | c->dtype.lanes << 16)               \
 	X("rotary embedding", c->rope)
 
-/* Of one page in one layer; 0: the layer has none. */
+/* Returns the bytes of one page in one layer; 0 if the layer has none. */
 static uint64_t page_bytes(const struct mpk_paged *c, int32_t layer)
 {
 	return c->pages[layer] ? c->pages[layer]->bytes / (uint64_t)c->blocks.page_count : 0;
@@ -107,10 +107,10 @@ static bool is_wanted(int64_t id, const int64_t *ids, size_t count)
 	return !ids;
 }
 
-/* Blocks of the sequences that are wanted, with those before them; numbers as they are written. */
+/* The blocks of the sequences to save, with their parents, numbered in written order. */
 struct saved_blocks {
 	struct mpk_ints order;
-	int32_t *number; /* of each block; -1: it is not written */
+	int32_t *number; /* for each block; -1: it is not written */
 };
 
 static enum mpk_code choose_blocks(const struct mpk_paged *c, const int64_t *ids, size_t count,
@@ -230,7 +230,7 @@ enum mpk_code mpk_paged_save(const struct mpk_kv_state *state, const int64_t *id
 	return code;
 }
 
-/* What was saved, before any of it is in the cache. */
+/* The saved data, before any of it is put into the cache. */
 struct loaded {
 	struct mpk_block_image *blocks;
 	size_t block_count;
@@ -238,7 +238,8 @@ struct loaded {
 	size_t sequence_count;
 };
 
-/* A block holds its tokens: all of its pages, or, of a window, what the window has of them. */
+/* Checks a block: it must have pages for all its tokens; with a window, for the tokens that are
+ * still in the window. */
 static enum mpk_code take_block(struct mpk_load *l, const struct mpk_paged *c, struct loaded *got,
 				size_t i, struct mpk_error *err)
 {
@@ -264,7 +265,7 @@ static enum mpk_code take_block(struct mpk_load *l, const struct mpk_paged *c, s
 			   err, "saved block %zu does not hold together", i);
 }
 
-/* Whoever is followed is full, and nothing of it has slid away. */
+/* A block with children must be full, and its window must not have slid. */
 static enum mpk_code check_parent(const struct mpk_paged *c, const struct loaded *got, size_t i,
 				  struct mpk_error *err)
 {
@@ -307,7 +308,7 @@ static enum mpk_code take_sequence(struct mpk_load *l, const struct mpk_paged *c
 			       "sequence \"%lld\" is already in the cache", (long long)s->id);
 }
 
-/* All of it, and that the content is there, too. */
+/* Reads all tables, and checks that the contents of pages follow. */
 static enum mpk_code take_tables(struct mpk_load *l, const struct mpk_paged *c, struct loaded *got,
 				 struct mpk_error *err)
 {
@@ -368,7 +369,7 @@ static enum mpk_code take_pages(struct mpk_load *l, const struct mpk_paged *c,
 	return MPK_OK;
 }
 
-/* Sequences whose content did not come go again. */
+/* Sequences whose contents are incomplete are removed again. */
 static enum mpk_code put_into_cache(struct mpk_load *l, struct mpk_paged *c,
 				    const struct loaded *got, struct mpk_error *err)
 {
@@ -397,7 +398,7 @@ enum mpk_code mpk_paged_load(struct mpk_kv_state *state, struct mpk_load *l, str
 
 /* --- any state ------------------------------------------------------------------------------------ */
 
-/* (state, ids or none, digest of the model) -> uint8 tensor */
+/* Arguments: state; ids or none; digest of the model. Returns a uint8 tensor. */
 static enum mpk_code save_state(struct mpk_kv_state *state, const struct mpk_kv_call *call,
 				struct mpk_error *err)
 {
@@ -411,7 +412,7 @@ static enum mpk_code save_state(struct mpk_kv_state *state, const struct mpk_kv_
 	MPK_TRY(mpk_state_shape(call->name, call->args, 2, &digest, err));
 	MPK_TRY(mpk_state_check(digest->ndim == 2 && state->ops->save, err,
 				"%s: this state cannot be saved", call->name));
-	/* once to count, once to write */
+	/* the first round counts, the second writes */
 	for (struct mpk_save s = { 0 }; code == MPK_OK; s = (struct mpk_save){ t->dl.data, 0, t }) {
 		const char *type = state->object.type;
 		int64_t bytes;
@@ -436,7 +437,7 @@ static enum mpk_code save_state(struct mpk_kv_state *state, const struct mpk_kv_
 	return code;
 }
 
-/* (state, uint8 tensor, digest of the model) */
+/* Arguments: state; uint8 tensor; digest of the model. */
 static enum mpk_code load_state(struct mpk_kv_state *state, const struct mpk_kv_call *call,
 				struct mpk_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weights.c - tensors by name, which an application leaves for models of the same runtime
+/* weights.c - tensors by name, which an application stores for models of the same runtime
  *
- * TVM has one such pool a process; here each runtime has one, kept as a global function of it that only this
- * file knows the type of, because a runtime has no other place for what one family of builtins needs.
- */
+ * TVM has one such pool for each process. Here each runtime has its own. It is stored as a global
+ * function of the runtime, whose type only this file knows, because a runtime has no other place
+ * for data that only a few builtins need. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "value/param_file.h"
 
 struct pool {
-	struct mpk_function base; /* first */
+	struct mpk_function base; /* must be the first field */
 	struct weight {
 		struct mpk_value name, tensor;
 	} *items;
@@ -52,7 +52,7 @@ static enum mpk_code call_pool(struct mpk_function *self, const struct mpk_args 
 	return mpk_relax_raise(err, "TypeError", "the pool of weights cannot be called");
 }
 
-/* That of the runtime whose code calls; made when the first one asks. */
+/* Returns the pool of the runtime whose code calls; makes it at the first call. */
 static enum mpk_code pool_here(struct pool **out, struct mpk_error *err)
 {
 	static const char name[] = "mpk.weights";
@@ -192,9 +192,9 @@ static enum mpk_code weight_clear(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
-/* --- of a file ----------------------------------------------------------------------------------- */
+/* --- weights from a file ---------------------------------------------------------------------- */
 
-/* A tensor cache has no arrays of .npz files. */
+/* A tensor cache refers to no members of .npz files. */
 static enum mpk_code read_none(struct mpk_span zip, const struct mpk_zip_member *m,
 			       struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
 {
@@ -205,7 +205,7 @@ static enum mpk_code read_none(struct mpk_span zip, const struct mpk_zip_member 
 	return mpk_fail(err, MPK_E_UNSUPPORTED, "an archive is no tensor cache");
 }
 
-/* What lies in the file as it is wanted is not copied where the host uses it. */
+/* If the file's bytes can be used unchanged on the host, they are not copied. */
 static enum mpk_code tensor_of(struct mpk_param_file *file, size_t index, struct mpk_dldevice where,
 			       struct mpk_tensor **out, struct mpk_error *err)
 {
@@ -232,7 +232,8 @@ static enum mpk_code tensor_of(struct mpk_param_file *file, size_t index, struct
 	return code;
 }
 
-/* Under the names that the file has; what the pool has under one of them goes. */
+/* Adds the tensors of a file under their names, and replaces tensors of the pool with the same
+ * names. */
 static enum mpk_code put_file(struct pool *p, struct mpk_param_file *file,
 			      struct mpk_dldevice where, struct mpk_error *err)
 {
@@ -252,7 +253,7 @@ static enum mpk_code put_file(struct pool *p, struct mpk_param_file *file,
 	return MPK_OK;
 }
 
-/* load(folder, type of the device, its number) */
+/* Arguments: folder, type of the device, its number. */
 static enum mpk_code load_index(const char *name, const char *index, const struct mpk_value *args,
 				size_t count, struct mpk_error *err)
 {
@@ -280,10 +281,10 @@ static enum mpk_code load_index(const char *name, const char *index, const struc
 	mpk_strbuf_fini(&path);
 	if (code == MPK_OK) {
 		code = put_file(p, file, where, err);
-		mpk_param_file_drop(file); /* tensors that lie in it keep it */
+		mpk_param_file_drop(file); /* the tensors that refer to the file keep it open */
 	}
 
-	/* What is wrong with a file is an error of the call that names it. */
+	/* An error in a file is an error of the call that names the file. */
 	if (code == MPK_OK || code == MPK_E_NOMEM || code == MPK_E_DEVICE)
 		return code;
 	return mpk_relax_raise(err, "ValueError", "%s: %s", name, err->text);
@@ -296,7 +297,7 @@ static enum mpk_code weight_load(const struct mpk_value *args, size_t count,
 	return load_index("vm.builtin.tensor_cache.load", "tensor-cache.json", args, count, err);
 }
 
-/* Up to TVM 0.22. */
+/* The signature up to TVM 0.22. */
 static enum mpk_code weight_load_old(const struct mpk_value *args, size_t count,
 				     struct mpk_value *result, struct mpk_error *err)
 {
@@ -304,9 +305,9 @@ static enum mpk_code weight_load_old(const struct mpk_value *args, size_t count,
 	return load_index("vm.builtin.ndarray_cache.load", "ndarray-cache.json", args, count, err);
 }
 
-/* --- several ------------------------------------------------------------------------------------- */
+/* --- several weights -------------------------------------------------------------------------- */
 
-/* PREFIX_0, PREFIX_1, ...: so many, or -1: as far as they go. */
+/* Gets PREFIX_0, PREFIX_1, ...: count of them, or all if count is -1. */
 static enum mpk_code take_numbered(const struct pool *p, struct mpk_span prefix, int64_t wanted,
 				   struct mpk_value *out, struct mpk_error *err)
 {
@@ -398,16 +399,16 @@ static enum mpk_code params_unpacked(const struct mpk_value *args, size_t count,
 			     result, err);
 }
 
-/* --- as a module --------------------------------------------------------------------------------- */
+/* --- weights as a module ---------------------------------------------------------------------- */
 
-/* Its one function, get_params, gives the tensors. */
+/* A module with one function, get_params, which returns the tensors. */
 struct params_module {
-	struct mpk_module base; /* first */
+	struct mpk_module base; /* must be the first field */
 	struct mpk_value tensors;
 };
 
 struct get_params {
-	struct mpk_function base; /* first */
+	struct mpk_function base; /* must be the first field */
 	struct mpk_value tensors;
 };
 
@@ -450,7 +451,7 @@ static void destroy_params(struct mpk_module *self)
 	free(self);
 }
 
-/* Takes the tensors over. */
+/* Takes ownership of the tensors. */
 static enum mpk_code module_of(struct mpk_value *tensors, struct mpk_value *result,
 			       struct mpk_error *err)
 {

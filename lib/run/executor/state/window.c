@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* window.c - the older cache: one tensor whose first dimension grows, or goes round
+/* window.c - the older cache: one tensor that grows along its first dimension or wraps around
  *
- * Appending doubles the memory when it is full. A cache with a largest size begins again at its first
- * entry, or after those that it keeps ("attention sinks"). Entries are whole rows of the first dimension.
- */
+ * When the tensor is full, appending doubles its memory. A cache with a maximum size continues at
+ * its first entry, or after the entries that it always keeps ("attention sinks"). An entry is a
+ * whole row of the first dimension. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "executor/state/internal/state.h"
 
 struct window_cache {
-	struct mpk_kv_state base; /* first */
+	struct mpk_kv_state base; /* must be the first field */
 	struct mpk_tensor *data;
-	int64_t filled, next; /* entries; where the next one goes when it goes round */
+	int64_t filled, next; /* number of entries; index of the next one after wrapping around */
 };
 
 static const struct mpk_kv_ops window_ops;
@@ -32,7 +32,7 @@ static enum mpk_code take_cache(const char *name, const struct mpk_value *args, 
 	return MPK_OK;
 }
 
-/* Entries of the cache's type and shape, in a compact tensor. */
+/* Reads entries of the cache's type and shape as a compact tensor. */
 static enum mpk_code take_entries(const char *name, const struct window_cache *c,
 				  const struct mpk_value *args, size_t i, struct mpk_tensor **out,
 				  struct mpk_error *err)
@@ -51,13 +51,13 @@ static enum mpk_code take_entries(const char *name, const struct window_cache *c
 	return MPK_OK;
 }
 
-/* Entries of one tensor to a place of the cache, which has room. */
+/* Copies the entries of a tensor to a place in the cache, which has space for them. */
 static enum mpk_code put_entries(struct window_cache *c, struct mpk_tensor *from, int64_t first,
 				 int64_t count, int64_t at, struct mpk_error *err)
 {
 	uint64_t bytes;
 
-	/* Bytes of one entry; of a cache without room those of its shape. */
+	/* The bytes of an entry follow from its shape, also for an empty cache. */
 	MPK_TRY(mpk_tensor_bytes_of(c->data->dl.dtype, c->data->dl.shape + 1,
 				    (size_t)c->data->dl.ndim - 1, &bytes, err));
 	return mpk_state_copy(
@@ -106,15 +106,15 @@ static enum mpk_code append_entries(struct window_cache *c, struct mpk_tensor *t
 
 /* --- as bytes ------------------------------------------------------------------------------------
  *
- * i64 element type, dimensions, each extent but the first; i64 entries that are filled, the place of the next one; then
- * the content of as many entries as the larger of these numbers. */
+ * i64 element type, dimensions, each extent but the first; i64 number of entries, index of the next
+ * one; then the contents of as many entries as the larger of these two numbers. */
 
 static int64_t type_number(const struct mpk_dltensor *dl)
 {
 	return dl->dtype.code | dl->dtype.bits << 8 | (int64_t)dl->dtype.lanes << 16;
 }
 
-/* Entries that were taken back may be looked at again where the cache goes round. */
+/* After wrapping around, removed entries may be read again. */
 static int64_t kept_entries(const struct window_cache *c)
 {
 	return c->next > c->filled ? c->next : c->filled;
@@ -140,7 +140,7 @@ static enum mpk_code window_save(const struct mpk_kv_state *state, const int64_t
 		to, (struct mpk_state_bytes){ c->data, 0, (uint64_t)kept_entries(c) * bytes }, err);
 }
 
-/* What the cache had is gone, as it is one sequence. */
+/* Replaces the content of the cache, which is a single sequence. */
 static enum mpk_code window_load(struct mpk_kv_state *state, struct mpk_load *from,
 				 struct mpk_error *err)
 {
@@ -159,7 +159,7 @@ static enum mpk_code window_load(struct mpk_kv_state *state, struct mpk_load *fr
 	MPK_TRY(mpk_read_i64(&from->cursor, "place", &read.next, err));
 	MPK_TRY(mpk_tensor_bytes_of(dl->dtype, dl->shape + 1, (size_t)dl->ndim - 1, &bytes, err));
 	left = from->cursor.bytes.len - from->cursor.pos;
-	/* entries without content may be any number that memory can count */
+	/* entries of no bytes: any number that memory can count is valid */
 	if (read.filled < 0 || read.next < 0 || kept_entries(&read) > INT32_MAX ||
 	    (uint64_t)kept_entries(&read) * bytes != left)
 		return mpk_fail(err, MPK_E_CORRUPT, "the saved entries do not hold together");
@@ -264,7 +264,8 @@ static enum mpk_code window_update(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
-/* What does not fit before the largest size goes to the begin, after what is kept there. */
+/* Entries that do not fit before the maximum size are put at the beginning, after the entries that
+ * are kept. */
 static enum mpk_code put_round(struct window_cache *c, struct mpk_tensor *t, int64_t most,
 			       int64_t kept, struct mpk_error *err)
 {
@@ -322,7 +323,7 @@ static enum mpk_code window_sinks(const struct mpk_value *args, size_t count,
 	return override(name, args, count, result, err);
 }
 
-/* A view: what is written to it later is in the cache, as in TVM. */
+/* Returns a view: later writes to it change the cache, as in TVM. */
 static enum mpk_code window_view(const struct mpk_value *args, size_t count,
 				 struct mpk_value *result, struct mpk_error *err)
 {
@@ -349,7 +350,7 @@ static enum mpk_code window_view(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
-/* @count   entries of each; -1: all */
+/* @count   number of entries to remove from each; -1: all */
 static enum mpk_code pop_all(const char *name, const struct mpk_value *args, int64_t count,
 			     struct mpk_error *err)
 {

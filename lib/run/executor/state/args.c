@@ -238,7 +238,7 @@ enum mpk_code mpk_state_object(const char *name, const struct mpk_value *args, s
 	return MPK_OK;
 }
 
-/* --- builtins that are not implemented -------------------------------------------------------- */
+/* --- builtins without an implementation here -------------------------------------------------------- */
 
 static enum mpk_code needs(struct mpk_error *err, const char *what)
 {

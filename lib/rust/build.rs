@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Links libmpk-run: MPK_RUN_LIB_DIR names its folder where the linker does not find it by itself.
+//! Links libmpk-run. If the linker does not find it, set MPK_RUN_LIB_DIR to its folder.
 fn main() {
     println!("cargo:rerun-if-env-changed=MPK_RUN_LIB_DIR");
     if let Ok(folder) = std::env::var("MPK_RUN_LIB_DIR") {

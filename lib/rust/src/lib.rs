@@ -11,8 +11,9 @@
 //! # let _ = first; Ok(()) }
 //! ```
 //!
-//! What the C header says of its functions holds here. Handles may be given back in any order, and go from thread to
-//! thread; calls of one session wait for each other. Code in a model's file is code: open no file that you would not run.
+//! The documentation of the functions in the C header applies here, too. Handles may be dropped in any order, and may be
+//! moved between threads. Calls of one session run one after another. A model's file contains code that is executed:
+//! open no file that you would not run.
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::marker::PhantomData;
@@ -73,7 +74,7 @@ mod ffi {
         pub count: usize,
     }
 
-    /// Fields of later releases are 0: the size says so.
+    /// The size tells the library which fields exist; fields of later releases are 0.
     #[repr(C)]
     pub struct Options {
         pub size: usize,
@@ -253,7 +254,7 @@ const KIND_NONE: c_int = 6;
 const KIND_TUPLE: c_int = 7;
 const CPU: i32 = 1;
 
-/// What failed: `enum mpkr_code` and a sentence.
+/// An error: its `enum mpkr_code` and a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     pub code: i32,
@@ -261,7 +262,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// As a function of the application raises it: `"ValueError: ..."`.
+    /// Makes the error that a function of the application returns: `"ValueError: ..."`.
     pub fn raised(text: impl Into<String>) -> Self {
         Error { code: RAISED, text: text.into() }
     }
@@ -280,7 +281,7 @@ impl std::error::Error for Error {}
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Calls a function of C that gives one thing.
+/// Calls a C function with one result.
 fn take<T>(call: impl FnOnce(*mut T, *mut ffi::Error) -> c_int) -> Result<T> {
     let mut err = mem::MaybeUninit::<ffi::Error>::uninit();
     let mut out = mem::MaybeUninit::<T>::uninit();
@@ -288,7 +289,7 @@ fn take<T>(call: impl FnOnce(*mut T, *mut ffi::Error) -> c_int) -> Result<T> {
     match call(out.as_mut_ptr(), err.as_mut_ptr()) {
         // set on success
         0 => Ok(unsafe { out.assume_init() }),
-        // text is, on failure, and ends with NUL
+        // on failure, text is set and ends with NUL
         code => Err(Error {
             code,
             text: unsafe { CStr::from_ptr(ptr::addr_of!((*err.as_ptr()).text).cast()) }
@@ -306,10 +307,10 @@ fn text_of(s: &str) -> Result<CString> {
     CString::new(s).map_err(|_| Error::usage("a text with a NUL in it"))
 }
 
-/// Numbers that tensors have as elements.
+/// The number types of tensor elements.
 ///
 /// # Safety
-/// Any bits are a value, and code and bits are DLPack's of the type.
+/// Every bit pattern must be a valid value, and code and bits must be DLPack's for the type.
 pub unsafe trait Element: Copy {
     const CODE: u8;
     const BITS: u8;
@@ -325,7 +326,7 @@ macro_rules! elements {
 }
 elements! { i8: 0, 8; i16: 0, 16; i32: 0, 32; i64: 0, 64; u8: 1, 8; u16: 1, 16; u32: 1, 32; u64: 1, 64; f32: 2, 32; f64: 2, 64; }
 
-/// Memory of the caller as a tensor.
+/// A tensor in memory of the caller.
 #[derive(Clone)]
 pub struct View<'a> {
     tensor: ffi::Tensor,
@@ -357,7 +358,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// A result: memory of the library.
+/// A result, in memory of the library.
 pub struct Tensor(*mut ffi::Managed);
 
 unsafe impl Send for Tensor {}
@@ -386,11 +387,11 @@ impl Tensor {
         let data = if count == 0 { ptr::NonNull::<T>::dangling().as_ptr() } else { t.data.cast() };
         Ok((data, count as usize))
     }
-    /// The elements, in host memory.
+    /// Returns the elements, which must be in host memory.
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
         self.elements().map(|(data, count)| unsafe { slice::from_raw_parts(data, count) })
     }
-    /// The same to be written to: of an argument of a function of the application this is the model's memory.
+    /// Returns the elements for writing. For an argument of an application's function, this is the model's memory.
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T]> {
         self.elements().map(|(data, count)| unsafe { slice::from_raw_parts_mut(data, count) })
     }
@@ -402,7 +403,7 @@ impl Drop for Tensor {
     }
 }
 
-/// What one call gave and the next one takes: a cache, a tuple, a tensor on its device.
+/// A result that can be passed to the next call: a cache, a tuple, a tensor on its device.
 pub struct Value(*mut ffi::Value);
 
 unsafe impl Send for Value {}
@@ -415,15 +416,15 @@ impl Value {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Item i of a tuple.
+    /// Returns item i of a tuple.
     pub fn item(&self, i: usize) -> Result<Value> {
         take(|out, err| unsafe { ffi::mpkr_value_item(self.0, i, out, err) }).map(Value)
     }
-    /// As a tensor in host memory.
+    /// Returns the value as a tensor in host memory.
     pub fn tensor(&self) -> Result<Tensor> {
         take(|out, err| unsafe { ffi::mpkr_value_tensor(self.0, CPU, out, err) }).map(Tensor)
     }
-    /// Sequences of a cache or a recurrent state as bytes; none: all.
+    /// Saves sequences of a cache or a recurrent state as bytes; without ids, all of them.
     pub fn save(&self, ids: &[i64]) -> Result<Vec<u8>> {
         let list = if ids.is_empty() { ptr::null() } else { ids.as_ptr() };
         let bytes =
@@ -431,7 +432,7 @@ impl Value {
 
         bytes.as_slice::<u8>().map(<[u8]>::to_vec)
     }
-    /// Adds what was saved.
+    /// Adds saved sequences.
     pub fn load(&mut self, bytes: &[u8]) -> Result<()> {
         take(|_: *mut (), err| unsafe { ffi::mpkr_state_load(self.0, bytes.as_ptr().cast(), bytes.len(), err) })
     }
@@ -469,7 +470,7 @@ impl<'a> From<&'a Value> for Arg<'a> {
     }
 }
 
-/// What has to live as long as calls are made.
+/// The application's callbacks, which must live as long as calls may be made.
 type Listeners = Arc<Heard>;
 
 pub struct Function(*mut ffi::Function, Listeners);
@@ -478,7 +479,7 @@ unsafe impl Send for Function {}
 unsafe impl Sync for Function {}
 
 impl Function {
-    /// Whatever it takes and gives.
+    /// Calls the function with arguments and a result of any kind.
     pub fn call_value(&self, args: &[Arg]) -> Result<Value> {
         let list: Vec<ffi::Arg> = args
             .iter()
@@ -491,23 +492,23 @@ impl Function {
 
         take(|out, err| unsafe { ffi::mpkr_call_value(self.0, list.as_ptr(), list.len(), out, err) }).map(Value)
     }
-    /// Tensors in, tensors out.
+    /// Calls the function, and returns all results as tensors.
     pub fn call(&self, args: &[Arg]) -> Result<Vec<Tensor>> {
         let mut out = Vec::new();
 
         self.call_value(args)?.collect(&mut out)?;
         Ok(out)
     }
-    /// Another machine over the same code and weights.
+    /// Returns the same function in a new session, which shares code and weights.
     pub fn session(&self) -> Result<Function> {
         take(|out, err| unsafe { ffi::mpkr_session(self.0, out, err) })
             .map(|f| Function(f, Arc::clone(&self.1)))
     }
-    /// As an argument of functions that take functions.
+    /// Returns the function as a value, for functions that take functions as arguments.
     pub fn value(&self) -> Result<Value> {
         take(|out, err| unsafe { ffi::mpkr_value_function(self.0, out, err) }).map(Value)
     }
-    /// In which operator the last call of this session failed.
+    /// Returns the operator in which the last call of this session failed.
     pub fn failed_at(&self) -> Option<Failure> {
         let mut at = ffi::Failure {
             size: mem::size_of::<ffi::Failure>(),
@@ -524,7 +525,7 @@ impl Function {
             instruction: usize::try_from(at.instruction).ok(),
         })
     }
-    /// Ends calls of this session, from any thread, until `resume`.
+    /// Stops all calls of this session until `resume`. Any thread may call it.
     pub fn stop(&self) {
         unsafe { ffi::mpkr_stop(self.0) }
     }
@@ -542,7 +543,7 @@ impl Drop for Function {
     }
 }
 
-/// A call that a model makes of a function of the application.
+/// A model's call of a function of the application.
 pub struct Call<'a>(&'a ffi::Invocation);
 
 impl Call<'_> {
@@ -558,13 +559,13 @@ impl Call<'_> {
         }
         Ok(unsafe { *self.0.args.add(i) })
     }
-    /// The memory of an argument itself.
+    /// Returns an argument without copying its memory.
     pub fn tensor(&self, i: usize) -> Result<Tensor> {
         let value = self.at(i)?;
 
         take(|out, err| unsafe { ffi::mpkr_value_tensor(value, 0, out, err) }).map(Tensor)
     }
-    /// An argument to keep or to give back.
+    /// Returns an argument as a value that may be kept or returned.
     pub fn hold(&self, i: usize) -> Result<Value> {
         let value = self.at(i)?;
 
@@ -608,10 +609,10 @@ extern "C" fn let_go(context: *mut c_void) {
     drop(unsafe { Box::from_raw(context as *mut Box<Body>) })
 }
 
-/// An operator that begins or ends.
+/// The begin or end of an operator.
 pub struct Event<'a>(&'a ffi::Event);
 
-/// What becomes of the call, or of the kernel of byte code that begins.
+/// Whether the call continues, and whether the kernel that begins is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
     GoOn = 0,
@@ -646,19 +647,19 @@ impl Event<'_> {
     pub fn name(&self) -> String {
         text_at(self.0.name)
     }
-    /// That it is in; "" of a graph.
+    /// The function that contains the operator; "" in a graph.
     pub fn function(&self) -> String {
         text_at(self.0.function)
     }
-    /// Of its instruction there.
+    /// The index of its instruction in that function.
     pub fn index(&self) -> usize {
         self.0.index
     }
-    /// DLPack's type, and the number.
+    /// The device's type as in DLPack, and its number.
     pub fn device(&self) -> (i32, i32) {
         (self.0.device[0], self.0.device[1])
     }
-    /// Of a clock that nobody sets.
+    /// The time of a monotonic clock.
     pub fn time(&self) -> Duration {
         Duration::from_nanos(self.0.nanoseconds as u64)
     }
@@ -668,7 +669,7 @@ impl Event<'_> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// What it is called with, to keep.
+    /// Returns an argument of the operator as a value that may be kept.
     pub fn hold(&self, i: usize) -> Result<Value> {
         if i >= self.0.count {
             return Err(Error::usage("fewer arguments than the operator takes"));
@@ -686,15 +687,15 @@ extern "C" fn see(context: *mut c_void, event: *const ffi::Event) -> c_int {
         .unwrap_or(Watch::Stop) as c_int
 }
 
-/// Gives the memory of tensors in place of the system, from any thread, several at a time; it calls nothing of the model.
+/// Allocates the memory of tensors. Several threads may call it at the same time. It must not call the model.
 ///
 /// # Safety
-/// What `allocate` gives is `bytes` bytes at a multiple of `align`, a power of two of at least 64, of the device (DLPack's type
-/// and number), nobody else's until it is released; null: there is none.
+/// `allocate` must return `bytes` bytes of the device's memory (DLPack's type and number) at a multiple of `align`, a power
+/// of two of at least 64. They must not be used for anything else until they are released. Null means out of memory.
 pub unsafe trait Allocator: Send + Sync {
     fn allocate(&self, device: (i32, i32), bytes: usize, align: usize) -> *mut u8;
     /// # Safety
-    /// `data` is what `allocate` gave for that device and so many bytes.
+    /// `data` must come from `allocate`, with the same device and number of bytes.
     unsafe fn release(&self, device: (i32, i32), data: *mut u8, bytes: usize);
 }
 
@@ -714,7 +715,7 @@ extern "C" fn release(context: *mut c_void, device: ffi::Device, data: *mut c_vo
     }
 }
 
-/// What models tell while they are opened and called.
+/// Callbacks that receive events while a model is opened and called.
 #[derive(Default)]
 struct Heard {
     allocator: Option<Box<dyn Allocator>>,
@@ -735,7 +736,7 @@ extern "C" fn hear_loaded(context: *mut c_void, bytes: u64) {
     }
 }
 
-/// What a model is opened with.
+/// Options for opening a model.
 #[derive(Default)]
 pub struct Options {
     device: [i32; 2],
@@ -749,27 +750,27 @@ impl Options {
     pub fn new() -> Self {
         Self::default()
     }
-    /// DLPack's type and the number; not said: where the model's code is for.
+    /// Sets the device: its type as in DLPack, and its number. Default: the device that the model's code is for.
     pub fn device(mut self, device_type: i32, id: i32) -> Self {
         self.device = [device_type, id];
         self
     }
-    /// Of parallel loops, the caller's among them.
+    /// Sets the number of threads for parallel loops, including the caller's.
     pub fn threads(mut self, threads: u32) -> Self {
         self.threads = threads;
         self
     }
-    /// Bytes that the model's tensors may take, on the host and on its device each.
+    /// Limits the bytes of the model's tensors, separately on the host and on its device.
     pub fn budget(mut self, bytes: u64) -> Self {
         self.budget = bytes;
         self
     }
-    /// Gives the memory of the model's tensors, also on its device, if that has addresses (CUDA, ROCm).
+    /// Sets the allocator for the model's tensors; also for its device, if device memory has addresses (CUDA, ROCm).
     pub fn allocator(mut self, allocator: impl Allocator + 'static) -> Self {
         self.heard.allocator = Some(Box::new(allocator));
         self
     }
-    /// Opens the file itself and no copy of it, so that debuggers and profilers name what runs.
+    /// Loads the file itself instead of a copy, so that debuggers and profilers show names.
     pub fn by_path(mut self) -> Self {
         self.flags |= 1;
         self
@@ -779,12 +780,12 @@ impl Options {
         self.flags |= 2;
         self
     }
-    /// Hears what the model prints.
+    /// Sets a callback for text that the model prints.
     pub fn log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.heard.log = Some(Box::new(log));
         self
     }
-    /// Hears how many bytes of weights were brought where they are wanted.
+    /// Sets a callback for progress: the number of bytes of weights copied to their devices.
     pub fn loaded(mut self, loaded: impl Fn(u64) + Send + Sync + 'static) -> Self {
         self.heard.loaded = Some(Box::new(loaded));
         self
@@ -798,17 +799,17 @@ pub enum Required {
     State,
 }
 
-/// What a model needs of who runs it: `struct mpkr_requirement`.
+/// A function that a model needs from the application: `struct mpkr_requirement`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
     pub kind: Required,
     pub name: String,
-    /// DLPack's, of a device.
+    /// The type of a device, as in DLPack.
     pub device_type: i32,
     pub is_met: bool,
 }
 
-/// Bytes that a model's tensors take: `struct mpkr_usage`.
+/// Bytes that a model's tensors use: `struct mpkr_usage`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -821,7 +822,7 @@ pub struct Usage {
     pub most: u64,
 }
 
-/// Bytes that a call will take: `struct mpkr_need`.
+/// Bytes that a call will need: `struct mpkr_need`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Need {
@@ -836,13 +837,13 @@ pub struct Need {
 }
 
 impl Need {
-    /// The code does not tell all.
+    /// Whether the call may need more, because the code does not tell everything.
     pub fn is_least(&self) -> bool {
         self.is_least != 0
     }
 }
 
-/// What an operator took on a device.
+/// The time of an operator on a device.
 #[derive(Clone, Debug)]
 pub struct Measured {
     pub name: String,
@@ -864,7 +865,7 @@ pub struct Failure {
     pub instruction: Option<usize>,
 }
 
-/// A function that a model calls by name as long as this is there.
+/// Keeps a function registered, so that the model can call it by name; dropping it unregisters the function.
 pub struct Registration<'a> {
     model: &'a Model,
     name: CString,
@@ -874,7 +875,7 @@ pub struct Registration<'a> {
 impl Drop for Registration<'_> {
     fn drop(&mut self) {
         unsafe {
-            // nobody is in it afterwards
+            // waits until no call of the function is in progress
             ffi::mpkr_register(self.model.0, self.name.as_ptr(), None, ptr::null_mut(), ptr::null_mut());
             drop(Box::from_raw(self.body));
         }
@@ -921,10 +922,10 @@ impl Model {
 
         take(|out, err| unsafe { ffi::mpkr_open(path.as_ptr(), &options, out, err) }).map(|m| Model(m, heard))
     }
-    /// Lets a function see every operator of the model's calls, until `unwatch`. One that panics ends the call.
+    /// Calls a function for every operator of the model's calls, until `unwatch`. If the function panics, the call ends.
     ///
     /// # Safety
-    /// No call of the model is under way, in any thread, here and in `unwatch`, `profile_begin` and `profile_end`.
+    /// No thread may be in a call of the model. The same applies to `unwatch`, `profile_begin` and `profile_end`.
     pub unsafe fn watch(&self, watcher: impl Fn(&Event) -> Watch + Send + Sync + 'static) {
         let kept: Box<Box<Watcher>> = Box::new(Box::new(watcher));
 
@@ -932,21 +933,21 @@ impl Model {
         self.1.watchers.lock().unwrap_or_else(|e| e.into_inner()).push(kept);
     }
     /// # Safety
-    /// As of `watch`.
+    /// As for `watch`.
     pub unsafe fn unwatch(&self) {
         ffi::mpkr_watch(self.0, None, ptr::null_mut());
     }
-    /// Measures operators of calls from now on.
+    /// Starts to measure the operators of calls.
     ///
     /// # Safety
-    /// As of `watch`.
+    /// As for `watch`.
     pub unsafe fn profile_begin(&self) {
         ffi::mpkr_profile(self.0, 1);
     }
-    /// What was measured, the operator that took most first.
+    /// Ends measuring, and returns the operators, the slowest first.
     ///
     /// # Safety
-    /// As of `watch`.
+    /// As for `watch`.
     pub unsafe fn profile_end(&self) -> Vec<Measured> {
         let mut rows = Vec::new();
         let mut row: ffi::Row = mem::zeroed();
@@ -968,7 +969,7 @@ impl Model {
         }
         rows
     }
-    /// What it says of itself, as models of MLC-LLM do: JSON.
+    /// Returns the model's metadata as JSON; models of MLC-LLM have some.
     pub fn metadata(&self) -> Result<Option<String>> {
         match take(|out, err| unsafe { ffi::mpkr_metadata(self.0, out, err) }) {
             Ok(text) => Ok(Some(text_at(text))),
@@ -976,7 +977,7 @@ impl Model {
             Err(e) => Err(e),
         }
     }
-    /// What it needs of who runs it, whether or not it is there.
+    /// Lists the functions that the model needs, available or not.
     pub fn requirements(&self) -> Result<Vec<Requirement>> {
         let mut all = Vec::new();
         let mut r: ffi::Requirement = unsafe { mem::zeroed() };
@@ -1002,18 +1003,18 @@ impl Model {
             }
         }
     }
-    /// What its tensors take and took at most, in host memory.
+    /// Returns the host memory of the model's tensors: current and peak bytes.
     pub fn memory_now(&self) -> Result<Usage> {
         self.memory_of(CPU)
     }
-    /// The same on a device of another type, DLPack's: all but host memory together.
+    /// Returns the same for devices of another type, as in DLPack; all memory except host memory is counted together.
     pub fn memory_of(&self, device_type: i32) -> Result<Usage> {
         let mut usage = Usage { size: mem::size_of::<Usage>(), ..Usage::default() };
 
         take(|_: *mut (), err| unsafe { ffi::mpkr_memory_now(self.0, device_type, &mut usage, err) })?;
         Ok(usage)
     }
-    /// What a call will take, as the code says; no name: of the function that takes most.
+    /// Returns the memory that a call will need according to the code; without a name, for the function that needs most.
     pub fn memory_need(&self, name: Option<&str>, extents: &[(&str, i64)]) -> Result<Need> {
         let name = name.map(text_of).transpose()?;
         let names = extents.iter().map(|e| text_of(e.0)).collect::<Result<Vec<_>>>()?;
@@ -1030,11 +1031,11 @@ impl Model {
         })?;
         Ok(need)
     }
-    /// Gives back what is kept for later calls.
+    /// Frees memory that is kept for later calls.
     pub fn memory_trim(&self) {
         unsafe { ffi::mpkr_memory_trim(self.0) }
     }
-    /// A function of the application as an argument of functions that take functions; the model may keep it.
+    /// Makes a value of a function of the application, for functions that take functions; the model may keep it.
     pub fn callback<F>(&self, name: &str, body: F) -> Result<Value>
     where
         F: Fn(&Call) -> Result<Option<Value>> + Send + Sync + 'static,
@@ -1051,7 +1052,7 @@ impl Model {
             e
         })
     }
-    /// How many tensors of the file are taken.
+    /// Binds the tensors of a file. Returns how many of them are used.
     pub fn bind(&self, path: &str) -> Result<usize> {
         let path = text_of(path)?;
 
@@ -1070,7 +1071,7 @@ impl Model {
         take(|out, err| unsafe { ffi::mpkr_find(self.0, name.as_ptr(), out, err) })
             .map(|f| Function(f, Arc::clone(&self.1)))
     }
-    /// Lets the model call a function of the application by name.
+    /// Registers a function of the application, so that the model can call it by name.
     pub fn register<F>(&self, name: &str, body: F) -> Result<Registration<'_>>
     where
         F: Fn(&Call) -> Result<Option<Value>> + Send + Sync + 'static,

@@ -215,7 +215,7 @@ static enum mpk_code rnn_begin(struct mpk_kv_state *s, const struct mpk_kv_batch
 	r->ids = ids;
 	r->lengths = lengths;
 	r->batch = batch->count;
-	/* tables of unchanged slots stay those of the pass before, as in TVM */
+	/* if the slots are unchanged, the previous tables stay valid, as in TVM */
 	if (!r->is_stale && r->slots)
 		return MPK_OK;
 	MPK_TRY(make_tables(r, err));
@@ -223,7 +223,7 @@ static enum mpk_code rnn_begin(struct mpk_kv_state *s, const struct mpk_kv_batch
 	return MPK_OK;
 }
 
-/* More than one token cannot be taken back. */
+/* A pass with more than one token cannot be undone. */
 static enum mpk_code rnn_end(struct mpk_kv_state *s, struct mpk_error *err)
 {
 	struct mpk_rnn *r = (struct mpk_rnn *)s;
@@ -280,7 +280,7 @@ static bool rnn_is_wanted(int64_t id, const int64_t *ids, size_t count)
 	return !ids;
 }
 
-/* Storages with their bytes, sequences, and of each sequence its slot of every storage. */
+/* Writes storages with their bytes, then sequences, then the slots of each sequence. */
 static enum mpk_code rnn_save(const struct mpk_kv_state *state, const int64_t *ids, size_t count,
 			      struct mpk_save *to, struct mpk_error *err)
 {
@@ -332,7 +332,7 @@ static enum mpk_code rnn_load_one(struct mpk_rnn *r, struct mpk_load *from, stru
 	return MPK_OK;
 }
 
-/* Sequences that came before one that did not go again. */
+/* If one sequence cannot be restored, removes those that were. */
 static enum mpk_code rnn_load(struct mpk_kv_state *state, struct mpk_load *from,
 			      struct mpk_error *err)
 {
@@ -405,7 +405,7 @@ static enum mpk_code fill_state(struct mpk_rnn *r, const struct mpk_value *args,
 		err, "a state of %lld layers, %lld sequences, %lld steps, %zu values",
 		(long long)r->layer_count, (long long)r->slot_count, (long long)r->history,
 		inits->count));
-	/* a bound for what is kept for each, before anything of theirs is allocated */
+	/* limits the memory for each sequence before any is allocated */
 	MPK_TRY(mpk_state_check(r->layer_count <= (1 << 20) / (int64_t)inits->count, err,
 				"%lld layers of %zu values", (long long)r->layer_count,
 				inits->count));

@@ -72,7 +72,7 @@ def test_workers(mpk, tmp_path, monkeypatch):
     assert sorted(map(json.dumps, rows)) == sorted(map(json.dumps, mpk.inventory(paths)))
     (tmp_path / "rows.jsonl").write_text(done.stdout)
     monkeypatch.chdir(tmp_path)
-    copy, shared, without = re.findall(r"<<END\n(.*?)END\n", page[page.index("DuckDB makes Parquet"):], re.S)[:3]
+    copy, shared, without = re.findall(r"<<END\n(.*?)END\n", page[page.index("DuckDB converts the rows"):], re.S)[:3]
     duckdb.sql(copy)
     digests = {}
     for row in rows:
@@ -99,7 +99,7 @@ def test_packages(mpk, tmp_path, monkeypatch):
     if not shutil.which("parallel"):
         pytest.skip("GNU parallel is not installed")
     page = (ROOT / "man" / "mpack-ci.7").read_text()
-    page = page[page.index("GNU parallel is, a program"):]
+    page = page[page.index("With GNU parallel, a program"):]
     (tmp_path / "rows.py").write_text(re.search(r"^import json, sys, mpk\n.*?(?=^\.Ed)", page, re.S | re.M).group(0))
     command = re.search(r"^find fleet .*\n.*rows\.jsonl$", page, re.M).group(0).replace("-N 512", "-N 64")
     monkeypatch.chdir(tmp_path)

@@ -17,7 +17,7 @@ minspect extract m.so -o two
 diff -r one two
 minspect show /0/0 m.so -o part
 minspect --show /0/0 m.so | cmp - part
-for action in functions size verify json "dot tree" sbom check "disasm main" "diff data/formats/06_relax_vm.so" ""; do
+for action in functions size verify json "dot tree" sbom check "disasm main" "diff --all data/formats/06_relax_vm.so" ""; do
 	# shellcheck disable=SC2086
 	minspect $action m.so >printed || :
 	# shellcheck disable=SC2086

@@ -20,8 +20,6 @@ enum family {
 	UNKNOWN
 }; /* GFX8: also gfx9, with gfx90a, gfx942 and gfx950 */
 
-enum sort { OTHER, FILLING, LOAD, STORE, ATOMIC, TENSOR, ASYNC };
-
 /* Opcodes from first to last. Flat, global, scratch and buffer instructions share most opcodes. */
 struct range {
 	uint8_t first, last;
@@ -29,175 +27,175 @@ struct range {
 };
 
 static const struct range memory_gfx8[] = {
-	{ 16, 17, LOAD, MPK_WIDTH_1B },
-	{ 18, 19, LOAD, MPK_WIDTH_2B },
-	{ 20, 20, LOAD, MPK_WIDTH_4B },
-	{ 21, 21, LOAD, MPK_WIDTH_8B },
-	{ 22, 22, LOAD, MPK_WIDTH_12B },
-	{ 23, 23, LOAD, MPK_WIDTH_16B },
-	{ 24, 25, STORE, MPK_WIDTH_1B },
-	{ 26, 27, STORE, MPK_WIDTH_2B },
-	{ 28, 28, STORE, MPK_WIDTH_4B },
-	{ 29, 29, STORE, MPK_WIDTH_8B },
-	{ 30, 30, STORE, MPK_WIDTH_12B },
-	{ 31, 31, STORE, MPK_WIDTH_16B },
-	{ 32, 35, LOAD, MPK_WIDTH_1B },
-	{ 36, 37, LOAD, MPK_WIDTH_2B },
-	{ 38, 42, ASYNC, 0 },
-	{ 64, 82, ATOMIC, 0 },
-	{ 96, 108, ATOMIC, 0 },
-	{ 125, 126, ASYNC, 0 },
+	{ 16, 17, MPK_WORK_LOAD, MPK_WIDTH_1B },
+	{ 18, 19, MPK_WORK_LOAD, MPK_WIDTH_2B },
+	{ 20, 20, MPK_WORK_LOAD, MPK_WIDTH_4B },
+	{ 21, 21, MPK_WORK_LOAD, MPK_WIDTH_8B },
+	{ 22, 22, MPK_WORK_LOAD, MPK_WIDTH_12B },
+	{ 23, 23, MPK_WORK_LOAD, MPK_WIDTH_16B },
+	{ 24, 25, MPK_WORK_STORE, MPK_WIDTH_1B },
+	{ 26, 27, MPK_WORK_STORE, MPK_WIDTH_2B },
+	{ 28, 28, MPK_WORK_STORE, MPK_WIDTH_4B },
+	{ 29, 29, MPK_WORK_STORE, MPK_WIDTH_8B },
+	{ 30, 30, MPK_WORK_STORE, MPK_WIDTH_12B },
+	{ 31, 31, MPK_WORK_STORE, MPK_WIDTH_16B },
+	{ 32, 35, MPK_WORK_LOAD, MPK_WIDTH_1B },
+	{ 36, 37, MPK_WORK_LOAD, MPK_WIDTH_2B },
+	{ 38, 42, MPK_WORK_ASYNC, 0 },
+	{ 64, 82, MPK_WORK_ATOMIC, 0 },
+	{ 96, 108, MPK_WORK_ATOMIC, 0 },
+	{ 125, 126, MPK_WORK_ASYNC, 0 },
 };
 static const struct range memory_gfx10[] = {
-	{ 8, 9, LOAD, MPK_WIDTH_1B },
-	{ 10, 11, LOAD, MPK_WIDTH_2B },
-	{ 12, 12, LOAD, MPK_WIDTH_4B },
-	{ 13, 13, LOAD, MPK_WIDTH_8B },
-	{ 14, 14, LOAD, MPK_WIDTH_16B },
-	{ 15, 15, LOAD, MPK_WIDTH_12B },
-	{ 22, 22, LOAD, MPK_WIDTH_4B },
-	{ 23, 23, STORE, MPK_WIDTH_4B },
-	{ 24, 25, STORE, MPK_WIDTH_1B },
-	{ 26, 27, STORE, MPK_WIDTH_2B },
-	{ 28, 28, STORE, MPK_WIDTH_4B },
-	{ 29, 29, STORE, MPK_WIDTH_8B },
-	{ 30, 30, STORE, MPK_WIDTH_16B },
-	{ 31, 31, STORE, MPK_WIDTH_12B },
-	{ 32, 35, LOAD, MPK_WIDTH_1B },
-	{ 36, 37, LOAD, MPK_WIDTH_2B },
-	{ 38, 38, LOAD, MPK_WIDTH_2B },
-	{ 39, 39, STORE, MPK_WIDTH_2B },
-	{ 48, 64, ATOMIC, 0 },
-	{ 80, 96, ATOMIC, 0 },
+	{ 8, 9, MPK_WORK_LOAD, MPK_WIDTH_1B },
+	{ 10, 11, MPK_WORK_LOAD, MPK_WIDTH_2B },
+	{ 12, 12, MPK_WORK_LOAD, MPK_WIDTH_4B },
+	{ 13, 13, MPK_WORK_LOAD, MPK_WIDTH_8B },
+	{ 14, 14, MPK_WORK_LOAD, MPK_WIDTH_16B },
+	{ 15, 15, MPK_WORK_LOAD, MPK_WIDTH_12B },
+	{ 22, 22, MPK_WORK_LOAD, MPK_WIDTH_4B },
+	{ 23, 23, MPK_WORK_STORE, MPK_WIDTH_4B },
+	{ 24, 25, MPK_WORK_STORE, MPK_WIDTH_1B },
+	{ 26, 27, MPK_WORK_STORE, MPK_WIDTH_2B },
+	{ 28, 28, MPK_WORK_STORE, MPK_WIDTH_4B },
+	{ 29, 29, MPK_WORK_STORE, MPK_WIDTH_8B },
+	{ 30, 30, MPK_WORK_STORE, MPK_WIDTH_16B },
+	{ 31, 31, MPK_WORK_STORE, MPK_WIDTH_12B },
+	{ 32, 35, MPK_WORK_LOAD, MPK_WIDTH_1B },
+	{ 36, 37, MPK_WORK_LOAD, MPK_WIDTH_2B },
+	{ 38, 38, MPK_WORK_LOAD, MPK_WIDTH_2B },
+	{ 39, 39, MPK_WORK_STORE, MPK_WIDTH_2B },
+	{ 48, 64, MPK_WORK_ATOMIC, 0 },
+	{ 80, 96, MPK_WORK_ATOMIC, 0 },
 };
 static const struct range memory_gfx11[] = {
-	{ 16, 17, LOAD, MPK_WIDTH_1B },
-	{ 18, 19, LOAD, MPK_WIDTH_2B },
-	{ 20, 20, LOAD, MPK_WIDTH_4B },
-	{ 21, 21, LOAD, MPK_WIDTH_8B },
-	{ 22, 22, LOAD, MPK_WIDTH_12B },
-	{ 23, 23, LOAD, MPK_WIDTH_16B },
-	{ 24, 24, STORE, MPK_WIDTH_1B },
-	{ 25, 25, STORE, MPK_WIDTH_2B },
-	{ 26, 26, STORE, MPK_WIDTH_4B },
-	{ 27, 27, STORE, MPK_WIDTH_8B },
-	{ 28, 28, STORE, MPK_WIDTH_12B },
-	{ 29, 29, STORE, MPK_WIDTH_16B },
-	{ 30, 31, LOAD, MPK_WIDTH_1B },
-	{ 32, 32, LOAD, MPK_WIDTH_2B },
-	{ 33, 34, LOAD, MPK_WIDTH_1B },
-	{ 35, 35, LOAD, MPK_WIDTH_2B },
-	{ 36, 36, STORE, MPK_WIDTH_1B },
-	{ 37, 37, STORE, MPK_WIDTH_2B },
-	{ 38, 38, LOAD, MPK_WIDTH_2B },
-	{ 39, 39, STORE, MPK_WIDTH_2B },
-	{ 40, 40, LOAD, MPK_WIDTH_4B },
-	{ 41, 41, STORE, MPK_WIDTH_4B },
-	{ 45, 50, ASYNC, 0 },
-	{ 51, 77, ATOMIC, 0 },
-	{ 80, 82, ATOMIC, 0 },
-	{ 83, 83, LOAD, MPK_WIDTH_OTHER }, /* blocks of registers */
-	{ 84, 84, STORE, MPK_WIDTH_OTHER },
-	{ 86, 86, ATOMIC, 0 },
-	{ 87, 88, LOAD, MPK_WIDTH_OTHER }, /* global_load_tr: a matrix, transposed */
-	{ 89, 90, ATOMIC, 0 },
-	{ 115, 115, ATOMIC, 0 },
+	{ 16, 17, MPK_WORK_LOAD, MPK_WIDTH_1B },
+	{ 18, 19, MPK_WORK_LOAD, MPK_WIDTH_2B },
+	{ 20, 20, MPK_WORK_LOAD, MPK_WIDTH_4B },
+	{ 21, 21, MPK_WORK_LOAD, MPK_WIDTH_8B },
+	{ 22, 22, MPK_WORK_LOAD, MPK_WIDTH_12B },
+	{ 23, 23, MPK_WORK_LOAD, MPK_WIDTH_16B },
+	{ 24, 24, MPK_WORK_STORE, MPK_WIDTH_1B },
+	{ 25, 25, MPK_WORK_STORE, MPK_WIDTH_2B },
+	{ 26, 26, MPK_WORK_STORE, MPK_WIDTH_4B },
+	{ 27, 27, MPK_WORK_STORE, MPK_WIDTH_8B },
+	{ 28, 28, MPK_WORK_STORE, MPK_WIDTH_12B },
+	{ 29, 29, MPK_WORK_STORE, MPK_WIDTH_16B },
+	{ 30, 31, MPK_WORK_LOAD, MPK_WIDTH_1B },
+	{ 32, 32, MPK_WORK_LOAD, MPK_WIDTH_2B },
+	{ 33, 34, MPK_WORK_LOAD, MPK_WIDTH_1B },
+	{ 35, 35, MPK_WORK_LOAD, MPK_WIDTH_2B },
+	{ 36, 36, MPK_WORK_STORE, MPK_WIDTH_1B },
+	{ 37, 37, MPK_WORK_STORE, MPK_WIDTH_2B },
+	{ 38, 38, MPK_WORK_LOAD, MPK_WIDTH_2B },
+	{ 39, 39, MPK_WORK_STORE, MPK_WIDTH_2B },
+	{ 40, 40, MPK_WORK_LOAD, MPK_WIDTH_4B },
+	{ 41, 41, MPK_WORK_STORE, MPK_WIDTH_4B },
+	{ 45, 50, MPK_WORK_ASYNC, 0 },
+	{ 51, 77, MPK_WORK_ATOMIC, 0 },
+	{ 80, 82, MPK_WORK_ATOMIC, 0 },
+	{ 83, 83, MPK_WORK_LOAD, MPK_WIDTH_OTHER }, /* blocks of registers */
+	{ 84, 84, MPK_WORK_STORE, MPK_WIDTH_OTHER },
+	{ 86, 86, MPK_WORK_ATOMIC, 0 },
+	{ 87, 88, MPK_WORK_LOAD, MPK_WIDTH_OTHER }, /* global_load_tr: a matrix, transposed */
+	{ 89, 90, MPK_WORK_ATOMIC, 0 },
+	{ 115, 115, MPK_WORK_ATOMIC, 0 },
 };
 
 /* Of LDS. Two values of one instruction count as one access of both widths together. */
 static const struct range lds_gfx8[] = {
-	{ 0, 12, ATOMIC, 0 },
-	{ 13, 13, STORE, MPK_WIDTH_4B },
-	{ 14, 15, STORE, MPK_WIDTH_8B },
-	{ 16, 24, ATOMIC, 0 },
-	{ 29, 29, STORE, MPK_WIDTH_4B },
-	{ 30, 30, STORE, MPK_WIDTH_1B },
-	{ 31, 31, STORE, MPK_WIDTH_2B },
-	{ 32, 53, ATOMIC, 0 },
-	{ 54, 54, LOAD, MPK_WIDTH_4B },
-	{ 55, 56, LOAD, MPK_WIDTH_8B },
-	{ 57, 58, LOAD, MPK_WIDTH_1B },
-	{ 59, 60, LOAD, MPK_WIDTH_2B },
-	{ 64, 76, ATOMIC, 0 },
-	{ 77, 77, STORE, MPK_WIDTH_8B },
-	{ 78, 79, STORE, MPK_WIDTH_16B },
-	{ 80, 83, ATOMIC, 0 },
-	{ 84, 84, STORE, MPK_WIDTH_1B },
-	{ 85, 85, STORE, MPK_WIDTH_2B },
-	{ 86, 89, LOAD, MPK_WIDTH_1B },
-	{ 90, 91, LOAD, MPK_WIDTH_2B },
-	{ 92, 92, ATOMIC, 0 },
-	{ 96, 115, ATOMIC, 0 },
-	{ 118, 118, LOAD, MPK_WIDTH_8B },
-	{ 119, 120, LOAD, MPK_WIDTH_16B },
-	{ 124, 126, ATOMIC, 0 },
-	{ 128, 139, ATOMIC, 0 },
-	{ 141, 141, STORE, MPK_WIDTH_4B },
-	{ 146, 149, ATOMIC, 0 },
-	{ 182, 182, LOAD, MPK_WIDTH_4B },
-	{ 183, 184, ATOMIC, 0 },
-	{ 189, 190, ATOMIC, 0 },
-	{ 192, 203, ATOMIC, 0 },
-	{ 205, 205, STORE, MPK_WIDTH_8B },
-	{ 210, 211, ATOMIC, 0 },
-	{ 222, 222, STORE, MPK_WIDTH_12B },
-	{ 223, 223, STORE, MPK_WIDTH_16B },
-	{ 224, 227, LOAD, MPK_WIDTH_OTHER }, /* gfx950: a matrix, transposed */
-	{ 254, 254, LOAD, MPK_WIDTH_12B },
-	{ 255, 255, LOAD, MPK_WIDTH_16B },
+	{ 0, 12, MPK_WORK_ATOMIC, 0 },
+	{ 13, 13, MPK_WORK_STORE, MPK_WIDTH_4B },
+	{ 14, 15, MPK_WORK_STORE, MPK_WIDTH_8B },
+	{ 16, 24, MPK_WORK_ATOMIC, 0 },
+	{ 29, 29, MPK_WORK_STORE, MPK_WIDTH_4B },
+	{ 30, 30, MPK_WORK_STORE, MPK_WIDTH_1B },
+	{ 31, 31, MPK_WORK_STORE, MPK_WIDTH_2B },
+	{ 32, 53, MPK_WORK_ATOMIC, 0 },
+	{ 54, 54, MPK_WORK_LOAD, MPK_WIDTH_4B },
+	{ 55, 56, MPK_WORK_LOAD, MPK_WIDTH_8B },
+	{ 57, 58, MPK_WORK_LOAD, MPK_WIDTH_1B },
+	{ 59, 60, MPK_WORK_LOAD, MPK_WIDTH_2B },
+	{ 64, 76, MPK_WORK_ATOMIC, 0 },
+	{ 77, 77, MPK_WORK_STORE, MPK_WIDTH_8B },
+	{ 78, 79, MPK_WORK_STORE, MPK_WIDTH_16B },
+	{ 80, 83, MPK_WORK_ATOMIC, 0 },
+	{ 84, 84, MPK_WORK_STORE, MPK_WIDTH_1B },
+	{ 85, 85, MPK_WORK_STORE, MPK_WIDTH_2B },
+	{ 86, 89, MPK_WORK_LOAD, MPK_WIDTH_1B },
+	{ 90, 91, MPK_WORK_LOAD, MPK_WIDTH_2B },
+	{ 92, 92, MPK_WORK_ATOMIC, 0 },
+	{ 96, 115, MPK_WORK_ATOMIC, 0 },
+	{ 118, 118, MPK_WORK_LOAD, MPK_WIDTH_8B },
+	{ 119, 120, MPK_WORK_LOAD, MPK_WIDTH_16B },
+	{ 124, 126, MPK_WORK_ATOMIC, 0 },
+	{ 128, 139, MPK_WORK_ATOMIC, 0 },
+	{ 141, 141, MPK_WORK_STORE, MPK_WIDTH_4B },
+	{ 146, 149, MPK_WORK_ATOMIC, 0 },
+	{ 182, 182, MPK_WORK_LOAD, MPK_WIDTH_4B },
+	{ 183, 184, MPK_WORK_ATOMIC, 0 },
+	{ 189, 190, MPK_WORK_ATOMIC, 0 },
+	{ 192, 203, MPK_WORK_ATOMIC, 0 },
+	{ 205, 205, MPK_WORK_STORE, MPK_WIDTH_8B },
+	{ 210, 211, MPK_WORK_ATOMIC, 0 },
+	{ 222, 222, MPK_WORK_STORE, MPK_WIDTH_12B },
+	{ 223, 223, MPK_WORK_STORE, MPK_WIDTH_16B },
+	{ 224, 227, MPK_WORK_LOAD, MPK_WIDTH_OTHER }, /* gfx950: a matrix, transposed */
+	{ 254, 254, MPK_WORK_LOAD, MPK_WIDTH_12B },
+	{ 255, 255, MPK_WORK_LOAD, MPK_WIDTH_16B },
 };
 static const struct range lds_gfx10[] = {
-	{ 0, 12, ATOMIC, 0 },
-	{ 13, 13, STORE, MPK_WIDTH_4B },
-	{ 14, 15, STORE, MPK_WIDTH_8B },
-	{ 16, 19, ATOMIC, 0 },
-	{ 21, 21, ATOMIC, 0 },
-	{ 30, 30, STORE, MPK_WIDTH_1B },
-	{ 31, 31, STORE, MPK_WIDTH_2B },
-	{ 32, 52, ATOMIC, 0 },
-	{ 54, 54, LOAD, MPK_WIDTH_4B },
-	{ 55, 56, LOAD, MPK_WIDTH_8B },
-	{ 57, 58, LOAD, MPK_WIDTH_1B },
-	{ 59, 60, LOAD, MPK_WIDTH_2B },
-	{ 61, 62, ATOMIC, 0 },
-	{ 64, 76, ATOMIC, 0 },
-	{ 77, 77, STORE, MPK_WIDTH_8B },
-	{ 78, 79, STORE, MPK_WIDTH_16B },
-	{ 80, 85, ATOMIC, 0 },
-	{ 96, 115, ATOMIC, 0 },
-	{ 118, 118, LOAD, MPK_WIDTH_8B },
-	{ 119, 120, LOAD, MPK_WIDTH_16B },
-	{ 121, 121, ATOMIC, 0 },
-	{ 126, 126, ATOMIC, 0 },
-	{ 128, 139, ATOMIC, 0 },
-	{ 141, 141, STORE, MPK_WIDTH_4B },
-	{ 146, 155, ATOMIC, 0 },
-	{ 160, 160, STORE, MPK_WIDTH_1B },
-	{ 161, 161, STORE, MPK_WIDTH_2B },
-	{ 162, 165, LOAD, MPK_WIDTH_1B },
-	{ 166, 167, LOAD, MPK_WIDTH_2B },
-	{ 168, 171, ATOMIC, 0 },
-	{ 176, 176, STORE, MPK_WIDTH_4B },
-	{ 177, 177, LOAD, MPK_WIDTH_4B },
-	{ 192, 203, ATOMIC, 0 },
-	{ 205, 205, STORE, MPK_WIDTH_8B },
-	{ 210, 211, ATOMIC, 0 },
-	{ 222, 222, STORE, MPK_WIDTH_12B },
-	{ 223, 223, STORE, MPK_WIDTH_16B },
-	{ 254, 254, LOAD, MPK_WIDTH_12B },
-	{ 255, 255, LOAD, MPK_WIDTH_16B },
+	{ 0, 12, MPK_WORK_ATOMIC, 0 },
+	{ 13, 13, MPK_WORK_STORE, MPK_WIDTH_4B },
+	{ 14, 15, MPK_WORK_STORE, MPK_WIDTH_8B },
+	{ 16, 19, MPK_WORK_ATOMIC, 0 },
+	{ 21, 21, MPK_WORK_ATOMIC, 0 },
+	{ 30, 30, MPK_WORK_STORE, MPK_WIDTH_1B },
+	{ 31, 31, MPK_WORK_STORE, MPK_WIDTH_2B },
+	{ 32, 52, MPK_WORK_ATOMIC, 0 },
+	{ 54, 54, MPK_WORK_LOAD, MPK_WIDTH_4B },
+	{ 55, 56, MPK_WORK_LOAD, MPK_WIDTH_8B },
+	{ 57, 58, MPK_WORK_LOAD, MPK_WIDTH_1B },
+	{ 59, 60, MPK_WORK_LOAD, MPK_WIDTH_2B },
+	{ 61, 62, MPK_WORK_ATOMIC, 0 },
+	{ 64, 76, MPK_WORK_ATOMIC, 0 },
+	{ 77, 77, MPK_WORK_STORE, MPK_WIDTH_8B },
+	{ 78, 79, MPK_WORK_STORE, MPK_WIDTH_16B },
+	{ 80, 85, MPK_WORK_ATOMIC, 0 },
+	{ 96, 115, MPK_WORK_ATOMIC, 0 },
+	{ 118, 118, MPK_WORK_LOAD, MPK_WIDTH_8B },
+	{ 119, 120, MPK_WORK_LOAD, MPK_WIDTH_16B },
+	{ 121, 121, MPK_WORK_ATOMIC, 0 },
+	{ 126, 126, MPK_WORK_ATOMIC, 0 },
+	{ 128, 139, MPK_WORK_ATOMIC, 0 },
+	{ 141, 141, MPK_WORK_STORE, MPK_WIDTH_4B },
+	{ 146, 155, MPK_WORK_ATOMIC, 0 },
+	{ 160, 160, MPK_WORK_STORE, MPK_WIDTH_1B },
+	{ 161, 161, MPK_WORK_STORE, MPK_WIDTH_2B },
+	{ 162, 165, MPK_WORK_LOAD, MPK_WIDTH_1B },
+	{ 166, 167, MPK_WORK_LOAD, MPK_WIDTH_2B },
+	{ 168, 171, MPK_WORK_ATOMIC, 0 },
+	{ 176, 176, MPK_WORK_STORE, MPK_WIDTH_4B },
+	{ 177, 177, MPK_WORK_LOAD, MPK_WIDTH_4B },
+	{ 192, 203, MPK_WORK_ATOMIC, 0 },
+	{ 205, 205, MPK_WORK_STORE, MPK_WIDTH_8B },
+	{ 210, 211, MPK_WORK_ATOMIC, 0 },
+	{ 222, 222, MPK_WORK_STORE, MPK_WIDTH_12B },
+	{ 223, 223, MPK_WORK_STORE, MPK_WIDTH_16B },
+	{ 254, 254, MPK_WORK_LOAD, MPK_WIDTH_12B },
+	{ 255, 255, MPK_WORK_LOAD, MPK_WIDTH_16B },
 };
 
 /* Packed arithmetic, of which these opcodes are matrix instructions. gfx950's came into the gaps. */
 static const struct range packed_gfx8[] = {
-	{ 45, 46, TENSOR, 0 },
-	{ 53, 87, TENSOR, 0 },
-	{ 90, 91, TENSOR, 0 },
-	{ 93, 127, TENSOR, 0 },
+	{ 45, 46, MPK_WORK_TENSOR, 0 },
+	{ 53, 87, MPK_WORK_TENSOR, 0 },
+	{ 90, 91, MPK_WORK_TENSOR, 0 },
+	{ 93, 127, MPK_WORK_TENSOR, 0 },
 };
 static const struct range packed_gfx11[] = {
-	{ 64, 74, TENSOR, 0 },
-	{ 80, 90, TENSOR, 0 },
+	{ 64, 74, MPK_WORK_TENSOR, 0 },
+	{ 80, 90, MPK_WORK_TENSOR, 0 },
 };
 
 static const struct range *range_in(const struct range *list, size_t count, unsigned op)
@@ -297,7 +295,7 @@ static struct instruction formatted(unsigned bytes, unsigned op, bool is_half)
 	};
 
 	return (struct instruction){ .bytes = (uint8_t)bytes,
-				     .sort = op & 4 ? STORE : LOAD,
+				     .sort = op & 4 ? MPK_WORK_STORE : MPK_WORK_LOAD,
 				     .space = MPK_SPACE_BUFFER,
 				     .width = widths[is_half][op & 3] };
 }
@@ -311,8 +309,8 @@ static struct instruction scalar(enum family family, uint32_t word)
 	if (op == 0x7f) /* SOPP */
 		return (struct instruction){ .bytes = 4,
 					     .sort = family != GFX8 && (word >> 16 & 0x7f) == 31
-							     ? FILLING
-							     : OTHER };
+							     ? MPK_WORK_FILLING
+							     : MPK_WORK_OTHER };
 	if (op == 0x7d) /* SOP1 */
 		has_literal = (word & 0xff) == LITERAL;
 	else if (op >= 0x60 && op != 0x7e) /* SOPK: s_setreg_imm32_b32 */
@@ -368,7 +366,8 @@ static struct instruction scalar_memory(enum family family, uint32_t word)
 	bool is_atomic =
 		family != GFX11 && family != GFX12 && op >= 64 && op < 192 && (op & 31) <= 12;
 
-	return (struct instruction){ .bytes = 8, .sort = is_atomic ? ATOMIC : OTHER };
+	return (struct instruction){ .bytes = 8,
+				     .sort = is_atomic ? MPK_WORK_ATOMIC : MPK_WORK_OTHER };
 }
 
 /* @op      of an image instruction; its loads and stores are not counted by width, which the image's
@@ -380,7 +379,8 @@ static struct instruction image(enum family family, unsigned bytes, unsigned op)
 					   : (op >= 10 && op <= 22) ||
 						     (family == GFX12 && op >= 131 && op <= 135);
 
-	return (struct instruction){ .bytes = (uint8_t)bytes, .sort = is_atomic ? ATOMIC : OTHER };
+	return (struct instruction){ .bytes = (uint8_t)bytes,
+				     .sort = is_atomic ? MPK_WORK_ATOMIC : MPK_WORK_OTHER };
 }
 
 static enum mpk_space flat_space(unsigned segment)
@@ -396,7 +396,7 @@ static struct instruction decode_gfx8(uint32_t first)
 
 	if (first >> 16 ==
 	    0xd3ac) /* gfx950: the scales of the matrix instruction behind it, in one */
-		return (struct instruction){ .bytes = 16, .sort = TENSOR };
+		return (struct instruction){ .bytes = 16, .sort = MPK_WORK_TENSOR };
 	if (first >> 23 == 0x1a7) /* VOP3P */
 		return with_range(8, 0, RANGE_IN(packed_gfx8, first >> 16 & 0x7f));
 	switch (top) {
@@ -415,10 +415,11 @@ static struct instruction decode_gfx8(uint32_t first)
 		return with_range(8, flat_space(first >> 14 & 3), memory_range(GFX8, op));
 	case 0x38: /* MUBUF */
 		if (first >> 16 & 1)
-			return (struct instruction){ .bytes = 8, .sort = ASYNC };
-		if (op < 16 || op == 38 || op == 39) /* the last ones: formatted halves */
-			return op < 16 ? formatted(8, op, op & 8)
-				       : formatted(8, op == 39 ? 4 : 0, true);
+			return (struct instruction){ .bytes = 8, .sort = MPK_WORK_ASYNC };
+		if (op < 16)
+			return formatted(8, op, op & 8);
+		if (op == 38 || op == 39) /* a load and a store of one formatted half */
+			return formatted(8, op == 39 ? 4 : 0, true);
 		return with_range(8, MPK_SPACE_BUFFER, memory_range(GFX8, op));
 	case 0x3a: /* MTBUF */
 		return formatted(8, first >> 15 & 15, first >> 18 & 1);
@@ -454,7 +455,7 @@ static struct instruction decode_gfx10(enum family family, uint32_t first, uint3
 				  memory_range(family, op));
 	case 0x38: /* MUBUF */
 		if (family == GFX10 && first >> 16 & 1)
-			return (struct instruction){ .bytes = 8, .sort = ASYNC };
+			return (struct instruction){ .bytes = 8, .sort = MPK_WORK_ASYNC };
 		if (op < (family == GFX10 ? 8 : 16))
 			return formatted(8, op, family == GFX10 ? first >> 25 & 1 : op & 8);
 		return with_range(8, MPK_SPACE_BUFFER, memory_range(family, op));
@@ -526,27 +527,7 @@ bool mpk_amdgpu_count_instructions(const char *target, struct mpk_span code, str
 			   code.len - at < 8 ? 0 : mpk_load_u32(code.data + at + 4));
 		if (!i.bytes || i.bytes > code.len - at)
 			return false;
-		n.all += i.sort != FILLING;
-		switch ((enum sort)i.sort) {
-		case LOAD:
-			n.loads[i.space][i.width]++;
-			break;
-		case STORE:
-			n.stores[i.space][i.width]++;
-			break;
-		case ATOMIC:
-			n.atomic++;
-			break;
-		case TENSOR:
-			n.tensor++;
-			break;
-		case ASYNC:
-			n.async++;
-			break;
-		case OTHER:
-		case FILLING:
-			break;
-		}
+		mpk_work_add(&n, i.sort, i.space, i.width);
 	}
 	*out = n;
 	return true;

@@ -45,4 +45,30 @@ struct mpk_work {
 			       * the next one */
 };
 
+/* What an instruction counts as. */
+enum mpk_work_sort {
+	MPK_WORK_OTHER,
+	MPK_WORK_FILLING, /* padding, which does not count */
+	MPK_WORK_LOAD,
+	MPK_WORK_STORE,
+	MPK_WORK_ATOMIC,
+	MPK_WORK_TENSOR,
+	MPK_WORK_ASYNC
+};
+
+/* mpk_work_add - count an instruction
+ * @space, @width  of a load or store; ignored for others */
+static inline void mpk_work_add(struct mpk_work *work, enum mpk_work_sort sort, unsigned space,
+				unsigned width)
+{
+	work->all += sort != MPK_WORK_FILLING;
+	work->atomic += sort == MPK_WORK_ATOMIC;
+	work->tensor += sort == MPK_WORK_TENSOR;
+	work->async += sort == MPK_WORK_ASYNC;
+	if (sort == MPK_WORK_LOAD)
+		work->loads[space][width]++;
+	else if (sort == MPK_WORK_STORE)
+		work->stores[space][width]++;
+}
+
 #endif

@@ -825,15 +825,6 @@ static int minspect_check_end(const struct minspect_options *o, struct minspect_
 	return p->is_set ? status_of(mpk_check_set_outcome(&p->set)) : MPK_EXIT_OK;
 }
 
-static size_t count_lines(const struct mpk_strbuf *text)
-{
-	size_t n = 0;
-
-	for (const char *p = mpk_strbuf_text(text); (p = strchr(p, '\n')) != NULL; p++)
-		n++;
-	return n;
-}
-
 static void check_sum(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct minspect_places *p = l->user;
@@ -845,8 +836,8 @@ static void check_sum(const struct minspect_options *o, struct minspect_look *l)
 	} else if (p->is_set) {
 		/* with --abi, the short form would omit the notes with the system requirements of
 		 * each file */
-		p->set.is_short =
-			count_lines(&p->details) <= (o->abi ? DETAILS_OF_ABI : DETAILS_LINES);
+		p->set.is_short = mpk_span_count(mpk_span_of(p->details.data, p->details.len),
+						 '\n') <= (o->abi ? DETAILS_OF_ABI : DETAILS_LINES);
 		minspect_answer(o, l, &mpk_answer_check_set, &p->set);
 		if (p->set.is_short || o->all)
 			mpk_strbuf_puts(l->out, mpk_strbuf_text(&p->details));

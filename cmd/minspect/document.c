@@ -78,16 +78,14 @@ void minspect_answer_aside(const struct minspect_options *o, struct minspect_loo
 			   const void *what)
 {
 	struct mpk_strbuf *out = l->out;
-	size_t lines = 0;
 
 	if (aside->is_too_much)
 		return;
 	l->out = &aside->text;
 	minspect_answer(o, l, row, what);
 	l->out = out;
-	for (size_t i = 0; i < aside->text.len; i++)
-		lines += aside->text.data[i] == '\n';
-	aside->is_too_much = lines > MINSPECT_LINES;
+	aside->is_too_much = mpk_span_count(mpk_span_of(aside->text.data, aside->text.len), '\n') >
+			     MINSPECT_LINES;
 }
 
 void minspect_aside_print(struct minspect_look *l, struct minspect_aside *aside)
@@ -137,8 +135,7 @@ static void cut_piece(const char *text, size_t len, void *arg)
 		mpk_strbuf_put(&c->kept, text, pass);
 	else
 		write_piece(text, pass, c->failed);
-	for (size_t i = pass; i < len; i++)
-		c->dropped += text[i] == '\n';
+	c->dropped += mpk_span_count(mpk_span_of(text + pass, len - pass), '\n');
 }
 
 /* Writes the rest of a text; failed is the errno of an earlier write. */

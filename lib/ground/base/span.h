@@ -50,6 +50,16 @@ static inline bool mpk_span_has(struct mpk_span s, const char *text)
 	return s.len && memmem(s.data, s.len, text, strlen(text));
 }
 
+/* mpk_span_count - how often a byte occurs in s */
+static inline size_t mpk_span_count(struct mpk_span s, uint8_t byte)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.len; i++)
+		n += s.data[i] == byte;
+	return n;
+}
+
 static inline bool mpk_span_starts(struct mpk_span a, const char *prefix)
 {
 	size_t n = strlen(prefix);

@@ -55,15 +55,6 @@ static size_t skip_lines(struct mpk_span text, size_t at, unsigned lines)
 	return at;
 }
 
-static uint64_t count_lines(struct mpk_span text)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < text.len; i++)
-		n += text.data[i] == '\n';
-	return n;
-}
-
 /* Cuts both texts to the part that differs and its context. */
 static void find_windows(struct mpk_span a, struct mpk_span b, struct mpk_text_diff *d)
 {
@@ -81,13 +72,13 @@ static void find_windows(struct mpk_span a, struct mpk_span b, struct mpk_text_d
 	d->a.text = mpk_span_of(a.data + begin, end - begin);
 	d->b.text = mpk_span_of(b.data + begin, b.len - beyond - begin);
 	d->is_cut = beyond > 0;
-	d->a.first = d->b.first = count_lines(mpk_span_of(a.data, begin));
+	d->a.first = d->b.first = mpk_span_count(mpk_span_of(a.data, begin), '\n');
 }
 
 /* Finds the ends of the lines. Returns false if there are too many lines. */
 static enum mpk_code find_ends(struct mpk_text_window *w, bool *fits, struct mpk_error *err)
 {
-	uint64_t count = count_lines(w->text);
+	uint64_t count = mpk_span_count(w->text, '\n');
 	size_t at = 0;
 
 	count += w->text.len && w->text.data[w->text.len - 1] != '\n';

@@ -286,15 +286,6 @@ static void put_left_out(const struct mpk_diff *diff, const size_t counts[], str
 		mpk_strbuf_puts(out, ": --all\n");
 }
 
-static size_t count_lines(const char *text)
-{
-	size_t n = 0;
-
-	for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
-		n++;
-	return n;
-}
-
 /* Returns the length of the hunks, from the first on, that have at most room lines together. */
 static size_t hunks_that_fit(const char *lines, size_t room)
 {
@@ -362,7 +353,7 @@ static void diff_text(const void *what, struct mpk_style style, struct mpk_strbu
 		mpk_strbuf_puts(out, d->text[0] || d->older_bytes != d->newer_bytes ? ": " : "");
 		put_said(d, d->text, out);
 		mpk_strbuf_printf(out, "%s\n", style.color ? off : "");
-		size_t lines = count_lines(d->lines), fits = 0, shown;
+		size_t lines = mpk_span_count(mpk_span_str(d->lines), '\n'), fits = 0, shown;
 
 		if (d->work_count <= room) {
 			put_work(d, &lines_left, out);

@@ -261,6 +261,15 @@ int minspect_save(const char *path, const struct mpk_rope *content)
 	return mpk_diag_error(&err);
 }
 
+int minspect_save_and_say(const char *path, const struct mpk_rope *content)
+{
+	int status = minspect_save(path, content);
+
+	if (status == MPK_EXIT_OK)
+		mpk_closing_line(path, 0, "%s", "");
+	return status;
+}
+
 /* Whether the status is a result about a readable file. */
 static bool is_verdict(int status)
 {

@@ -165,6 +165,9 @@ enum mpk_code minspect_compare(struct minspect_look *l, struct minspect_file *ol
  * Returns  an exit status; errors are printed with the name of the file */
 int minspect_save(const char *path, const struct mpk_rope *content);
 
+/* minspect_save_and_say - as minspect_save; on a terminal, also print what was written */
+int minspect_save_and_say(const char *path, const struct mpk_rope *content);
+
 /* minspect_each - open every file of the command line and call the action for it; prints one
  * document, or the texts in order
  * @user    passed to the action

@@ -126,11 +126,7 @@ static int save_page(const char *path, struct mpk_page *page)
 
 	if (mpk_page_print(page, &content, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	int status = minspect_save(path, &content);
-
-	if (status == MPK_EXIT_OK)
-		mpk_closing_line(path, 0, "%s", "");
-	return status;
+	return minspect_save_and_say(path, &content);
 }
 
 /* Limits for additional inputs of the page: sources and times are short files. */
@@ -264,10 +260,11 @@ int minspect_svg(const struct minspect_options *o)
 	return minspect_each(o, &action, NULL);
 }
 
+/* --- --dot ------------------------------------------------------------------------------- */
+
 static int draw_graph(const struct minspect_options *o, struct minspect_look *l)
 {
 	if (strcmp(o->dot, "model") == 0) {
-		/* --- --dot -------------------------------------------------------------------- --- */
 		struct mpk_model_graphs graphs;
 		struct mpk_error err = { 0 };
 

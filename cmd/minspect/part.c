@@ -11,7 +11,6 @@
 
 #include "code/format.h"
 #include "common/diag.h"
-#include "common/print.h"
 #include "io/output.h"
 #include "list/list.h"
 #include "minspect/document.h"
@@ -93,11 +92,7 @@ static int header_save(const char *path, const struct mpk_strbuf *text, struct m
 	if (mpk_strbuf_status(text, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	mpk_rope_put_view(&content, mpk_span_of(text->data, text->len));
-	int status = minspect_save(path, &content);
-
-	if (status == MPK_EXIT_OK)
-		mpk_closing_line(path, 0, "%s", "");
-	return status;
+	return minspect_save_and_say(path, &content);
 }
 
 static int declare(const struct minspect_options *o, struct minspect_look *l)

@@ -35,7 +35,7 @@ static uint32_t rotated(uint32_t x, unsigned right)
 }
 
 /* Returns the first 32 bits of the fraction of the root of the n-th prime. Roots are computed as
- *         integers, so that no rounding error is possible. */
+ * integers, so that no rounding error is possible. */
 static const uint32_t *cubes(void)
 {
 	static uint32_t k[64];
